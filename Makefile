@@ -1,0 +1,41 @@
+# `make demo` and `make test` do all the set-up; needed are Python >= 3.11 with venv, git, make.
+PYTHON ?= python3
+UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
+RUN = $(UV) run --no-sync
+
+.PHONY: demo test setup lint unit smoke bench docs clean
+
+demo: setup
+	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
+
+test: lint unit smoke
+
+setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
+	$(UV) sync --quiet
+
+.uv/bin/uv:
+	$(PYTHON) -m venv .uv
+	.uv/bin/pip install --quiet --disable-pip-version-check uv
+
+lint: setup
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+
+unit: setup
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest
+
+# The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
+smoke: setup
+	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group spark --group spark-next
+	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge
+
+bench: setup
+	$(RUN) python tests/benchmarks/run.py
+
+# Writes the tables in docs/ that come from the code.
+docs: setup
+	$(RUN) python tests/doc_tables.py
+
+clean:
+	rm -rf .uv .venv .venv-spark-next uv.lock

@@ -1,0 +1,231 @@
+"""From messages to events for everyone who reads: bridge, CLI, tests.
+
+:class:`MessageDecoder` picks the codec (``protocol``, or sniffed per message), runs it,
+fills in where an error happened, and filters.  It never raises for a message: what cannot
+be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES, CodecSpec, Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError, join_names
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.large_messages import ClaimCheckStore
+from cdcfmt_core.options import Option
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.types import LogicalType
+
+AUTO = "auto"
+_CERTAIN_ENOUGH = 0.5
+
+DECODING_OPTIONS = (
+    Option(
+        name="protocol",
+        default=AUTO,
+        help="Name of the format, or `auto` to recognise it message by message.",
+    ),
+    Option(
+        name="typeMap",
+        help="Name of the type map to use instead of the format's own.",
+    ),
+    Option(
+        name="sourceTimeZone",
+        type="timezone",
+        help="Time zone of the source's TIMESTAMP columns where the wire does not tell it; "
+        "UTC if unset.",
+    ),
+    Option(
+        name="includeTables",
+        type="list",
+        default=(),
+        help="Only these tables: globs over `database.table`, such as `shop.*`; exact case.",
+    ),
+    Option(
+        name="excludeTables",
+        type="list",
+        default=(),
+        help="Not these tables: globs as in `includeTables`.",
+    ),
+    Option(
+        name="startingCommitTs",
+        type="int",
+        minimum=0,
+        help="Only events with at least this commit_ts.",
+    ),
+    Option(
+        name="endingCommitTs",
+        type="int",
+        minimum=0,
+        help="Only events with at most this commit_ts.",
+    ),
+    Option(
+        name="claimCheckStorageUri",
+        help="Folder of the claim-check files, as TiCDC's `claim-check-storage-uri`.",
+    ),
+    Option(
+        name="maxMessageBytes",
+        type="bytes",
+        default=DEFAULT_MAX_MESSAGE_BYTES,
+        minimum=1,
+        help="Largest message, as it stands and decompressed; a larger one is corrupt.",
+    ),
+)
+"""Options that mean the same for every format."""
+
+
+class MessageDecoder:
+    """Decodes messages of one protocol, or of any installed one.
+
+    ``options`` are the formats' own, validated; a format gets those that it declares.
+    ``context_for(type_map)`` makes the context of one format from the name of its type map.
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        options: Mapping[str, Any],
+        context_for: Callable[[str], DecoderContext],
+        event_filter: EventFilter,
+        registry: Registry | None = None,
+    ) -> None:
+        self._registry = registry or default_registry()
+        self._options = options
+        self._context_for = context_for
+        self._filter = event_filter
+        self._filters_nothing = event_filter == EventFilter()
+        self._auto = protocol.lower() == AUTO
+        self._decoders: dict[str, Decode] = {}
+        self._codecs = (
+            list(self._registry.codecs().values())
+            if self._auto
+            else [self._registry.get_codec(protocol)]
+        )
+        self._codec: CodecSpec | None = None if self._auto else self._codecs[0]
+        if self._codec is not None:
+            self._open(self._codec)
+
+    @property
+    def protocol(self) -> str | None:
+        """The format of the last message; None before any was recognised."""
+        return self._codec.name if self._codec else None
+
+    def decode(self, message: Message) -> list[Event]:
+        """The wanted events of one message, in order."""
+        try:
+            if self._auto and message.value is not None:
+                self._codec = self._recognise(message)
+            if self._codec is None:
+                return []
+            events = list(self._decoders[self._codec.name](message))
+        except Exception as error:
+            return self._corrupt(message, error)
+        if not self._filters_nothing:
+            events = list(self._wanted(events))
+        for event in events:
+            if type(event) is Corrupt:
+                event.error = self._locate(message, event.error)
+        return events
+
+    def _open(self, codec: CodecSpec) -> None:
+        own = {option.name: self._options[option.name] for option in codec.options}
+        self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
+
+    def _recognise(self, message: Message) -> CodecSpec:
+        last = self._codec
+        if last is not None and last.sniff(message) >= _CERTAIN_ENOUGH:
+            return last
+        best = max(self._codecs, key=lambda codec: codec.sniff(message), default=None)
+        if best is None or best.sniff(message) < _CERTAIN_ENOUGH:
+            raise DecodeError(
+                "no installed format recognises this message (installed: "
+                f"{join_names(codec.name for codec in self._codecs)}); set the option protocol, "
+                "and largeMessageHandleCompression if it is compressed",
+                sample=message.value,
+            )
+        if best.name not in self._decoders:
+            self._open(best)
+        return best
+
+    def _wanted(self, events: list[Event]) -> Iterator[Event]:
+        wants = self._filter.wants
+        for event in events:
+            try:
+                if type(event) is RowChange:
+                    table = event.table
+                    if wants(
+                        "row", table.database, table.table, table.schema, event.op, event.commit_ts
+                    ):
+                        yield event
+                elif wants(
+                    KIND_OF[type(event)],
+                    *_table_of(event),
+                    commit_ts=getattr(event, "commit_ts", None),
+                ):
+                    yield event
+            except DecodeError as error:
+                yield Corrupt(error, event.index)
+
+    def _corrupt(self, message: Message, error: Exception) -> list[Event]:
+        if not self._filter.wants_kind("corrupt"):
+            return []
+        if not isinstance(error, DecodeError):
+            # A decoder's own mistake must not end a job that asked for PERMISSIVE.
+            error = DecodeError(
+                f"the decoder failed: {type(error).__name__}: {error}", sample=message.value
+            )
+        return [Corrupt(self._locate(message, error))]
+
+    def _locate(self, message: Message, error: DecodeError) -> DecodeError:
+        return error.at(
+            protocol=self.protocol,
+            topic=message.topic,
+            path=message.path,
+            partition=message.partition,
+            offset=message.offset,
+        )
+
+
+def _table_of(event: Any) -> tuple[str, str, str | None]:
+    schema = getattr(event, "table_schema", None)
+    if hasattr(event, "table"):
+        return event.database, event.table, event.schema
+    if schema is not None:
+        return schema.database, schema.table, schema.schema
+    return "", "", None
+
+
+def open_message_decoder(
+    options: Mapping[str, Any],
+    codec_options: Mapping[str, Any],
+    event_filter: EventFilter,
+    claim_checks: ClaimCheckStore | None = None,
+    counts: Any = None,
+    registry: Registry | None = None,
+) -> MessageDecoder:
+    """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own."""
+    registry = registry or default_registry()
+    resolvers: dict[str, Callable[[str], LogicalType]] = {}
+
+    def context_for(type_map: str) -> DecoderContext:
+        name = options["typeMap"] or type_map
+        if name not in resolvers:
+            resolvers[name] = registry.get_type_map(name)
+        context = DecoderContext(
+            resolve_type=resolvers[name],
+            event_filter=event_filter,
+            claim_checks=claim_checks,
+            max_message_bytes=options["maxMessageBytes"],
+        )
+        if options["sourceTimeZone"] is not None:
+            context.time_zone = options["sourceTimeZone"]
+        if counts is not None:
+            context.counts = counts
+        return context
+
+    return MessageDecoder(
+        options["protocol"], codec_options, context_for, event_filter, registry=registry
+    )

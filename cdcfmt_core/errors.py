@@ -1,0 +1,137 @@
+"""Every exception of cdcfmt.
+
+They cross process borders (Spark pickles them and shows users their text only), so each
+is rebuilt from plain arguments and its text carries all it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SAMPLE_BYTES = 200
+"""How much of a bad value an error shows."""
+
+
+class CdcfmtError(Exception):
+    """Base of all."""
+
+
+class OptionError(CdcfmtError, ValueError):
+    """An option is unknown, misspelt or has a value that it cannot have."""
+
+
+class UnknownFormatError(CdcfmtError, LookupError):
+    """No installed package registers this format."""
+
+
+class DuplicateFormatError(CdcfmtError):
+    """Two packages register the same name, and neither says that it overrides."""
+
+
+class BrokenPluginError(CdcfmtError):
+    """The package that registers this format could not be loaded."""
+
+
+class PluginApiError(CdcfmtError):
+    """The package was written for another version of the plugin API."""
+
+
+class MissingDependencyError(CdcfmtError, ImportError):
+    """An optional library is needed; the text names the command that installs it."""
+
+
+class SourceError(CdcfmtError):
+    """A file or path of the input is missing or cannot be read."""
+
+
+class DecodeError(CdcfmtError, ValueError):
+    """A message, or one of its rows, cannot be decoded.
+
+    Codecs raise it with ``reason`` and, where they know, ``field`` (the path in the
+    message, such as ``data[0].price``) and ``sample`` (the bad value).  Whoever knows
+    where the message came from adds that by :meth:`at`.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        field: str | None = None,
+        sample: object = None,
+        protocol: str | None = None,
+        topic: str | None = None,
+        path: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self.reason = reason
+        self.field = field
+        self.sample = sample if sample is None or isinstance(sample, str) else show(sample)
+        self.protocol = protocol
+        self.topic = topic
+        self.path = path
+        self.partition = partition
+        self.offset = offset
+        super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self._arguments())
+
+    def _arguments(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+    def at(self, **position: Any) -> DecodeError:
+        """The same error with ``protocol``, ``topic``, ``path``, ``partition``, ``offset`` filled in."""
+        known = {name: value for name, value in position.items() if value is not None}
+        return type(self)(**{**self._arguments(), **known})
+
+    @property
+    def summary(self) -> str:
+        """Field, reason and sample, without the position."""
+        text = f"{self.field}: {self.reason}" if self.field else self.reason
+        return f"{text}; got {self.sample}" if self.sample else text
+
+    def __str__(self) -> str:
+        place = [
+            f"{name} {value}"
+            for name, value in (
+                ("topic", self.topic),
+                ("file", self.path),
+                ("partition", self.partition),
+                ("offset", self.offset),
+            )
+            if value is not None
+        ]
+        head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
+        return f"{head}: {self.summary}" if head else self.summary
+
+
+class EncodeError(CdcfmtError, ValueError):
+    """An event cannot be written in this format."""
+
+
+class UnsupportedTypeError(CdcfmtError, TypeError):
+    """A type that this engine or format has no place for."""
+
+
+def _rebuild(cls: type[DecodeError], arguments: dict[str, Any]) -> DecodeError:
+    return cls(**arguments)
+
+
+def show(value: object, limit: int = SAMPLE_BYTES) -> str:
+    """A short, printable form of any value, cut before it is formatted."""
+    if isinstance(value, (bytes, str)):
+        text = repr(value[:limit])
+        return text if len(value) <= limit else f"{text}… ({len(value)} long)"
+    if isinstance(value, Mapping):
+        return f"an object with {len(value)} fields"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
+def join_names(names: Iterable[str]) -> str:
+    """Names for an error text, sorted; ``none`` where there are none."""
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,199 @@
+"""What messages say: messages in, events out (docs/events.md).
+
+Times are integers, microseconds since the epoch in UTC.  ``commit_ts`` is TiDB's TSO;
+``commit_ts >> 18`` are the physical milliseconds.  The classes are not frozen because
+millions are made; treat them as values and do not change them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.types import LogicalType
+
+Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
+"""``upsert``: an update or insert that the wire cannot tell apart.  ``read``: a snapshot row."""
+
+Kind: TypeAlias = Literal[
+    "row", "ddl", "schema", "watermark", "transaction", "heartbeat", "message", "corrupt"
+]
+
+DdlType: TypeAlias = Literal[
+    "CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"
+]
+
+
+@attrs.define
+class Message:
+    """One Kafka-like record.
+
+    ``offset`` is the record's offset in its topic partition, or the byte offset in its
+    file; ``timestamp`` is the record's own, in milliseconds as in Kafka; ``path`` is the
+    file that held it, if any.
+    """
+
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    timestamp: int | None = None
+    path: str | None = None
+
+
+@attrs.frozen
+class Column:
+    """A column of a table schema; ``nullable`` is None where the wire does not say."""
+
+    name: str
+    source_type: str
+    type: LogicalType
+    nullable: bool | None = None
+    key: bool = False
+
+
+@attrs.frozen(eq=False)
+class TableSchema:
+    """A table's columns, in their order, as one message describes them.
+
+    Decoders intern it per table, so that a million rows share one object and ``is`` tells
+    a change; hence it compares by identity.  ``key_columns`` is the handle that the wire
+    names, in its order, and empty where it names none.
+    """
+
+    database: str
+    table: str
+    columns: tuple[Column, ...]
+    key_columns: tuple[str, ...] = ()
+    schema: str | None = None
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@attrs.define
+class Image:
+    """A row before or after its change.
+
+    ``values`` holds only columns that are known: a column that the wire did not send is
+    absent from it, which is not None (SQL NULL).  ``complete`` tells whether the protocol
+    promises the whole row; ``completed`` names columns that were taken from the other
+    image because the protocol says that absent means unchanged.
+    """
+
+    values: dict[str, Any]
+    complete: bool = True
+    completed: tuple[str, ...] = ()
+
+
+@attrs.define
+class RowChange:
+    """A change of one row; ``index`` is its place in the message.
+
+    ``sequence_commit`` orders changes like a commit_ts where the wire has none but tells
+    its physical part (TiCDC's canal-json without extension: ``es << 18``).
+    """
+
+    op: Op
+    table: TableSchema
+    before: Image | None
+    after: Image | None
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+    sequence_commit: int | None = None
+
+
+@attrs.define
+class SchemaChange:
+    """A DDL event.  ``database`` and ``table`` are empty where the statement has none."""
+
+    query: str
+    ddl_type: DdlType
+    database: str = ""
+    table: str = ""
+    schema: str | None = None
+    table_schema: TableSchema | None = None
+    previous_table_schema: TableSchema | None = None
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
+@attrs.define
+class TableSchemaEvent:
+    """A table's schema without a statement (Simple's BOOTSTRAP)."""
+
+    table_schema: TableSchema
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
+@attrs.define
+class Watermark:
+    """Every event with a smaller commit_ts has been sent."""
+
+    commit_ts: int
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
+@attrs.define
+class Transaction:
+    """The border of a transaction."""
+
+    status: Literal["begin", "commit", "rollback"]
+    transaction_id: str | None = None
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
+@attrs.define
+class Heartbeat:
+    """The producer lives."""
+
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
+@attrs.define
+class Corrupt:
+    """A message, or one row of a good message, that cannot be decoded; ``error`` says why."""
+
+    error: DecodeError
+    index: int = 0
+
+
+Event: TypeAlias = (
+    RowChange | SchemaChange | TableSchemaEvent | Watermark | Transaction | Heartbeat | Corrupt
+)
+
+KIND_OF: dict[type, Kind] = {
+    RowChange: "row",
+    SchemaChange: "ddl",
+    TableSchemaEvent: "schema",
+    Watermark: "watermark",
+    Transaction: "transaction",
+    Heartbeat: "heartbeat",
+    Corrupt: "corrupt",
+}

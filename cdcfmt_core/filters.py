@@ -1,0 +1,157 @@
+"""Which events are wanted: by kind, operation, table and commit_ts.
+
+Table patterns are shell globs over ``database.table`` (or ``database.schema.table``),
+exact in case; a part may stand in backticks, and then a dot or a star in it is itself.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError, OptionError
+
+_PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
+_ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "corrupt"})
+
+
+def parse_table_name(text: str, *, option: str = "table") -> tuple[str, ...]:
+    """``db.tbl`` or ``db.schema.tbl`` as its parts; backticks around a part are taken off.
+
+    :raises OptionError: if the text is not two or three parts.
+    """
+    return tuple(name for name, _ in _split(text, option))
+
+
+def _split(text: str, option: str) -> list[tuple[str, bool]]:
+    parts: list[tuple[str, bool]] = []
+    position = 0
+    while position < len(text):
+        match = _PART.match(text, position)
+        if match is None:
+            break
+        quoted, plain, dot = match.groups()
+        parts.append((quoted.replace("``", "`"), True) if quoted else (plain, False))
+        position = match.end()
+        if not dot:
+            break
+    if position != len(text) or len(parts) not in (2, 3) or text.endswith("."):
+        raise OptionError(
+            f"option {option}: {text!r} is not database.table or database.schema.table"
+            " (put a part that holds a dot or blank in backticks)"
+        )
+    return parts
+
+
+def _pattern(text: str) -> str:
+    return r"\0".join(
+        re.escape(name) if quoted else fnmatch.translate(name).removesuffix(r"\Z")
+        for name, quoted in _split(text, "includeTables")
+    )
+
+
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
+    if not patterns:
+        return None
+    return re.compile("|".join(f"(?:{_pattern(text)})" for text in patterns), re.DOTALL)
+
+
+@attrs.define
+class EventFilter:
+    """Tells, from the envelope alone, whether an event is wanted.
+
+    ``table`` is one exact table; ``include_tables`` and ``exclude_tables`` are patterns.
+    Table filters do not apply to kinds that belong to no table, and never to corrupt
+    messages.  A commit_ts range is inclusive at both ends, and an event that it must
+    judge and that has none is an error.
+    """
+
+    table: tuple[str, ...] | None = None
+    include_tables: tuple[str, ...] = ()
+    exclude_tables: tuple[str, ...] = ()
+    starting_commit_ts: int | None = None
+    ending_commit_ts: int | None = None
+    kinds: frozenset[str] | None = None
+    ops: frozenset[str] | None = None
+    _include: re.Pattern[str] | None = attrs.field(init=False)
+    _exclude: re.Pattern[str] | None = attrs.field(init=False)
+    _tables: dict[tuple[str, str | None, str], bool] = attrs.field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self._include = _compile(self.include_tables)
+        self._exclude = _compile(self.exclude_tables)
+
+    @property
+    def has_commit_ts_range(self) -> bool:
+        return self.starting_commit_ts is not None or self.ending_commit_ts is not None
+
+    def wants_table(self, database: str, table: str, schema: str | None = None) -> bool:
+        """Whether events of this table pass the table filters."""
+        name = (database, schema, table)
+        known = self._tables.get(name)
+        if known is None:
+            if len(self._tables) > 100_000:
+                self._tables.clear()
+            known = self._tables[name] = self._judge_table(
+                tuple(part for part in name if part is not None)
+            )
+        return known
+
+    def _judge_table(self, parts: tuple[str, ...]) -> bool:
+        if self.table is not None and parts != self.table:
+            return False
+        joined = "\0".join(parts)
+        if self._include is not None and not self._include.fullmatch(joined):
+            return False
+        return self._exclude is None or not self._exclude.fullmatch(joined)
+
+    def wants_kind(self, kind: str) -> bool:
+        """Whether events of this kind can pass at all."""
+        return self.kinds is None or kind in self.kinds
+
+    def wants_op(self, op: str) -> bool:
+        return self.ops is None or op in self.ops
+
+    def wants_commit_ts(self, commit_ts: int | None) -> bool:
+        """Whether this commit_ts lies in the range.
+
+        :raises DecodeError: if there is a range and the event has no commit_ts.
+        """
+        if self.starting_commit_ts is None and self.ending_commit_ts is None:
+            return True
+        if commit_ts is None:
+            raise DecodeError(
+                "startingCommitTs/endingCommitTs are set, but this event has no commit_ts"
+                " (the producer sends none); remove those options for this input"
+            )
+        low, high = self.starting_commit_ts, self.ending_commit_ts
+        return (low is None or commit_ts >= low) and (high is None or commit_ts <= high)
+
+    def wants(
+        self,
+        kind: str,
+        database: str = "",
+        table: str = "",
+        schema: str | None = None,
+        op: str | None = None,
+        commit_ts: int | None = None,
+    ) -> bool:
+        """All of the above for one event."""
+        if kind == "corrupt":
+            return self.wants_kind(kind)
+        if not self.wants_kind(kind) or (op is not None and not self.wants_op(op)):
+            return False
+        if kind not in _ALWAYS_WANTED and not self.wants_table(database, table, schema):
+            return False
+        return self.wants_commit_ts(commit_ts)
+
+
+def table_names(names: Iterable[tuple[str, ...]]) -> str:
+    """Table names for an error text, with backticks where they are needed."""
+    return ", ".join(
+        ".".join(part if re.fullmatch(r"[\w$-]+", part) else f"`{part}`" for part in name)
+        for name in sorted(names)
+    )

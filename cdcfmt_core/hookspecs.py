@@ -1,0 +1,44 @@
+"""The two hooks of cdcfmt: this is all that a plugin implements (docs/hooks.md).
+
+A plugin is a module (or object) behind an entry point of the group ``cdcfmt``::
+
+    # pyproject.toml
+    [project.entry-points.cdcfmt]
+    acme = "cdcfmt_acme"
+
+    # cdcfmt_acme/__init__.py
+    from cdcfmt_core import CodecSpec, hookimpl
+
+    @hookimpl
+    def cdcfmt_register_codecs():
+        return [CodecSpec(name="acme-json", ...)]
+
+Hooks return values and register nothing themselves; they are called once, when plugins
+are discovered, and never while messages are decoded.  No hook is ``firstresult``: where
+two packages claim one name, the registry must see both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pluggy
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.types import TypeMap
+
+PROJECT = "cdcfmt"
+"""Name of the pluggy project and of the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:  # type: ignore[empty-body]
+    """The formats that this package brings."""
+
+
+@hookspec
+def cdcfmt_register_type_maps() -> Iterable[TypeMap]:  # type: ignore[empty-body]
+    """The type maps that this package brings, or puts in place of another's."""

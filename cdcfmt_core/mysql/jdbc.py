@@ -1,0 +1,161 @@
+"""JDBC type codes (``java.sql.Types``), as Canal and CloudCanal send them.
+
+Sources: TiCDC's Canal-JSON document, "SQL Type" and "Integer types"; CloudCanal's "MQ
+message formats", appendix "jdbcType".  A code describes a value as much as a column:
+``tinyint unsigned`` is TINYINT up to 127 and SMALLINT from 128 on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cdcfmt_core.mysql.column_type import ColumnType
+from cdcfmt_core.types import (
+    Binary,
+    Bool,
+    Date,
+    Decimal,
+    Float,
+    Int,
+    LogicalType,
+    Text,
+    Time,
+    Unknown,
+)
+
+JDBC_NAMES: Final = {
+    -7: "BIT",
+    -6: "TINYINT",
+    -5: "BIGINT",
+    -4: "LONGVARBINARY",
+    -3: "VARBINARY",
+    -2: "BINARY",
+    -1: "LONGVARCHAR",
+    0: "NULL",
+    1: "CHAR",
+    2: "NUMERIC",
+    3: "DECIMAL",
+    4: "INTEGER",
+    5: "SMALLINT",
+    6: "FLOAT",
+    7: "REAL",
+    8: "DOUBLE",
+    12: "VARCHAR",
+    16: "BOOLEAN",
+    70: "DATALINK",
+    91: "DATE",
+    92: "TIME",
+    93: "TIMESTAMP",
+    1111: "OTHER",
+    2000: "JAVA_OBJECT",
+    2001: "DISTINCT",
+    2002: "STRUCT",
+    2003: "ARRAY",
+    2004: "BLOB",
+    2005: "CLOB",
+    2006: "REF",
+    10000: "unknown",
+}
+"""Code → name; 10000 is CloudCanal's own."""
+
+_CODE: Final = {name: code for code, name in JDBC_NAMES.items()}
+
+_BY_BASE: Final = {
+    "tinyint": _CODE["TINYINT"],
+    "smallint": _CODE["SMALLINT"],
+    "mediumint": _CODE["INTEGER"],
+    "int": _CODE["INTEGER"],
+    "bigint": _CODE["BIGINT"],
+    "float": _CODE["REAL"],
+    "double": _CODE["DOUBLE"],
+    "decimal": _CODE["DECIMAL"],
+    "char": _CODE["CHAR"],
+    "varchar": _CODE["VARCHAR"],
+    "binary": _CODE["BLOB"],
+    "varbinary": _CODE["BLOB"],
+    "tinytext": _CODE["CLOB"],
+    "text": _CODE["CLOB"],
+    "mediumtext": _CODE["CLOB"],
+    "longtext": _CODE["CLOB"],
+    "tinyblob": _CODE["BLOB"],
+    "blob": _CODE["BLOB"],
+    "mediumblob": _CODE["BLOB"],
+    "longblob": _CODE["BLOB"],
+    "date": _CODE["DATE"],
+    "datetime": _CODE["TIMESTAMP"],
+    "timestamp": _CODE["TIMESTAMP"],
+    "time": _CODE["TIME"],
+    "year": _CODE["VARCHAR"],
+    "enum": _CODE["INTEGER"],
+    "set": _CODE["BIT"],
+    "bit": _CODE["BIT"],
+    "json": _CODE["VARCHAR"],
+    # Not in the documents; as the producers send them (vector: TiCDC, geometry: Canal).
+    "vector": _CODE["VARCHAR"],
+    "geometry": _CODE["BLOB"],
+    "point": _CODE["BLOB"],
+    "linestring": _CODE["BLOB"],
+    "polygon": _CODE["BLOB"],
+    "multipoint": _CODE["BLOB"],
+    "multilinestring": _CODE["BLOB"],
+    "multipolygon": _CODE["BLOB"],
+    "geometrycollection": _CODE["BLOB"],
+}
+
+# An unsigned integer above the signed maximum takes the next code; MEDIUMINT has room.
+_ABOVE: Final = {
+    "tinyint": (1 << 7, _CODE["SMALLINT"]),
+    "smallint": (1 << 15, _CODE["INTEGER"]),
+    "int": (1 << 31, _CODE["BIGINT"]),
+    "bigint": (1 << 63, _CODE["DECIMAL"]),
+}
+
+_TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+
+
+def jdbc_code(column: ColumnType, value: object) -> int:
+    """The code of a column's value; NULL has that of the small range, unknown types OTHER."""
+    if column.unsigned and column.base in _ABOVE and isinstance(value, int):
+        limit, code = _ABOVE[column.base]
+        if value >= limit:
+            return code
+    if column.charset == "binary" and column.base in _TEXT_BASES:
+        return _CODE["BLOB"]
+    return _BY_BASE.get(column.base, _CODE["OTHER"])
+
+
+_CERTAIN: Final[dict[int, LogicalType]] = {
+    # Several widths, unsigned ones and ENUM's index share a code: 64 bits hold them all,
+    # and unsigned values beyond come with DECIMAL's code.
+    _CODE["TINYINT"]: Int(64),
+    _CODE["SMALLINT"]: Int(64),
+    _CODE["INTEGER"]: Int(64),
+    _CODE["BIGINT"]: Int(64),
+    # DECIMAL, or BIGINT UNSIGNED from 2^63 on.
+    _CODE["DECIMAL"]: Decimal(),
+    _CODE["NUMERIC"]: Decimal(),
+    _CODE["REAL"]: Float(32),
+    # java.sql.Types.FLOAT is a double.
+    _CODE["FLOAT"]: Float(64),
+    _CODE["DOUBLE"]: Float(64),
+    _CODE["BOOLEAN"]: Bool(),
+    # VARCHAR is YEAR, JSON and VECTOR as well: their text is kept as it is.
+    _CODE["CHAR"]: Text(),
+    _CODE["VARCHAR"]: Text(),
+    _CODE["LONGVARCHAR"]: Text(),
+    _CODE["CLOB"]: Text(),
+    # Canal gives a SET's NULL this code, too, but never one of its values.
+    _CODE["BLOB"]: Binary(),
+    _CODE["DATE"]: Date(),
+    _CODE["TIME"]: Time(),
+}
+
+
+def logical_from_jdbc(code: int) -> LogicalType:
+    """What a code alone says for certain, so that no value is misread.
+
+    Unknown remain: BIT (a bit value, or a SET's bitmap or names); TIMESTAMP (DATETIME's
+    wall clock or TIMESTAMP's instant); BINARY, VARBINARY and LONGVARBINARY (Canal sends
+    texts with them, too); NULL, OTHER and everything that MySQL does not have.
+    """
+    return _CERTAIN.get(code) or Unknown(f"jdbc {code}")

@@ -1,0 +1,163 @@
+"""A value that a wire may write as a JSON number or boolean instead of text.
+
+Strings take the way of :mod:`cdcfmt_core.mysql.text`.  Beside them:
+
+- integers for Int, Float, Decimal, Bit, Year, Enum, Set; 0 and 1 for Bool
+- floats for Float only
+- booleans for Bool, Int(8) and a Bit of one or unknown width
+- ``decimal.Decimal``, from a JSON parser that keeps numbers exact, wherever a number is
+  accepted; integral where an integer is needed
+
+Everything else is a bad value, and for an unknown type nothing is.
+"""
+
+from __future__ import annotations
+
+import decimal
+import sys
+from collections import Counter
+from collections.abc import Callable
+from datetime import tzinfo
+from typing import Final, TypeAlias
+
+from cdcfmt_core.mysql.numbers import MAX_DIGITS, check_decimal
+from cdcfmt_core.mysql.text import text_parser
+from cdcfmt_core.types import (
+    Bit,
+    Bool,
+    Decimal,
+    Enum,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Unknown,
+    Year,
+)
+
+_LARGEST: Final = sys.float_info.max
+_MAX_INTEGER: Final = 10**MAX_DIGITS
+
+_Read: TypeAlias = Callable[[object], object]
+
+
+class InexactNumber(ValueError):
+    """A JSON parser made a float of a number that must be exact: parse the text again."""
+
+    def __init__(self, reason: str = "a float stands where an exact number is needed") -> None:
+        super().__init__(reason)
+
+
+def json_value_parser(
+    logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
+) -> Callable[[object], object]:
+    """Like ``text_parser``, for values as a JSON parser returns them."""
+    if isinstance(logical, Unknown):
+        return _as_is
+    if isinstance(logical, (Text, Json)):
+        return _only_text
+    from_text = text_parser(logical, time_zone=time_zone, counts=counts)
+    read_other = _reader(logical, from_text)
+
+    def parse(value: object) -> object:
+        return from_text(value) if type(value) is str else read_other(value)
+
+    if isinstance(logical, Int):
+        return _int_first(*logical.bounds, parse)
+    if isinstance(logical, Bit):
+        return _int_first(0, (1 << (logical.bits or 64)) - 1, parse)
+    return parse
+
+
+def _as_is(value: object) -> object:
+    return value
+
+
+def _only_text(value: object) -> object:
+    return value if type(value) is str else _refuse(value)
+
+
+def _refuse(value: object) -> object:
+    raise ValueError(f"{_NAMES.get(type(value), type(value).__name__)} is not a value of this type")
+
+
+_NAMES: Final = {
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    decimal.Decimal: "a number",
+    list: "an array",
+    dict: "an object",
+    str: "a string",
+}
+
+
+def _int_first(low: int, high: int, parse: _Read) -> _Read:
+    """Most integers of a JSON wire are numbers: no detour for them."""
+
+    def parse_int(value: object) -> object:
+        if type(value) is int and low <= value <= high:
+            return value
+        return parse(value)
+
+    return parse_int
+
+
+def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:
+    if isinstance(logical, Float):
+        return _read_float
+    if isinstance(logical, Decimal):
+        return _read_decimal
+    if not isinstance(logical, (Bool, Int, Bit, Year, Enum, Set)):
+        return _refuse
+    takes_bool = isinstance(logical, Bool)
+    takes_bool |= isinstance(logical, Int) and logical.bits == 8
+    takes_bool |= isinstance(logical, Bit) and logical.bits in (1, None)
+
+    def read_integer(value: object) -> object:
+        if isinstance(value, bool):
+            return from_text("1" if value else "0") if takes_bool else _refuse(value)
+        # The text form of an integer has the same meaning and the same limits.
+        return from_text(str(_integer(value)))
+
+    return read_integer
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, float):
+        raise InexactNumber
+    if isinstance(value, decimal.Decimal):
+        exact = check_decimal(value)
+        if not isinstance(exact, decimal.Decimal) or exact != exact.to_integral_value():
+            raise ValueError("not an integer")
+        value = int(exact)
+    if not isinstance(value, int):
+        _refuse(value)
+    assert isinstance(value, int)
+    if abs(value) >= _MAX_INTEGER:
+        raise ValueError(f"more than {MAX_DIGITS} digits")
+    return value
+
+
+def _read_float(value: object) -> object:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, bool) or not isinstance(value, (int, decimal.Decimal)):
+        return _refuse(value)
+    try:
+        number = float(value)
+    except (OverflowError, ValueError):
+        number = float("inf")
+    if -_LARGEST <= number <= _LARGEST:
+        return number
+    raise ValueError("too large for a float")
+
+
+def _read_decimal(value: object) -> object:
+    if isinstance(value, decimal.Decimal):
+        return check_decimal(value)
+    if isinstance(value, bool):
+        return _refuse(value)
+    return decimal.Decimal(_integer(value))

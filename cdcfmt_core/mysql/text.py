@@ -1,0 +1,110 @@
+"""A MySQL value's text → the Python value of its logical type.
+
+For wires that write every value as text: canal-json, CloudCanal, DTS and the text parts
+of the others.  A parser raises ``ValueError`` with a short reason for a bad value, and
+returns :class:`~cdcfmt_core.types.InvalidValue` for one that MySQL holds and Python cannot
+(``0000-00-00``).  NULL never reaches it.
+
+Choices that the wire leaves open:
+
+- ENUM and SET text of digits only is an index or a bitmap, as TiCDC and Canal write them;
+  other text is names as they stand.  Wires that always send names need no parser.
+- BINARY text has one Latin-1 character per byte.
+- Geometry is MySQL's internal form in Latin-1: SRID in four bytes, little-endian, then WKB.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import tzinfo
+from typing import Final
+
+from cdcfmt_core.mysql.instants import timestamp_parser
+from cdcfmt_core.mysql.members import enum_parser, set_parser
+from cdcfmt_core.mysql.numbers import (
+    int_parser,
+    parse_bool,
+    parse_decimal,
+    parse_float,
+    parse_vector,
+    parse_year,
+)
+from cdcfmt_core.mysql.temporal import parse_date, parse_datetime, parse_time
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    GeometryValue,
+    Int,
+    LogicalType,
+    Set,
+    Time,
+    Timestamp,
+    Vector,
+    Year,
+)
+
+_SMALLEST_GEOMETRY: Final = 9
+"""SRID, byte order, geometry type: MySQL 8.4 Reference Manual, 11.4.3."""
+
+_PLAIN: Final[dict[type, Callable[[str], object]]] = {
+    Bool: parse_bool,
+    Date: parse_date,
+    DateTime: parse_datetime,
+    Decimal: parse_decimal,
+    Float: parse_float,
+    Time: parse_time,
+    Vector: parse_vector,
+    Year: parse_year,
+}
+
+
+def text_parser(
+    logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
+) -> Callable[[str], object]:
+    """The parser of one column.
+
+    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did.
+    Text, JSON text and values of unknown type stay as they are.
+    """
+    if isinstance(logical, Int):
+        return int_parser(*logical.bounds)
+    if isinstance(logical, Bit):
+        return int_parser(0, (1 << (logical.bits or 64)) - 1)
+    if isinstance(logical, Timestamp):
+        return timestamp_parser(time_zone, counts)
+    if isinstance(logical, Enum):
+        return enum_parser(logical.names)
+    if isinstance(logical, Set):
+        return set_parser(logical.names)
+    if isinstance(logical, Binary):
+        return parse_binary
+    if isinstance(logical, Geometry):
+        return parse_geometry
+    return _PLAIN.get(type(logical), str)
+
+
+def parse_binary(text: str) -> bytes:
+    """Latin-1 characters, one per byte; any other was put there in place of lost bytes."""
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError as error:
+        character = f"U+{ord(text[error.start]):04X}"
+        raise ValueError(
+            f"bytes were lost: character {character} at position {error.start} is no byte"
+        ) from None
+
+
+def parse_geometry(text: str) -> GeometryValue:
+    """The internal form of a geometry."""
+    data = parse_binary(text)
+    if len(data) < _SMALLEST_GEOMETRY:
+        raise ValueError("not a geometry: shorter than SRID and WKB header")
+    return GeometryValue(int.from_bytes(data[:4], "little"), data[4:])

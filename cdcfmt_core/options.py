@@ -1,0 +1,178 @@
+"""Options: declared once as :class:`Option`, and from there validated, documented and listed.
+
+Option names are matched without regard to case, because Spark hands them over in lower
+case; texts print the declared spelling.  Values may be text or already of their type.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from datetime import timezone, tzinfo
+from typing import Any, Literal, TypeAlias
+from zoneinfo import ZoneInfo
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+
+OptionType: TypeAlias = Literal["string", "bool", "int", "bytes", "choice", "list", "timezone"]
+
+_TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
+_SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+@attrs.frozen
+class Option:
+    """One option: the only place where its name, type, default and meaning stand.
+
+    ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``,
+    ``m``, ``g`` as in Spark's sizes); ``choice`` of ``choices``; ``list`` (comma-separated
+    text or a JSON array, as a tuple of str); ``timezone`` (an IANA name or ``+08:00``).
+    A bound is inclusive.  ``hidden`` keeps the value out of every text (secrets).
+    """
+
+    name: str
+    help: str
+    type: OptionType = "string"
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    hidden: bool = False
+
+    def parse(self, value: Any) -> Any:
+        """``value`` in this option's type; OptionError says what it may be."""
+        if value is None:
+            return None
+        try:
+            parsed = _PARSERS[self.type](self, value)
+        except (ValueError, KeyError, TypeError) as error:
+            shown = "the given value" if self.hidden else repr(value)
+            raise OptionError(
+                f"option {self.name}: {shown} is not {self.describe_type()}"
+            ) from error
+        if isinstance(parsed, int) and not isinstance(parsed, bool):
+            low, high = self.minimum, self.maximum
+            if (low is not None and parsed < low) or (high is not None and parsed > high):
+                raise OptionError(f"option {self.name}: {parsed} is not {self.describe_type()}")
+        return parsed
+
+    def describe_type(self) -> str:
+        """The type in words, for error texts and documentation."""
+        if self.type == "choice":
+            return "one of " + ", ".join(self.choices)
+        words = {
+            "string": "text",
+            "bool": "true or false",
+            "int": "an integer",
+            "bytes": "a size in bytes such as 65536 or 64m",
+            "list": "a list of names, separated by commas or as a JSON array",
+            "timezone": "a time zone such as Asia/Shanghai or +08:00",
+        }[self.type]
+        if self.minimum is not None:
+            words += f" from {self.minimum}"
+        if self.maximum is not None:
+            words += f" to {self.maximum}"
+        return words
+
+
+def validate(
+    given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
+) -> dict[str, Any]:
+    """Every declared option with its parsed value or default, by declared name.
+
+    :raises OptionError: for a name that is not declared (naming the nearest one) or a
+        value that the option cannot have.
+    """
+    options = {option.name.lower(): option for option in declared}
+    values = {option.name: option.default for option in options.values()}
+    for name, value in given.items():
+        option = options.get(name.lower())
+        if option is None:
+            raise unknown_option(name, (o.name for o in options.values()), owner=owner)
+        values[option.name] = option.parse(value)
+    return values
+
+
+def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
+    """The error for an option that nobody declares, with the nearest name that exists."""
+    names = {candidate.lower(): candidate for candidate in known}
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    hint = f"; did you mean {names[near[0]]}?" if near else ""
+    listing = ", ".join(sorted(names.values(), key=str.lower))
+    return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
+
+
+def _parse_bool(_: Option, value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(text)
+
+
+def _parse_int(_: Option, value: Any) -> int:
+    if isinstance(value, (bool, float)):
+        raise ValueError(value)
+    return int(str(value).strip().replace("_", ""))
+
+
+def _parse_bytes(option: Option, value: Any) -> int:
+    if isinstance(value, int):
+        return _parse_int(option, value)
+    text = value.strip().lower()
+    digits = text.rstrip("bkmg")
+    unit = text[len(digits) :].removesuffix("b")
+    return int(digits) * _SIZE_UNITS[unit]
+
+
+def _parse_choice(option: Option, value: Any) -> str:
+    by_lower = {choice.lower(): choice for choice in option.choices}
+    return by_lower[str(value).strip().lower()]
+
+
+def _parse_list(_: Option, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        text = value.strip()
+        value = json.loads(text) if text.startswith("[") else text.split(",")
+    if not all(isinstance(item, str) for item in value):
+        raise ValueError(value)
+    return tuple(item.strip() for item in value if item.strip())
+
+
+def _parse_timezone(_: Option, value: Any) -> tzinfo:
+    if isinstance(value, tzinfo):
+        return value
+    text = str(value).strip()
+    if text.upper() in {"UTC", "Z", "GMT"}:
+        return timezone.utc
+    if text[:1] in "+-":
+        from datetime import datetime
+
+        zone = datetime.strptime(text, "%z").tzinfo
+        if zone is None:
+            raise ValueError(text)
+        return zone
+    return ZoneInfo(text)
+
+
+def _parse_string(_: Option, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+_PARSERS = {
+    "string": _parse_string,
+    "bool": _parse_bool,
+    "int": _parse_int,
+    "bytes": _parse_bytes,
+    "choice": _parse_choice,
+    "list": _parse_list,
+    "timezone": _parse_timezone,
+}

@@ -1,0 +1,167 @@
+"""Compressed files as streams of bytes, whatever they expand to.
+
+Memory stays bounded for every input: a piece is at most what one read asks for, or one
+zstd block (128 KiB).
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import importlib
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any, Literal, TypeAlias
+
+from cdcfmt_core.errors import DecodeError, MissingDependencyError, SourceError
+
+Compression: TypeAlias = Literal["gzip", "zstd", "bzip2"]
+
+_SUFFIXES: dict[str, Compression] = {
+    ".gz": "gzip",
+    ".gzip": "gzip",
+    ".zst": "zstd",
+    ".zstd": "zstd",
+    ".bz2": "bzip2",
+}
+# Read as plain text these would give nothing but bad lines.
+_UNREADABLE_SUFFIXES = (".xz", ".lz4", ".snappy", ".lzo", ".br", ".deflate", ".zip", ".7z")
+
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
+
+
+def compression_of(path: str) -> Compression | None:
+    """The compression that the file's name tells; None for a plain file.
+
+    :raises SourceError: for one that cannot be read.
+    """
+    name = path.lower()
+    for suffix, compression in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return compression
+    if name.endswith(_UNREADABLE_SUFFIXES):
+        raise SourceError(
+            f"file {path}: .{name.rpartition('.')[2]} files cannot be read; decompress it or "
+            "compress it as .gz or .zst, or leave it out by pathGlobFilter"
+        )
+    return None
+
+
+def decompress(file: io.RawIOBase, compression: Compression, piece_bytes: int) -> Iterator[bytes]:
+    """The content of ``file`` in pieces, through all its members or frames.
+
+    :raises DecodeError: after the last piece that could be read, if the data is damaged or
+        cut off.
+    :raises MissingDependencyError: if zstandard is needed and missing.
+    """
+    return _READERS[compression](file, piece_bytes)
+
+
+def _gzip(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
+    return _stream(gzip.GzipFile(fileobj=file, mode="rb"), piece_bytes, "gzip")
+
+
+def _bzip2(file: io.RawIOBase, piece_bytes: int) -> Iterator[bytes]:
+    return _stream(bz2.BZ2File(file, "rb"), piece_bytes, "bzip2")
+
+
+def _stream(stream: gzip.GzipFile | bz2.BZ2File, piece_bytes: int, name: str) -> Iterator[bytes]:
+    with stream:
+        while True:
+            try:
+                # Not read(): that loses what it has gathered when the damage is reached.
+                piece = stream.read1(piece_bytes)
+            except EOFError as error:
+                raise _cut_off(name) from error
+            except (OSError, zlib.error) as error:
+                raise _damaged(name, error) from error
+            if not piece:
+                return
+            yield piece
+
+
+def _zstd(file: io.RawIOBase, _: int) -> Iterator[bytes]:
+    """Walks the frames (RFC 8878) and feeds them block by block.
+
+    zstandard's own stream reader takes a cut-off frame for a complete one, and its
+    ``decompressobj`` returns all that its input expands to at once.
+    """
+    zstandard = _import_zstandard()
+    decompressor = zstandard.ZstdDecompressor()
+    buffered = io.BufferedReader(file, 1 << 18)
+
+    def take(count: int) -> bytes:
+        data = buffered.read(count)
+        if len(data) < count:
+            raise _cut_off("zstd")
+        return data
+
+    while magic := buffered.read(4):
+        if len(magic) == 4 and magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5:
+            _skip(take, int.from_bytes(take(4), "little"))
+        elif magic == _ZSTD_MAGIC:
+            try:
+                yield from _zstd_frame(decompressor.decompressobj(), take)
+            except zstandard.ZstdError as error:
+                raise _damaged("zstd", error) from error
+        elif _ZSTD_MAGIC.startswith(magic):
+            raise _cut_off("zstd")
+        else:
+            raise _damaged("zstd", f"{magic!r} begins no frame")
+
+
+def _zstd_frame(decompressor: Any, take: Callable[[int], bytes]) -> Iterator[bytes]:
+    descriptor = take(1)
+    flags = descriptor[0]
+    single_segment = flags >> 5 & 1
+    size_code = flags >> 6
+    header = (
+        (0 if single_segment else 1)
+        + _ZSTD_DICTIONARY_SIZES[flags & 3]
+        + (1 << size_code if size_code else single_segment)
+    )
+    data = _ZSTD_MAGIC + descriptor + take(header)
+    last = 0
+    while not last:
+        block = take(3)
+        value = int.from_bytes(block, "little")
+        last, kind, size = value & 1, value >> 1 & 3, value >> 3
+        data += block + take(1 if kind == 1 else size)
+        if last and flags & 4:
+            data += take(4)
+        if piece := decompressor.decompress(data):
+            yield piece
+        data = b""
+
+
+def _skip(take: Callable[[int], bytes], count: int) -> None:
+    while count:
+        count -= len(take(min(count, 1 << 16)))
+
+
+def _import_zstandard() -> Any:
+    try:
+        return importlib.import_module("zstandard")
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading .zst files needs zstandard: pip install 'cdcfmt-core[files]'"
+        ) from error
+
+
+def _cut_off(name: str) -> DecodeError:
+    return DecodeError(f"the {name} data is cut off, what follows is lost; write the file again")
+
+
+def _damaged(name: str, error: object) -> DecodeError:
+    return DecodeError(
+        f"the {name} data is damaged ({error}), what follows is lost; write the file again"
+    )
+
+
+_READERS: dict[Compression, Callable[[io.RawIOBase, int], Iterator[bytes]]] = {
+    "gzip": _gzip,
+    "zstd": _zstd,
+    "bzip2": _bzip2,
+}

@@ -1,0 +1,184 @@
+"""Filesystems: any path that fsspec can open, and pyarrow's own where fsspec's is missing."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+import os
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError, SourceError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://([^/]*)")
+
+# Hadoop's names of its S3 clients: the same buckets, another library.
+_HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+
+
+class FileSystem(Protocol):
+    """What is used of fsspec's ``AbstractFileSystem``."""
+
+    def info(self, path: str) -> dict[str, Any]: ...
+    def ls(self, path: str, detail: bool = ...) -> list[dict[str, Any]]: ...
+    def find(self, path: str, *, detail: bool = ...) -> dict[str, dict[str, Any]]: ...
+    def open(self, path: str, mode: str = ...) -> Any: ...
+    def invalidate_cache(self) -> None: ...
+
+
+def open_filesystem(
+    path: str, storage_options: Mapping[str, Any] | None = None
+) -> tuple[FileSystem, str]:
+    """The filesystem of ``path``, and the path as that filesystem names it.
+
+    ``path`` is a local path, a ``file:`` URL or a URL of any protocol of fsspec; Hadoop's
+    ``s3a`` and ``s3n`` are ``s3``.  ``storage_options`` go to fsspec as they are.  Where
+    the library behind a scheme is missing, pyarrow's filesystem for it is used instead, as
+    long as there are no options, which only the library would understand.
+
+    :raises MissingDependencyError: if a library is missing; the text names it.
+    :raises OptionError: if the filesystem does not take the options.
+    :raises SourceError: if the scheme is unknown or the filesystem cannot be opened.
+    """
+    fsspec = _import_fsspec()
+    options = dict(storage_options or {})
+    match = _SCHEME.match(path)
+    scheme = match[1].lower() if match else "file"
+    scheme = _HADOOP_SCHEMES.get(scheme, scheme)
+    url = scheme + path[match.end(1) :] if match else path
+    try:
+        implementation = fsspec.get_filesystem_class(scheme)
+        # Host, port and user stand in the URL for some schemes; what the user says wins.
+        given = {**implementation._get_kwargs_from_urls(url), **options}
+        opened: FileSystem = fsspec.filesystem(scheme, **given)
+        return opened, implementation._strip_protocol(url)
+    except ImportError as error:
+        return _open_with_pyarrow(scheme, url, options, error)
+    except ValueError as error:
+        if scheme in fsspec.available_protocols():
+            raise SourceError(f"path {path} cannot be opened: {error}") from error
+        return _open_with_pyarrow(scheme, url, options, error)
+    except TypeError as error:
+        raise OptionError(f"storage options for {scheme}://: {error}") from error
+    except OSError as error:
+        raise SourceError(f"path {path} cannot be opened: {error}") from error
+
+
+def is_local(filesystem: FileSystem) -> bool:
+    """Whether paths of this filesystem are paths of this machine."""
+    return isinstance(filesystem, _import_fsspec().implementations.local.LocalFileSystem)
+
+
+class SourceFile(io.RawIOBase):
+    """A file open for reading, whose failures are SourceErrors that name it.
+
+    Decompressors report bad data as OSError, too; this keeps the two apart.
+    """
+
+    def __init__(self, path: str, storage_options: Mapping[str, Any] | None = None) -> None:
+        self.path = path
+        filesystem, inner = open_filesystem(path, storage_options)
+        try:
+            self._file = filesystem.open(inner, "rb")
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Up to ``size`` bytes; empty at the end of the file."""
+        try:
+            data: bytes = self._file.read(size)
+        except OSError as error:
+            raise self._failure(error) from error
+        return data
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
+
+    def seek(self, position: int, whence: int = os.SEEK_SET, /) -> int:
+        try:
+            return int(self._file.seek(position, whence))
+        except (OSError, ValueError) as error:
+            raise self._failure(error) from error
+
+    def close(self) -> None:
+        # ``_file`` is missing if the constructor failed: the base class closes even then.
+        file = self.__dict__.get("_file")
+        if file is not None and not self.closed:
+            file.close()
+        super().close()
+
+    def _failure(self, error: Exception) -> SourceError:
+        if isinstance(error, FileNotFoundError):
+            return SourceError(
+                f"file does not exist any more: {self.path}; it was removed after it was "
+                "listed, so list the input again"
+            )
+        return SourceError(f"file {self.path} cannot be read: {error}")
+
+
+def _import_fsspec() -> Any:
+    # fsspec has no type stubs: what comes out of here is typed by FileSystem.
+    try:
+        importlib.import_module("fsspec.implementations.local")
+        return importlib.import_module("fsspec")
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading files needs fsspec: pip install 'cdcfmt-core[files]'"
+        ) from error
+
+
+def _open_with_pyarrow(
+    scheme: str, url: str, options: Mapping[str, Any], reason: Exception
+) -> tuple[FileSystem, str]:
+    match = _SCHEME.match(url)
+    root = match[0] if match else url
+    try:
+        if options:
+            # pyarrow would open the path without them, and who knows as whom.
+            raise reason
+        filesystem, base = _pyarrow_filesystem(root, os.getpid())
+    except (ImportError, ValueError) as error:
+        raise _no_filesystem(scheme, url, reason) from error
+    except OSError as error:
+        raise SourceError(f"path {url} cannot be opened: {error}") from error
+    inner = url[len(root) :].strip("/")
+    return filesystem, f"{base.rstrip('/')}/{inner}" if inner else base
+
+
+@functools.lru_cache(maxsize=32)
+def _pyarrow_filesystem(root: str, _process: int) -> tuple[FileSystem, str]:
+    # Kept, because opening asks the store for its region; per process, because the clients
+    # have threads, which a fork does not copy.  Only the root is parsed: file names may
+    # hold what pyarrow does not take for a URI.
+    pyarrow_fs = importlib.import_module("pyarrow.fs")
+    wrapper = importlib.import_module("fsspec.implementations.arrow").ArrowFSWrapper
+    filesystem, base = pyarrow_fs.FileSystem.from_uri(root)
+    return wrapper(filesystem), base
+
+
+def _no_filesystem(scheme: str, path: str, reason: Exception) -> CdcfmtError:
+    # Not ``fsspec.registry``: that name is taken by the dict of what is loaded.
+    registry = importlib.import_module("fsspec.registry")
+    known = registry.known_implementations.get(scheme)
+    if known is None:
+        return SourceError(
+            f"path {path}: no filesystem is known for {scheme}://; check the spelling, or "
+            "install the package that registers it with fsspec"
+        )
+    package = known["class"].partition(".")[0]
+    # Where the class is fsspec's own, only its error tells what it needs.
+    command = "" if package == "fsspec" else f"; pip install {package}"
+    return MissingDependencyError(
+        f"{scheme}:// paths need a library that is not installed: {reason}{command}"
+    )

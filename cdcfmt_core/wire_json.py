@@ -1,0 +1,50 @@
+"""Exact JSON parsing with the standard library, for what fast parsers refuse or round.
+
+Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
+fractions into binary floats.  Codecs come here for such a message alone.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from cdcfmt_core.errors import DecodeError
+
+_MAX_NUMBER_LENGTH = 1000
+
+
+def loads_exact(data: bytes) -> Any:
+    """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
+
+    :raises DecodeError: if the bytes are not JSON, or nested beyond Python's recursion limit.
+    """
+    try:
+        return json.loads(
+            data.decode("utf-8", "surrogateescape"),
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_refuse,
+        )
+    except RecursionError:
+        raise DecodeError("the JSON is nested too deeply", sample=data) from None
+    except ValueError as error:
+        raise DecodeError(f"not JSON ({error})", sample=data) from error
+
+
+def _number(text: str) -> int | Decimal:
+    if len(text) > _MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number of {len(text)} characters")
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"a number out of range: {text[:40]}") from None
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")

@@ -1,0 +1,32 @@
+"""Canal-JSON for cdcfmt: TiCDC's, official Canal's and CloudCanal's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_canal_json.options import OPTIONS
+from cdcfmt_canal_json.sniff import sniff
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_canal_json.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="canal-json",
+            summary="Canal-JSON: TiCDC, Alibaba Canal's flat messages, CloudCanal's Canal Json",
+            spec_url="https://docs.pingcap.com/tidb/stable/ticdc-canal-json",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "watermark"}),
+            options=OPTIONS,
+            aliases=("canal",),
+        )
+    ]

@@ -1,0 +1,165 @@
+"""Canal-JSON messages to events: the exact reference decoder.
+
+Sources: TiCDC Canal-JSON, "DDL Event", "DML Event", "WATERMARK Event", "TiCDC Canal-JSON
+and Canal compared"; Canal's ``MQMessageUtils`` for batches; CloudCanal for tableChanges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from cdcfmt_canal_json.dialects import DIALECTS
+from cdcfmt_canal_json.envelope import (
+    commit_ts_of,
+    extension_of,
+    extra_of,
+    list_of,
+    names_of,
+    object_of,
+    text_of,
+    time_of,
+)
+from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
+from cdcfmt_canal_json.plans import TablePlans, schema_from_table_changes
+from cdcfmt_canal_json.rows import RowDecoder
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
+from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.wire_json import loads_exact
+
+_LZ4_MAGIC = b'\x04"M\x18'
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    return _Decoder(options, context).decode
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._filter = context.event_filter
+        self._dialect = DIALECTS[options["dialect"]]
+        self._decompress = open_decompressor(
+            options["largeMessageHandleCompression"], context.max_message_bytes
+        )
+        self._rows = RowDecoder(
+            TablePlans(context),
+            self._dialect,
+            handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
+        )
+
+    def decode(self, message: Message) -> list[Event]:
+        if message.value is None:
+            return []
+        return self._decode_value(message.value)
+
+    def _decode_value(self, value: bytes, claim_check: str | None = None) -> list[Event]:
+        if self._decompress is not None:
+            value = self._decompress(value)
+        try:
+            wire = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            wire = _loads_odd(value)
+        try:
+            return self._events(wire, claim_check)
+        except InexactNumber:
+            return self._events(loads_exact(value), claim_check)
+
+    def _events(self, wire: Any, claim_check: str | None) -> list[Event]:
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object", sample=wire)
+        wire_type = wire.get("type")
+        if type(wire_type) is not str:
+            raise DecodeError("is not text", field="type", sample=wire_type)
+        is_ddl = wire.get("isDdl")
+        if is_ddl not in (True, False, None):
+            raise DecodeError("is not true or false", field="isDdl", sample=is_ddl)
+        if wire_type == WATERMARK:
+            return [self._watermark(wire)]
+        op = None if is_ddl else OP_OF_TYPE.get(wire_type)
+        if op is None:
+            # Statements that are no DDL (official Canal: isDdl false, type QUERY) have
+            # no rows either.
+            if is_ddl or (wire_type in DDL_TYPES and wire.get("sql")):
+                return [self._schema_change(wire, wire_type)]
+            raise DecodeError("is no event type of Canal-JSON", field="type", sample=wire_type)
+
+        tidb = extension_of(wire)
+        commit_ts = commit_ts_of(tidb, "commitTs")
+        database, table = text_of(wire, "database"), text_of(wire, "table")
+        if not self._filter.wants("row", database, table, None, op, commit_ts):
+            return []
+        location = tidb.get("claimCheckLocation")
+        if location is not None and location != "":
+            if claim_check is not None:
+                raise DecodeError("a claim check leads to another one", sample=location)
+            _, value = resolve_claim_check(
+                self._context.claim_checks, location, self._context.max_message_bytes
+            )
+            return self._decode_value(value, claim_check=location)
+        return self._rows.decode(
+            wire,
+            tidb,
+            op,
+            database,
+            table,
+            commit_ts,
+            extra_of(wire, tidb, claim_check),
+        )
+
+    def _watermark(self, wire: Mapping[str, Any]) -> Watermark:
+        tidb = extension_of(wire)
+        commit_ts = commit_ts_of(tidb, "watermarkTs")
+        if commit_ts is None:
+            raise DecodeError("a watermark has none", field="_tidb.watermarkTs")
+        return Watermark(
+            commit_ts,
+            source_time=time_of(wire, "es", self._dialect),
+            emit_time=time_of(wire, "ts", self._dialect),
+            extra=extra_of(wire, tidb, None),
+        )
+
+    def _schema_change(self, wire: Mapping[str, Any], wire_type: str) -> SchemaChange:
+        tidb = extension_of(wire)
+        database, table = text_of(wire, "database"), text_of(wire, "table")
+        query = text_of(wire, "sql")
+        changes = wire.get("tableChanges")
+        if not query and not changes:
+            raise DecodeError("a DDL event has none", field="sql")
+        extra = extra_of(wire, tidb, None, is_row=False) or {}
+        word = wire_type.upper()
+        if word not in DDL_TYPES:
+            extra["ddl_type"] = wire_type
+            word = ddl_type_of(query)
+        if wire.get("isDdl") is False:
+            extra["is_ddl"] = False
+        return SchemaChange(
+            query=query,
+            ddl_type=word,  # type: ignore[arg-type]
+            database=database,
+            table=table,
+            table_schema=schema_from_table_changes(changes, database, table, self._context),
+            commit_ts=commit_ts_of(tidb, "commitTs"),
+            source_time=time_of(wire, "es", self._dialect),
+            emit_time=time_of(wire, "ts", self._dialect),
+            extra=extra or None,
+        )
+
+
+def _loads_odd(value: bytes) -> Any:
+    if not value:
+        raise DecodeError("the value is empty")
+    if value[:4] == _LZ4_MAGIC:
+        raise DecodeError(
+            "the value is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=value
+        )
+    return loads_exact(value)
+
+

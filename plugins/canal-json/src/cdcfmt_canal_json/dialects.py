@@ -1,0 +1,71 @@
+"""The dialects of Canal-JSON, as data.
+
+Sources: TiCDC Canal-JSON document; Canal's ``FlatMessage``; CloudCanal "MQ message
+formats", Canal Json; messages of Tencent CKafka and Huawei DRS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+# 10^11 milliseconds are March 1973 and 10^11 seconds are the year 5138, so one limit
+# tells the units apart for every real source.
+_SECONDS_LIMIT = 100_000_000_000
+
+
+@attrs.frozen
+class Dialect:
+    """What differs between producers; None is told from each message.
+
+    ``seconds``: ``es`` and ``ts`` are seconds.  ``es_is_commit_time``: ``es`` is exactly
+    ``commit_ts >> 18``, so it orders changes where ``_tidb`` is off.  ``deleted_row_in_old``:
+    DELETE puts the row into ``old``.
+    """
+
+    summary: str
+    seconds: bool | None = None
+    es_is_commit_time: bool | None = None
+    deleted_row_in_old: bool | None = None
+
+    def source_unit(self, time: int) -> int:
+        """Microseconds in one unit of ``time``."""
+        seconds = abs(time) < _SECONDS_LIMIT if self.seconds is None else self.seconds
+        return 1_000_000 if seconds else 1_000
+
+    def has_commit_time(self, message: Mapping[str, Any]) -> bool:
+        """Whether ``es`` is there and is TiDB's commit time."""
+        # Beyond 45 bits it would leave the 63 bits of a commit_ts.
+        if not 0 < (message.get("es") or 0) < 1 << 45:
+            return False
+        if self.es_is_commit_time is not None:
+            return self.es_is_commit_time
+        # TiCDC writes "id" first, and always 0; the Java producers write their fields in
+        # alphabetical order.
+        return next(iter(message), None) == "id" and message["id"] == 0
+
+    def deleted_rows(self, data: Any, old: Any) -> tuple[str, Any]:
+        """Field and rows of a DELETE."""
+        in_old = (not data and bool(old)) if self.deleted_row_in_old is None else (
+            self.deleted_row_in_old
+        )
+        return ("old", old) if in_old else ("data", data)
+
+
+DIALECTS = {
+    "auto": Dialect("told from each message"),
+    "ticdc": Dialect("TiCDC", seconds=False, es_is_commit_time=True, deleted_row_in_old=False),
+    "canal": Dialect(
+        "Alibaba Canal", seconds=False, es_is_commit_time=False, deleted_row_in_old=False
+    ),
+    "cloudcanal": Dialect("CloudCanal", seconds=False, es_is_commit_time=False),
+    "ckafka": Dialect("Tencent CKafka, times in seconds", seconds=True, es_is_commit_time=False),
+    "drs": Dialect(
+        "Huawei DRS, deleted rows in `old`",
+        seconds=False,
+        es_is_commit_time=False,
+        deleted_row_in_old=True,
+    ),
+}

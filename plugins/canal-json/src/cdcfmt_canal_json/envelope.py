@@ -1,0 +1,100 @@
+"""Reading the envelope's fields, each with its type checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_canal_json.dialects import Dialect
+from cdcfmt_canal_json.message import KNOWN_EXTENSION_FIELDS, KNOWN_FIELDS
+from cdcfmt_core.errors import DecodeError
+
+_MAX_COMMIT_TS = 2**63 - 1
+# The end of the year 9999: what Python's and Spark's timestamps can show.
+_MAX_TIME = 253_402_300_799_999_999
+
+
+def text_of(wire: Mapping[str, Any], field: str) -> str:
+    """Text, or "" where the field is null or missing."""
+    value = wire.get(field)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    raise DecodeError("is not text", field=field, sample=value)
+
+
+def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    value = wire.get(field)
+    if value is None or type(value) is dict:
+        return value
+    raise DecodeError("is not an object", field=field, sample=value)
+
+
+def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
+    value = wire.get(field)
+    if value is None or type(value) is list:
+        return value
+    raise DecodeError("is not a list", field=field, sample=value)
+
+
+def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
+    """A list of names; None where the field is null or missing."""
+    value = list_of(wire, field)
+    if value is not None and not all(type(name) is str for name in value):
+        raise DecodeError("is not a list of names", field=field, sample=str(value))
+    return value
+
+
+def extension_of(wire: Mapping[str, Any]) -> dict[str, Any]:
+    """TiDB's extension; empty where the producer sends none."""
+    return object_of(wire, "_tidb") or {}
+
+
+def commit_ts_of(tidb: Mapping[str, Any], field: str) -> int | None:
+    value = tidb.get(field)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field=f"_tidb.{field}", sample=value)
+    return value
+
+
+def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None:
+    """``es`` or ``ts`` in microseconds."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise DecodeError("is not a time in milliseconds", field=field, sample=value)
+    time = value * dialect.source_unit(value)
+    if not 0 <= time <= _MAX_TIME:
+        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+    return time
+
+
+def extra_of(
+    wire: Mapping[str, Any],
+    tidb: Mapping[str, Any],
+    claim_check: str | None,
+    is_row: bool = True,
+) -> dict[str, Any] | None:
+    """What the wire has and no field of an event takes; None if there is nothing."""
+    extra: dict[str, Any] = {}
+    if wire.get("id"):
+        extra["id"] = wire["id"]
+    if wire.get("gtid"):
+        extra["gtid"] = wire["gtid"]
+    if is_row and wire.get("sql"):
+        extra["sql"] = wire["sql"]
+    if wire.keys() - KNOWN_FIELDS:
+        extra.update((name, wire[name]) for name in wire if name not in KNOWN_FIELDS)
+    if len(tidb) > 1:
+        if tidb.get("rowkey"):
+            extra["rowkey"] = tidb["rowkey"]
+        if tidb.get("onlyHandleKey"):
+            extra["only_handle_key"] = True
+        extra.update((name, tidb[name]) for name in tidb if name not in KNOWN_EXTENSION_FIELDS)
+    if claim_check is not None:
+        extra["claim_check"] = claim_check
+    return extra or None

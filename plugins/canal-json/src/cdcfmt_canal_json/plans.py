@@ -1,0 +1,174 @@
+"""How the rows of one table are parsed: made once per table schema, then looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql import (
+    json_value_parser,
+    logical_from_jdbc,
+    parse_column_type,
+    text_parser,
+)
+from cdcfmt_core.types import LogicalType, Unknown
+
+ParseValue: TypeAlias = Callable[[Any], Any]
+
+_MAX_PLANS = 10_000
+
+
+@attrs.define
+class TablePlan:
+    """A table schema with parsers for each column; ``source`` is what it was made from.
+
+    ``parse_text`` is for text, which is what Canal's producers write, and ``parse_other``
+    for any other JSON value.
+    """
+
+    schema: TableSchema
+    parse_text: dict[str, ParseValue]
+    parse_other: dict[str, ParseValue]
+    source: tuple[Any, ...]
+
+
+class TablePlans:
+    """Plans by table and columns, so that a million rows share one schema object.
+
+    Column order is the row's own: TiCDC writes ``mysqlType`` in random order.
+    """
+
+    def __init__(self, context: DecoderContext) -> None:
+        self._context = context
+        self._plans: dict[tuple[str, str, tuple[str, ...]], list[TablePlan]] = {}
+        self._count = 0
+        self._parsers: dict[LogicalType, tuple[ParseValue, ParseValue]] = {}
+
+    def find(
+        self,
+        database: str,
+        table: str,
+        names: tuple[str, ...],
+        mysql_type: Mapping[str, Any] | None,
+        sql_type: Mapping[str, Any] | None,
+        pk_names: list[str] | None,
+    ) -> TablePlan:
+        """The plan for rows with these columns, in this order."""
+        key = (database, table, names)
+        # sqlType depends on the value (a bigint unsigned is -5 or 3), so it may only
+        # count where there is nothing else.
+        if mysql_type:
+            source = (mysql_type, None, pk_names)
+        else:
+            source = (None, sql_type, pk_names)
+        plans = self._plans.get(key)
+        if plans is None:
+            if self._count >= _MAX_PLANS:
+                self._plans.clear()
+                self._count = 0
+            plans = self._plans[key] = []
+        for plan in plans:
+            if plan.source == source:
+                return plan
+        plan = self._make(key, source, mysql_type or {}, sql_type or {})
+        plans.append(plan)
+        self._count += 1
+        if len(plans) > 100:
+            del plans[0]
+        return plan
+
+    def _make(
+        self,
+        key: tuple[str, str, tuple[str, ...]],
+        source: tuple[Any, ...],
+        mysql_type: Mapping[str, Any],
+        sql_type: Mapping[str, Any],
+    ) -> TablePlan:
+        database, table, names = key
+        pk_names = source[2] or []
+        columns: list[Column] = []
+        parse_text: dict[str, ParseValue] = {}
+        parse_other: dict[str, ParseValue] = {}
+        for name in names:
+            source_type = mysql_type.get(name)
+            if isinstance(source_type, str) and source_type.strip():
+                logical = self._context.resolve_type(source_type)
+            else:
+                source_type, logical = _from_jdbc(sql_type.get(name))
+            columns.append(Column(name, source_type, logical, key=name in pk_names))
+            parse_text[name], parse_other[name] = self._parsers_of(source_type, logical)
+        schema = TableSchema(database, table, tuple(columns), tuple(pk_names))
+        return TablePlan(schema, parse_text, parse_other, source)
+
+    def _parsers_of(
+        self, source_type: str, logical: LogicalType
+    ) -> tuple[ParseValue, ParseValue]:
+        known = self._parsers.get(logical)
+        if known is None:
+            zone, counts = self._context.time_zone, self._context.counts
+            known = self._parsers[logical] = (
+                text_parser(logical, time_zone=zone, counts=counts),
+                json_value_parser(logical, time_zone=zone, counts=counts),
+            )
+        column_type = parse_column_type(source_type)
+        if column_type.base == "binary" and column_type.params:
+            return _padded(known[0], column_type.params[0]), known[1]
+        return known
+
+
+def _from_jdbc(code: Any) -> tuple[str, LogicalType]:
+    if type(code) is int:
+        return f"jdbc {code}", logical_from_jdbc(code)
+    return "", Unknown()
+
+
+def _padded(parse: ParseValue, length: int) -> ParseValue:
+    # BINARY(n) always holds n bytes; official Canal drops the zeros at its end.
+    def parse_padded(value: Any) -> Any:
+        data = parse(value)
+        return data.ljust(length, b"\0") if isinstance(data, bytes) else data
+
+    return parse_padded
+
+
+def schema_from_table_changes(
+    changes: Any, database: str, table: str, context: DecoderContext
+) -> TableSchema | None:
+    """The table schema in CloudCanal's ``tableChanges`` of a DDL, or None if it has none.
+
+    Source: CloudCanal "MQ message formats", Canal Json, DDL example.
+
+    :raises DecodeError: if it is there and has another shape.
+    """
+    if not changes:
+        return None
+    body = changes.get("table") if isinstance(changes, dict) else None
+    if body is None and isinstance(changes, dict):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("columns"), list):
+        raise DecodeError("is not a table's columns", field="tableChanges", sample=changes)
+    keys = body.get("primaryKeyColumnNames") or []
+    columns = []
+    for column in body["columns"]:
+        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+            raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
+        source_type = column.get("typeExpression") or column.get("typeName")
+        if isinstance(source_type, str):
+            logical = context.resolve_type(source_type)
+        else:
+            source_type, logical = _from_jdbc(column.get("jdbcType"))
+        columns.append(
+            (
+                column.get("position"),
+                Column(column["name"], source_type, logical, key=column["name"] in keys),
+            )
+        )
+    if all(type(position) is int for position, _ in columns):
+        columns.sort(key=lambda item: item[0])
+    key_columns = tuple(name for name in keys if isinstance(name, str))
+    return TableSchema(database, table, tuple(column for _, column in columns), key_columns)

@@ -1,0 +1,19 @@
+"""Recognising Canal-JSON from the bytes alone."""
+
+from __future__ import annotations
+
+from cdcfmt_core.events import Message
+
+_ENVELOPE = (b'"database"', b'"type"', b'"data"', b'"es"')
+_STRONG = (b'"isDdl"', b'"mysqlType"', b'"pkNames"', b'"sqlType"', b'"old"')
+
+
+def sniff(message: Message) -> float:
+    """1.0 with the whole of Canal's envelope, less with fewer of its names, else 0.0."""
+    value = message.value
+    if value is None or value[:1] != b"{":
+        return 0.0
+    if not all(name in value for name in _ENVELOPE):
+        return 0.0
+    found = sum(name in value for name in _STRONG)
+    return 0.4 + 0.12 * found if found else 0.0

@@ -1,0 +1,61 @@
+"""Rows into Arrow record batches of bounded size, with exactly Spark's Arrow schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, StructType, VariantType
+
+MAX_ROWS = 8192
+MAX_MESSAGE_BYTES = 8 << 20
+"""A batch ends after so many rows, or rows from so many bytes of messages."""
+
+
+class BatchBuilder:
+    """Collects rows (tuples in the schema's order) and turns them into record batches."""
+
+    def __init__(self, schema: StructType) -> None:
+        self._schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self._build = [
+            _array_builder(field.dataType, arrow.type)
+            for field, arrow in zip(schema.fields, self._schema, strict=True)
+        ]
+        self._rows: list[tuple[Any, ...]] = []
+        self._bytes = 0
+
+    def add(self, rows: list[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.RecordBatch]:
+        """Add the rows of one message; yields a batch whenever one is full."""
+        self._rows += rows
+        self._bytes += message_bytes
+        if len(self._rows) >= MAX_ROWS or self._bytes >= MAX_MESSAGE_BYTES:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """What is left, in batches of at most MAX_ROWS rows."""
+        rows, self._rows, self._bytes = self._rows, [], 0
+        for start in range(0, len(rows), MAX_ROWS):
+            columns = zip(*rows[start : start + MAX_ROWS], strict=True)
+            arrays = [build(column) for build, column in zip(self._build, columns, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _array_builder(
+    spark_type: DataType, arrow_type: pa.DataType
+) -> Callable[[tuple[Any, ...]], pa.Array]:
+    if isinstance(spark_type, VariantType):
+        return lambda column: _variant_array(column, arrow_type)
+    return lambda column: pa.array(column, type=arrow_type)
+
+
+def _variant_array(column: tuple[Any, ...], arrow_type: pa.DataType) -> pa.Array:
+    """Variants as (value, metadata) pairs; None is SQL NULL."""
+    mask = pa.array([pair is None for pair in column], type=pa.bool_())
+    pairs = [pair if pair is not None else (b"", b"") for pair in column]
+    return pa.StructArray.from_arrays(
+        [pa.array([pair[place] for pair in pairs], type=pa.binary()) for place in (0, 1)],
+        fields=list(arrow_type),
+        mask=mask,
+    )

@@ -1,0 +1,304 @@
+"""The changes shape: the typed rows of one table, with Spark's and Delta's change columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantType,
+)
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+)
+from cdcfmt_core.row_changes import split_key_update
+from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_record
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.values import SUPPORTED, BadValue, Convert, ValuePolicy, converter, plain_value
+from pyspark_cdcfmt.variant import encode_variant
+
+SEQUENCE = StructType(
+    [
+        StructField("commit", LongType()),
+        StructField("rank", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("index", IntegerType()),
+        StructField("part", IntegerType()),
+    ]
+)
+
+_METADATA: dict[str, DataType] = {
+    "change_type": StringType(),
+    "commit_version": LongType(),
+    "commit_timestamp": TimestampType(),
+    "sequence": SEQUENCE,
+    "absent": ArrayType(StringType()),
+    "corrupt_record": CORRUPT_RECORD,
+}
+_RESCUED = "rescued"
+_MAX_TABLES = 1_000
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+def metadata_fields(options: ReadOptions) -> list[StructField]:
+    """The columns that the changes shape adds to the table's own."""
+    prefix = options["metadataPrefix"]
+    fields = dict(_METADATA)
+    if options["onSchemaChange"] == "rescue":
+        fields[_RESCUED] = VariantType()
+    return [StructField(prefix + name, type_) for name, type_ in fields.items()]
+
+
+def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> StructType:
+    """A table's columns, all nullable, and the added ones.
+
+    :raises OptionError: if a column of the table bears the name of an added one.
+    """
+    added = metadata_fields(options)
+    own = list(columns)
+    taken = {field.name.lower() for field in added} & {field.name.lower() for field in own}
+    if taken:
+        raise OptionError(
+            f"the table has columns named {', '.join(sorted(taken))}; set metadataPrefix"
+        )
+    return StructType(own + added)
+
+
+def check_changes_schema(given: StructType, options: ReadOptions) -> None:
+    """A user's schema: any columns of the table, and any of the added ones.
+
+    :raises OptionError: for an added column of another type, or a type that no column has.
+    """
+    added = {field.name: field.dataType for field in metadata_fields(options)}
+    for field in given.fields:
+        expected = added.get(field.name)
+        if expected is not None and expected != field.dataType:
+            raise OptionError(
+                f"column {field.name} is {expected.simpleString()}, "
+                f"not {field.dataType.simpleString()} (metadataPrefix renames it)"
+            )
+        if expected is None and not isinstance(field.dataType, SUPPORTED):
+            raise OptionError(
+                f"column {field.name}: {field.dataType.simpleString()} is no type that a "
+                "column of a table can have"
+            )
+
+
+class BadRow(Exception):
+    """A row that the schema or the options do not let pass; ``field`` is the column."""
+
+    def __init__(self, reason: str, field: str | None = None) -> None:
+        super().__init__(reason, field)
+        self.reason = reason
+        self.field = field
+
+
+@attrs.define
+class _TablePlan:
+    """How the images of one table schema become the schema's columns."""
+
+    columns: list[tuple[str, Convert]]
+    surplus: tuple[str, ...]
+    types: dict[str, Any]
+
+
+class ChangeRows:
+    """Makes rows of the changes shape.
+
+    ``inferred`` tells that the schema is ours: then a column that it lacks is a change of
+    the table's schema, while a user's own schema is a projection.
+    """
+
+    def __init__(
+        self, schema: StructType, options: ReadOptions, policy: ValuePolicy, *, inferred: bool
+    ) -> None:
+        prefix = options["metadataPrefix"]
+        added = {field.name for field in metadata_fields(options)}
+        self._names = schema.names
+        self._own = [field for field in schema.fields if field.name not in added]
+        self._prefix = prefix
+        self._policy = policy
+        self._inferred = inferred
+        self._key_columns = tuple(options["keyColumns"])
+        self._after_only = options["images"] == "after"
+        self._split = options["splitKeyUpdates"] or self._after_only
+        self._incomplete_fails = options["incompleteRows"] == "fail"
+        self._on_schema_change = options["onSchemaChange"]
+        self._on_truncate = options["onTruncate"]
+        self._plans: dict[TableSchema, _TablePlan] = {}
+
+    def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
+        """The rows of one event.
+
+        :raises BadRow: if a row may not pass; none of the event's rows are given then.
+        """
+        if isinstance(event, RowChange):
+            if event.op == "truncate":
+                yield from self._truncate(message, event)
+            else:
+                yield from self._changes(message, event)
+        elif isinstance(event, SchemaChange):
+            if event.ddl_type in ("TRUNCATE", "ERASE"):
+                yield from self._truncate(message, event)
+        elif isinstance(event, Corrupt):
+            yield self._row({"corrupt_record": corrupt_record(message, event)}, {})
+
+    def _changes(self, message: Message, event: RowChange) -> Iterator[Row]:
+        keys = self._key_columns or event.table.key_columns
+        parts = split_key_update(event, keys) if self._split else [event]
+        for part in parts:
+            for change_type, image in self._images(part):
+                yield self._change(message, part, change_type, image)
+
+    def _images(self, event: RowChange) -> Iterator[tuple[str, Image]]:
+        before, after = event.before, event.after
+        if event.op == "delete":
+            if before is not None:
+                yield "delete", before
+        elif event.op == "update":
+            if before is not None and not self._after_only:
+                yield "update_preimage", before
+            if after is not None:
+                yield "update_postimage", after
+        elif after is not None:
+            yield ("update_postimage" if event.op == "upsert" else "insert"), after
+
+    def _change(self, message: Message, event: RowChange, change_type: str, image: Image) -> Row:
+        plan = self._plan(event.table)
+        values: dict[str, Any] = {}
+        absent: list[str] = []
+        rescued: dict[str, Any] = {}
+        wire = image.values
+        for name, convert in plan.columns:
+            if name not in wire:
+                absent.append(name)
+                continue
+            value = wire[name]
+            if value is None:
+                continue
+            try:
+                values[name] = convert(value)
+            except BadValue as error:
+                self._unfit(name, value, plan, error, rescued)
+        for name in plan.surplus:
+            if wire.get(name) is not None:
+                self._surplus(name, wire[name], plan, rescued)
+        if (
+            absent
+            and not image.complete
+            and self._incomplete_fails
+            and change_type in ("insert", "update_postimage")
+        ):
+            raise BadRow(
+                f"the message holds only part of the row, without {', '.join(absent)}; "
+                "incompleteRows=emit lets such rows pass"
+            )
+        values_added = self._position(message, event, change_type)
+        values_added["absent"] = absent
+        if self._on_schema_change == "rescue":
+            values_added[_RESCUED] = encode_variant(rescued) if rescued else None
+        return self._row(values_added, values)
+
+    def _position(self, message: Message, event: Any, change_type: str) -> dict[str, Any]:
+        commit_ts = event.commit_ts
+        commit = commit_ts or getattr(event, "sequence_commit", None) or 0
+        is_old = change_type in ("delete", "update_preimage")
+        return {
+            "change_type": change_type,
+            "commit_version": commit_ts,
+            "commit_timestamp": (
+                event.source_time if commit_ts is None else (commit_ts >> 18) * 1000
+            ),
+            "sequence": {
+                "commit": commit,
+                "rank": 1 if commit > 0 and change_type != "delete" else 0,
+                "offset": message.offset,
+                "index": event.index,
+                "part": 0 if is_old else 1,
+            },
+        }
+
+    def _truncate(self, message: Message, event: Any) -> Iterator[Row]:
+        if self._on_truncate == "ignore":
+            self._policy.counts["truncates and drops of the table, ignored"] += 1
+            return
+        if self._on_truncate == "fail":
+            what = getattr(event, "query", "TRUNCATE")
+            raise BadRow(f"the table is truncated or dropped ({what}); set onTruncate")
+        yield self._row(self._position(message, event, "truncate"), {})
+
+    def _row(self, added: dict[str, Any], own: dict[str, Any]) -> Row:
+        row = {self._prefix + name: value for name, value in added.items()}
+        return tuple(map((own | row).get, self._names))
+
+    def _unfit(
+        self,
+        name: str,
+        value: Any,
+        plan: _TablePlan,
+        error: BadValue,
+        rescued: dict[str, Any],
+    ) -> None:
+        if self._on_schema_change == "fail":
+            raise BadRow(str(error), name) from error
+        if self._on_schema_change == "ignore":
+            self._policy.counts[f"{name}: value that does not fit, as NULL"] += 1
+        else:
+            rescued[name] = plain_value(value, plan.types[name], name, self._policy)
+
+    def _surplus(
+        self, name: str, value: Any, plan: _TablePlan, rescued: dict[str, Any]
+    ) -> None:
+        if self._on_schema_change == "fail":
+            raise BadRow(
+                "the schema has no such column (it was inferred from other messages): raise "
+                "inferSampleMessages, give a schema, or set onSchemaChange",
+                name,
+            )
+        if self._on_schema_change == "ignore":
+            self._policy.counts[f"{name}: column that the schema lacks, left out"] += 1
+        else:
+            rescued[name] = plain_value(value, plan.types[name], name, self._policy)
+
+    def _plan(self, table: TableSchema) -> _TablePlan:
+        plan = self._plans.get(table)
+        if plan is None:
+            if len(self._plans) >= _MAX_TABLES:
+                self._plans.clear()
+            plan = self._plans[table] = self._make_plan(table)
+        return plan
+
+    def _make_plan(self, table: TableSchema) -> _TablePlan:
+        types = {column.name: column.type for column in table.columns}
+        known = {field.name for field in self._own}
+        columns = []
+        for field in self._own:
+            convert: Convert = _no_column
+            if field.name in types:
+                convert = converter(types[field.name], field.dataType, field.name, self._policy)
+            columns.append((field.name, convert))
+        surplus = tuple(name for name in types if name not in known) if self._inferred else ()
+        return _TablePlan(columns, surplus, types)
+
+
+def _no_column(_: Any) -> Any:
+    raise AssertionError("a value of a column that the table schema does not list")
+

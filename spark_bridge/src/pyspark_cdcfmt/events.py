@@ -1,0 +1,282 @@
+"""The events shape: one row per event, for every table and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantType,
+)
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import (
+    KIND_OF,
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+)
+from cdcfmt_core.row_changes import split_key_update
+from pyspark_cdcfmt.image_json import image_to_json
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.values import ValuePolicy, plain_value
+from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
+
+_COLUMN = StructType(
+    [
+        StructField("name", StringType()),
+        StructField("source_type", StringType()),
+        StructField("nullable", BooleanType()),
+        StructField("key", BooleanType()),
+    ]
+)
+
+_TABLE_SCHEMA = StructType(
+    [
+        StructField("database", StringType()),
+        StructField("schema", StringType()),
+        StructField("table", StringType()),
+        StructField("columns", ArrayType(_COLUMN)),
+        StructField("key_columns", ArrayType(StringType())),
+    ]
+)
+
+_SOURCE = StructType(
+    [
+        StructField("protocol", StringType()),
+        StructField("topic", StringType()),
+        StructField("path", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("index", IntegerType()),
+        StructField("timestamp", TimestampType()),
+    ]
+)
+
+CORRUPT_RECORD = StructType(
+    [
+        StructField("reason", StringType()),
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+    ]
+)
+
+_DDL = StructType([StructField("query", StringType()), StructField("type", StringType())])
+
+_STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
+_MAX_WRITERS = 10_000
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+def events_schema(options: ReadOptions) -> StructType:
+    """The columns of the events shape under these options."""
+    image: DataType = VariantType() if options["imageFormat"] == "variant" else StringType()
+    fields: list[tuple[str, DataType]] = [
+        ("kind", StringType()),
+        ("op", StringType()),
+        ("database", StringType()),
+        ("schema", StringType()),
+        ("table", StringType()),
+        ("commit_ts", LongType()),
+        ("commit_time", TimestampType()),
+        ("source_time", TimestampType()),
+        ("emit_time", TimestampType()),
+        ("key_columns", ArrayType(StringType())),
+    ]
+    if options["images"] != "none":
+        fields += [("before", image), ("after", image)]
+    if options["includeColumns"]:
+        fields.append(("columns", ArrayType(_COLUMN)))
+    fields += [
+        ("ddl", _DDL),
+        ("table_schema", _TABLE_SCHEMA),
+        ("extra", VariantType()),
+        ("_source", _SOURCE),
+        ("_corrupt_record", CORRUPT_RECORD),
+    ]
+    return StructType([StructField(name, type_) for name, type_ in fields])
+
+
+def check_events_schema(given: StructType, options: ReadOptions) -> None:
+    """A user's schema may leave columns out and reorder them.
+
+    :raises OptionError: for a column that events do not have, or of another type.
+    """
+    known = {field.name: field.dataType for field in events_schema(options).fields}
+    for field in given.fields:
+        expected = known.get(field.name)
+        if expected is None:
+            raise OptionError(
+                f"events have no column {field.name!r} (they have {', '.join(known)}); to read "
+                "the columns of one table, set the option table"
+            )
+        if expected != field.dataType:
+            raise OptionError(
+                f"column {field.name} of events is {expected.simpleString()}, "
+                f"not {field.dataType.simpleString()}"
+            )
+
+
+class EventRows:
+    """Makes rows of the events shape."""
+
+    def __init__(self, schema: StructType, options: ReadOptions, policy: ValuePolicy) -> None:
+        self._names = schema.names
+        self._policy = policy
+        self._key_columns = tuple(options["keyColumns"])
+        self._after_only = options["images"] == "after"
+        self._split = options["splitKeyUpdates"] or self._after_only
+        self._json = options["imageFormat"] == "json"
+        self._wants_images = bool({"before", "after"} & set(schema.names))
+        self._wants_columns = "columns" in schema.names
+        self._writers: dict[TableSchema, Callable[[Image], Any]] = {}
+
+    def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
+        """The rows of one event: one, or two where a key update is split.
+
+        :raises BadValue: for a value that the policy does not let pass.
+        """
+        if isinstance(event, RowChange):
+            keys = self._key_columns or event.table.key_columns
+            parts = split_key_update(event, keys) if self._split else [event]
+            for part in parts:
+                yield self._row(message, part, protocol, self._of_row_change(part, keys))
+        elif isinstance(event, Corrupt):
+            record = corrupt_record(message, event)
+            yield self._row(message, event, protocol, {"_corrupt_record": record})
+        else:
+            yield self._row(message, event, protocol, _of_table_event(event))
+
+    def _row(
+        self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
+    ) -> Row:
+        commit_ts = getattr(event, "commit_ts", None)
+        extra = getattr(event, "extra", None)
+        values |= {
+            "kind": KIND_OF[type(event)],
+            "commit_ts": commit_ts,
+            "commit_time": None if commit_ts is None else (commit_ts >> 18) * 1000,
+            "source_time": getattr(event, "source_time", None),
+            "emit_time": getattr(event, "emit_time", None),
+            "extra": encode_variant(extra) if extra else None,
+            "_source": {
+                "protocol": protocol,
+                "topic": message.topic,
+                "path": message.path,
+                "partition": message.partition,
+                "offset": message.offset,
+                "index": event.index,
+                "timestamp": None if message.timestamp is None else message.timestamp * 1000,
+            },
+        }
+        return tuple(map(values.get, self._names))
+
+    def _of_row_change(self, event: RowChange, keys: tuple[str, ...]) -> dict[str, Any]:
+        table = event.table
+        values: dict[str, Any] = {
+            "op": event.op,
+            "database": table.database,
+            "schema": table.schema,
+            "table": table.table,
+            "key_columns": list(keys),
+        }
+        if self._wants_columns:
+            values["columns"] = _columns(table)
+        if self._wants_images:
+            write = self._writer(table)
+            if event.before is not None and not (self._after_only and event.after is not None):
+                values["before"] = write(event.before)
+            if event.after is not None:
+                values["after"] = write(event.after)
+        return values
+
+    def _writer(self, table: TableSchema) -> Callable[[Image], Any]:
+        write = self._writers.get(table)
+        if write is None:
+            if len(self._writers) >= _MAX_WRITERS:
+                self._writers.clear()
+            write = self._writers[table] = self._make_writer(table)
+        return write
+
+    def _make_writer(self, table: TableSchema) -> Callable[[Image], Any]:
+        types = {column.name: column.type for column in table.columns}
+        # Most types stand for themselves; only these need a look at each value.
+        special = {
+            column.name: f"{table.database}.{table.table}.{column.name}"
+            for column in table.columns
+        }
+        policy = self._policy
+        encode = VariantEncoder(table.column_names).encode_object
+        as_json = self._json
+
+        def write(image: Image) -> Any:
+            values = {
+                name: (
+                    value
+                    if value is None or type(value) in _STAND_FOR_THEMSELVES
+                    else plain_value(value, types[name], special[name], policy, as_json=as_json)
+                )
+                for name, value in image.values.items()
+            }
+            return image_to_json(values) if as_json else encode(values)
+
+        return write
+
+
+def corrupt_record(message: Message, event: Corrupt) -> dict[str, Any]:
+    """The ``_corrupt_record`` of both shapes."""
+    return {"reason": str(event.error), "key": message.key, "value": message.value}
+
+
+def _of_table_event(event: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    schema: TableSchema | None = getattr(event, "table_schema", None)
+    if schema is not None:
+        values = {
+            "database": schema.database,
+            "schema": schema.schema,
+            "table": schema.table,
+            "key_columns": list(schema.key_columns),
+            "table_schema": {
+                "database": schema.database,
+                "schema": schema.schema,
+                "table": schema.table,
+                "columns": _columns(schema),
+                "key_columns": list(schema.key_columns),
+            },
+        }
+    if isinstance(event, SchemaChange):
+        values["database"] = event.database
+        values["schema"] = event.schema
+        values["table"] = event.table
+        values["ddl"] = {"query": event.query, "type": event.ddl_type}
+    return values
+
+
+def _columns(table: TableSchema) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": column.name,
+            "source_type": column.source_type,
+            "nullable": column.nullable,
+            "key": column.key,
+        }
+        for column in table.columns
+    ]

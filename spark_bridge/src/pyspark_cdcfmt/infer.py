@@ -1,0 +1,88 @@
+"""The schema of a table's changes, from the messages themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from pyspark.sql.types import StructField
+
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
+from cdcfmt_core.filters import table_names
+from cdcfmt_core.sources import BadLine
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
+
+_LOOKED_AT_FOR_NAMES = 10_000
+
+
+def infer_columns(
+    read: Callable[[], Iterable[Message | BadLine]],
+    decoder: MessageDecoder,
+    table: tuple[str, ...],
+    sample: int,
+    options: TypeOptions,
+    any_table: MessageDecoder,
+) -> list[StructField]:
+    """The table's columns as seen in the first ``sample`` of its row messages.
+
+    Columns keep the order in which they first came; a type that changes on the way widens.
+    ``any_table`` decodes every table, for the error that names those that are there.
+
+    :raises SourceError: if no message of the table is found.
+    """
+    types: dict[str, LogicalType] = {}
+    merged: set[TableSchema] = set()
+    rows = 0
+    for message in read():
+        if isinstance(message, BadLine):
+            continue
+        events = decoder.decode(message)
+        for schema in _schemas(events):
+            if schema not in merged:
+                merged.add(schema)
+                for column in schema.columns:
+                    known = types.get(column.name)
+                    types[column.name] = merge(known, column.type) if known else column.type
+        rows += any(isinstance(event, RowChange) for event in events)
+        if rows >= sample:
+            break
+    if not types:
+        raise SourceError(_nothing_found(read(), any_table, table))
+    return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+
+
+def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:
+    for event in events:
+        if isinstance(event, RowChange):
+            yield event.table
+        elif getattr(event, "table_schema", None) is not None:
+            yield event.table_schema  # type: ignore[union-attr, misc]
+
+
+def _nothing_found(
+    messages: Iterable[Message | BadLine], decoder: MessageDecoder, table: tuple[str, ...]
+) -> str:
+    found: set[tuple[str, ...]] = set()
+    total, bad = 0, ""
+    for message in islice(messages, _LOOKED_AT_FOR_NAMES):
+        total += 1
+        if isinstance(message, BadLine):
+            bad = bad or str(message.error)
+            continue
+        events = decoder.decode(message)
+        bad = bad or next((str(e.error) for e in events if isinstance(e, Corrupt)), "")
+        found.update(
+            tuple(part for part in (s.database, s.schema, s.table) if part is not None)
+            for s in _schemas(events)
+        )
+    text = f"no row of table {table_names([table])} is in the input"
+    if not total:
+        text += ", which has no messages at all"
+    elif found:
+        text += f"; it has {table_names(found)} (names are exact in case)"
+    if bad:
+        text += f". A message is corrupt: {bad}"
+    return text + ". To read without inferring, give a schema: .schema(...)"

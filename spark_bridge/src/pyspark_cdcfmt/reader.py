@@ -1,0 +1,225 @@
+"""The batch reader: splits on the driver, record batches on the executors."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
+from cdcfmt_core.errors import DecodeError, OptionError
+from cdcfmt_core.events import Corrupt, Event, Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.sources import (
+    BadLine,
+    FileSplit,
+    list_files,
+    open_claim_check_store,
+    plan_partitions,
+    read_split,
+)
+from pyspark_cdcfmt.batches import BatchBuilder
+from pyspark_cdcfmt.changes import BadRow, ChangeRows
+from pyspark_cdcfmt.events import EventRows
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.values import BadValue, ValuePolicy
+
+logger = logging.getLogger("pyspark_cdcfmt")
+
+NO_PATH = (
+    "the cdc source has no path: give load(path). For SQL, note that Spark hands the options of "
+    "a CREATE TABLE ... USING cdc to the source only while it creates the table; use "
+    "CREATE TEMPORARY VIEW ... USING cdc OPTIONS (path '...'), or SELECT ... FROM t WITH (...)"
+)
+
+
+@attrs.frozen
+class FilesPartition(InputPartition):
+    """Splits of files that one task reads, in order."""
+
+    splits: Sequence[FileSplit]
+
+
+def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
+    """The partitions of the input; SourceError for a path that does not exist."""
+    if not options.paths:
+        raise OptionError(NO_PATH)
+    files = list_files(
+        options.paths,
+        storage_options=options.storage_options,
+        path_glob_filter=options["pathGlobFilter"],
+    )
+    return plan_partitions(
+        files,
+        max_partition_bytes=options["maxPartitionBytes"],
+        min_partitions=options["minPartitions"] or os.cpu_count() or 1,
+    )
+
+
+def read_messages(
+    splits: Sequence[FileSplit], options: ReadOptions
+) -> Iterator[Message | BadLine]:
+    """The messages of some splits, in order, streamed."""
+    separator = options["lineSep"]
+    for split in splits:
+        yield from read_split(
+            split,
+            storage_options=options.storage_options,
+            line_separator=None if separator is None else separator.encode(),
+            max_message_bytes=options["maxMessageBytes"],
+            line_format=options["lineFormat"],
+        )
+
+
+def open_decoder(
+    options: ReadOptions, event_filter: EventFilter, counts: Counter[str] | None = None
+) -> MessageDecoder:
+    """The message decoder that the options ask for."""
+    uri = options["claimCheckStorageUri"]
+    return open_message_decoder(
+        options.values,
+        options.codec,
+        event_filter,
+        claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
+        counts=counts,
+    )
+
+
+class CdcBatchReader(DataSourceReader):
+    """Reads files; the order within a partition is that of the files."""
+
+    def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool) -> None:
+        self._schema = schema
+        self._options = options
+        self._inferred = inferred
+        self._filter = options.event_filter()
+        if not options.paths:
+            raise OptionError(NO_PATH)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [FilesPartition(splits) for splits in plan_files(self._options)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        # Spark turns an empty list of partitions into one without a value.
+        if not isinstance(partition, FilesPartition):
+            return
+        # Spark takes record batches where its type hints say tuples.
+        yield from cast(Iterator[tuple[Any, ...]], self._batches(partition))
+
+    def _batches(self, partition: FilesPartition) -> Iterator[pa.RecordBatch]:
+        options = self._options
+        counts: Counter[str] = Counter()
+        decoder = open_decoder(options, self._filter, counts)
+        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=counts)
+        if options["sourceTimeZone"] is not None:
+            policy.time_zone = options["sourceTimeZone"]
+        rows: EventRows | ChangeRows
+        if options.table is None:
+            rows = EventRows(self._schema, options, policy)
+        else:
+            rows = ChangeRows(self._schema, options, policy, inferred=self._inferred)
+        make = RowMaker(rows, decoder, options["mode"], counts)
+        batches = BatchBuilder(self._schema)
+        try:
+            for message in read_messages(partition.splits, options):
+                size = len(message.value) if message.value is not None else 0
+                yield from batches.add(make.rows(message), size)
+            yield from batches.flush()
+        finally:
+            if counts:
+                logger.warning("cdc: %s", ", ".join(f"{k}: {n}" for k, n in counts.items()))
+
+
+class PushdownReader(CdcBatchReader):
+    """The reader where the user turned on ``spark.sql.python.filterPushdown.enabled``.
+
+    Filters on kind, op, database and table only spare decoding; all of them go back to
+    Spark, which applies them once more.  (With pushdown off, Spark fails every read of a
+    reader that has ``pushFilters``; hence a class of its own.)
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        if self._options.table is None:
+            names = {"kind": "kinds", "op": "ops"}
+            for pushed in filters:
+                values = _wanted_values(pushed)
+                if values is not None and pushed.attribute[0] in names:  # type: ignore[attr-defined]
+                    name = names[pushed.attribute[0]]  # type: ignore[attr-defined]
+                    known = getattr(self._filter, name)
+                    wanted = values if known is None else known & values
+                    self._filter = attrs.evolve(self._filter, **{name: wanted})
+        yield from filters
+
+
+def _wanted_values(pushed: Filter) -> frozenset[str] | None:
+    if isinstance(pushed, EqualTo) and len(pushed.attribute) == 1:
+        return frozenset([pushed.value])
+    if isinstance(pushed, In) and len(pushed.attribute) == 1:
+        return frozenset(pushed.value)
+    return None
+
+
+class RowMaker:
+    """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST."""
+
+    def __init__(
+        self,
+        shape: EventRows | ChangeRows,
+        decoder: MessageDecoder,
+        mode: str,
+        counts: Counter[str],
+    ) -> None:
+        self._shape = shape
+        self._decoder = decoder
+        self._mode = mode
+        self._counts = counts
+
+    def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
+        """All rows of a message; DecodeError in FAILFAST."""
+        if isinstance(message, BadLine):
+            held = Message(None, message.value, path=message.path, offset=message.offset)
+            return self._corrupt(held, Corrupt(message.error))
+        rows: list[tuple[Any, ...]] = []
+        events = self._decoder.decode(message)
+        protocol = self._decoder.protocol
+        for event in events:
+            if isinstance(event, Corrupt):
+                rows += self._corrupt(message, event)
+                continue
+            try:
+                rows += list(self._shape.rows(message, event, protocol))
+            except (BadRow, BadValue) as error:
+                rows += self._corrupt(message, self._bad_row(message, event, error))
+        return rows
+
+    def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
+        if self._mode == "FAILFAST":
+            raise event.error
+        self._counts["corrupt messages and rows"] += 1
+        if self._mode == "DROPMALFORMED":
+            return []
+        return list(self._shape.rows(message, event, self._decoder.protocol))
+
+    def _bad_row(self, message: Message, event: Event, error: BadRow | BadValue) -> Corrupt:
+        table = getattr(event, "table", None)
+        name = table if isinstance(table, str) else getattr(table, "table", None)
+        field = getattr(error, "field", None)
+        return Corrupt(
+            DecodeError(
+                str(getattr(error, "reason", error)),
+                field=".".join(filter(None, [name, field])) or None,
+                protocol=self._decoder.protocol,
+                topic=message.topic,
+                path=message.path,
+                partition=message.partition,
+                offset=message.offset,
+            ),
+            event.index,
+        )

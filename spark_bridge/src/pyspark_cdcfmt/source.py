@@ -1,0 +1,80 @@
+"""The data source: what Spark calls first."""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    from pyspark_cdcfmt.options import ReadOptions
+
+
+class CdcDataSource(DataSource):
+    """Change-data-capture messages of any installed format.
+
+    Without the option ``table``: events, one row per event of every table.  With it: the
+    typed changes of that table.  Options: docs/spark.md.
+    """
+
+    _inferred = False
+
+    @classmethod
+    def name(cls) -> str:
+        return "cdc"
+
+    # Formats, pyarrow and fsspec are imported only from here on: Spark imports this module
+    # whenever it looks for any data source.
+
+    def schema(self) -> StructType:
+        from pyspark_cdcfmt.events import events_schema
+        from pyspark_cdcfmt.options import parse_options
+
+        options = parse_options(self.options)
+        if options.table is None:
+            return events_schema(options)
+        # Spark asks only where the user gave no schema, and keeps this object.
+        self._inferred = True
+        return _infer(options)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        from pyspark_cdcfmt.changes import check_changes_schema
+        from pyspark_cdcfmt.events import check_events_schema
+        from pyspark_cdcfmt.options import parse_options
+        from pyspark_cdcfmt.reader import CdcBatchReader, PushdownReader
+
+        options = parse_options(self.options)
+        check = check_events_schema if options.table is None else check_changes_schema
+        reader = (
+            PushdownReader
+            if "pyspark.sql.worker.data_source_pushdown_filters" in sys.modules
+            else CdcBatchReader
+        )(schema, options, inferred=self._inferred)
+        check(schema, options)
+        return reader
+
+
+def _infer(options: ReadOptions) -> StructType:
+    import attrs
+
+    from pyspark_cdcfmt.changes import changes_schema
+    from pyspark_cdcfmt.infer import infer_columns
+    from pyspark_cdcfmt.reader import open_decoder, plan_files, read_messages
+    from pyspark_cdcfmt.types import TypeOptions
+
+    partitions = plan_files(options)
+    event_filter = attrs.evolve(options.event_filter(), kinds=None)
+    table = options.table
+    assert table is not None
+    columns = infer_columns(
+        lambda: chain.from_iterable(read_messages(splits, options) for splits in partitions),
+        open_decoder(options, event_filter),
+        table,
+        options["inferSampleMessages"],
+        TypeOptions.of(options.values),
+        any_table=open_decoder(options, attrs.evolve(event_filter, table=None)),
+    )
+    return changes_schema(columns, options)
