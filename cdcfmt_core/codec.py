@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any, TypeAlias
 
 import attrs
@@ -15,6 +17,8 @@ from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
 from cdcfmt_core.types import LogicalType
 
+logger = logging.getLogger("cdcfmt_core")
+
 API_VERSION = 1
 """The plugin API of this core.  A plugin states the one that it was written for."""
 
@@ -24,23 +28,58 @@ Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 Encode: TypeAlias = Callable[[Event], Iterable[Message]]
 
 
+@attrs.frozen
+class Projection:
+    """What of row images is wanted; a decoder need not parse the rest.
+
+    ``columns`` are the only ones that are looked at, besides the key; None means all.
+    Without ``before_updates`` the image before an update only matters where the key
+    changes; the key are ``key_columns``, or those that the wire names.
+    """
+
+    columns: frozenset[str] | None = None
+    before_updates: bool = True
+    key_columns: tuple[str, ...] = ()
+
+
 @attrs.define
 class DecoderContext:
     """What a decoder may use besides its own options; the same for every format.
 
-    ``resolve_type`` is the type map in force.  ``time_zone`` is the source's, for wires
-    whose timestamps have none.  ``event_filter`` lets a decoder skip what nobody wants
-    before it decodes it; whoever calls the decoder filters again, so it may be ignored.
-    ``claim_checks`` is where claim-check messages lie, or None.  ``counts`` collects what
-    was done to values without being an error, by a text that names it.
+    ``resolve_type`` is the type map in force.  ``event_filter`` and ``projection`` let a
+    decoder skip what nobody wants before it decodes it; whoever calls the decoder filters
+    again, so both may be ignored.  ``claim_checks`` is where claim-check messages lie, or
+    None.  ``counts`` collects what was done to values without being an error, by a text
+    that names it.
     """
 
     resolve_type: Callable[[str], LogicalType]
-    time_zone: tzinfo = timezone.utc
     event_filter: EventFilter = attrs.field(factory=EventFilter)
+    projection: Projection = attrs.field(factory=Projection)
+    source_time_zone: tzinfo | None = None
     claim_checks: ClaimCheckStore | None = None
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     counts: Counter[str] = attrs.field(factory=Counter)
+
+    @property
+    def time_zone(self) -> tzinfo:
+        """The source's zone, for wires whose timestamps have none; UTC where nobody set it."""
+        return self.source_time_zone or UTC
+
+    def note_zoneless_timestamps(self, database: str, table: str) -> None:
+        """To be called for a table with Timestamp columns on such a wire: warns once."""
+        if self.source_time_zone is None:
+            _warn_zoneless(database, table)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _warn_zoneless(database: str, table: str) -> None:
+    logger.warning(
+        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
+        "as UTC; set sourceTimeZone to the source's zone",
+        database,
+        table,
+    )
 
 
 @attrs.frozen

@@ -7,10 +7,17 @@ be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES, CodecSpec, Decode, DecoderContext
+from cdcfmt_core.codec import (
+    DEFAULT_MAX_MESSAGE_BYTES,
+    CodecSpec,
+    Decode,
+    DecoderContext,
+    Projection,
+)
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
@@ -202,8 +209,10 @@ def open_message_decoder(
     options: Mapping[str, Any],
     codec_options: Mapping[str, Any],
     event_filter: EventFilter,
+    *,
+    projection: Projection = Projection(),  # noqa: B008 (frozen)
     claim_checks: ClaimCheckStore | None = None,
-    counts: Any = None,
+    counts: Counter[str] | None = None,
     registry: Registry | None = None,
 ) -> MessageDecoder:
     """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own."""
@@ -217,11 +226,11 @@ def open_message_decoder(
         context = DecoderContext(
             resolve_type=resolvers[name],
             event_filter=event_filter,
+            projection=projection,
+            source_time_zone=options["sourceTimeZone"],
             claim_checks=claim_checks,
             max_message_bytes=options["maxMessageBytes"],
         )
-        if options["sourceTimeZone"] is not None:
-            context.time_zone = options["sourceTimeZone"]
         if counts is not None:
             context.counts = counts
         return context

@@ -67,7 +67,7 @@ class DecodeError(CdcfmtError, ValueError):
     ) -> None:
         self.reason = reason
         self.field = field
-        self.sample = sample if sample is None or isinstance(sample, str) else show(sample)
+        self.sample = None if sample is None else show(sample)
         self.protocol = protocol
         self.topic = topic
         self.path = path
@@ -76,15 +76,12 @@ class DecodeError(CdcfmtError, ValueError):
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self._arguments())
-
-    def _arguments(self) -> dict[str, Any]:
-        return dict(self.__dict__)
+        return _rebuild, (type(self), dict(self.__dict__))
 
     def at(self, **position: Any) -> DecodeError:
-        """The same error with ``protocol``, ``topic``, ``path``, ``partition``, ``offset`` filled in."""
+        """The same error with where it happened filled in, by the names of the arguments."""
         known = {name: value for name, value in position.items() if value is not None}
-        return type(self)(**{**self._arguments(), **known})
+        return _rebuild(type(self), {**self.__dict__, **known}).with_traceback(self.__traceback__)
 
     @property
     def summary(self) -> str:
@@ -115,8 +112,12 @@ class UnsupportedTypeError(CdcfmtError, TypeError):
     """A type that this engine or format has no place for."""
 
 
-def _rebuild(cls: type[DecodeError], arguments: dict[str, Any]) -> DecodeError:
-    return cls(**arguments)
+def _rebuild(cls: type[DecodeError], state: dict[str, Any]) -> DecodeError:
+    # Not through __init__, which would quote the sample once more.
+    error = cls.__new__(cls)
+    error.__dict__.update(state)
+    error.args = (str(error),)
+    return error
 
 
 def show(value: object, limit: int = SAMPLE_BYTES) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import timezone, tzinfo
+from datetime import UTC, tzinfo
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -78,9 +78,7 @@ class Option:
         return words
 
 
-def validate(
-    given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
-) -> dict[str, Any]:
+def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str) -> dict[str, Any]:
     """Every declared option with its parsed value or default, by declared name.
 
     :raises OptionError: for a name that is not declared (naming the nearest one) or a
@@ -150,7 +148,7 @@ def _parse_timezone(_: Option, value: Any) -> tzinfo:
         return value
     text = str(value).strip()
     if text.upper() in {"UTC", "Z", "GMT"}:
-        return timezone.utc
+        return UTC
     if text[:1] in "+-":
         from datetime import datetime
 

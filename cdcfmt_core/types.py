@@ -110,7 +110,7 @@ class Enum:
 
 @attrs.frozen
 class Set:
-    """``str`` (names joined by commas) where wire or schema tell them, else ``int`` (the bitmap)."""
+    """``str`` (names joined by commas) where they are told, else ``int`` (the bitmap)."""
 
     names: tuple[str, ...] | None = None
 

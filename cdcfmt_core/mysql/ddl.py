@@ -16,7 +16,19 @@ DDL_TYPES: Final[frozenset[str]] = frozenset(get_args(DdlType))
 _BLANK_OR_COMMENT = re.compile(r"\s+|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL)
 _WORD = re.compile(r"[A-Za-z_]+")
 _MODIFIERS = frozenset(
-    "OR REPLACE TEMPORARY UNIQUE FULLTEXT SPATIAL VECTOR COLUMNAR GLOBAL ONLINE OFFLINE".split()
+    [
+        "OR",
+        "REPLACE",
+        "TEMPORARY",
+        "UNIQUE",
+        "FULLTEXT",
+        "SPATIAL",
+        "VECTOR",
+        "COLUMNAR",
+        "GLOBAL",
+        "ONLINE",
+        "OFFLINE",
+    ]
 )
 _OF_TABLE: Final[dict[str, DdlType]] = {
     "CREATE": "CREATE",

@@ -17,71 +17,73 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
-from cdcfmt_core.mysql.temporal import EPOCH, parse_datetime
+from cdcfmt_core.mysql.temporal import DATETIME_MARKS, EPOCH, from_iso, parse_datetime
 from cdcfmt_core.types import InvalidValue
 
 EPOCH_UTC: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _MAX_DAYS: Final = 10_000
-_ZONED = re.compile(r"(.{19,26})([+-])([01][0-9]|2[0-3]):([0-5][0-9])").fullmatch
+_OFFSET = re.compile(r"[+-]([01][0-9]|2[0-3]):([0-5][0-9])").fullmatch
 
 
 def timestamp_parser(
     zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], datetime | InvalidValue]:
     """For texts in ``zone``; one with ``Z`` or ``±hh:mm`` at its end says its own."""
-    fixed = zone.utcoffset(None)
-    # Of each day: the local time that 1970-01-01 00:00 UTC has by that day's offset.
-    epochs: dict[str, datetime | None] = {}
-
-    def parse_fixed(text: str) -> datetime | InvalidValue:
-        if text[-1:] == "Z":
-            return _parse_utc(text)
-        try:
-            return EPOCH_UTC + (parse_datetime(text) - fixed_epoch)  # type: ignore[operator]
-        except (TypeError, OverflowError):  # TypeError: an InvalidValue.
-            return InvalidValue(text)
-        except ValueError:
-            return _parse_zoned(text)
+    # Of each day without a change: 1970-01-01 00:00 UTC as local time, by that day's offset.
+    epochs: dict[str, datetime] = {}
 
     def parse(text: str) -> datetime | InvalidValue:
-        if text[-1:] == "Z":
-            return _parse_utc(text)
-        try:
-            value = parse_datetime(text)
-        except ValueError:
-            return _parse_zoned(text)
-        try:
-            return EPOCH_UTC + (value - epochs[text[:10]])  # type: ignore[operator]
-        except (KeyError, TypeError):
-            return parse_in_zone(text, value)
-        except OverflowError:
-            return InvalidValue(text)
+        if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
+            try:
+                value = from_iso(text)
+                if value.tzinfo is None and (value.hour or text[11] == "0"):
+                    return EPOCH_UTC + (value - epochs[text[:10]])
+            except (ValueError, KeyError, OverflowError):
+                pass
+        return parse_slowly(text)
 
-    def parse_in_zone(text: str, value: datetime | InvalidValue) -> datetime | InvalidValue:
+    def parse_fixed(text: str) -> datetime | InvalidValue:
+        if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
+            try:
+                value = from_iso(text)
+                if value.tzinfo is None and (value.hour or text[11] == "0"):
+                    return EPOCH_UTC + (value - fixed_epoch)
+            except (ValueError, OverflowError):
+                pass
+        return parse_slowly(text)
+
+    def parse_slowly(text: str) -> datetime | InvalidValue:
+        if text[-1:] == "Z" or text[-6:-5] in ("+", "-"):
+            return _parse_zoned(text)
+        value = parse_datetime(text)
         if isinstance(value, InvalidValue):
             return value
-        day = text[:10]
-        if day not in epochs:
+        offset = _offset_of_day(value, zone)
+        if offset is not None:
             if len(epochs) >= _MAX_DAYS:
                 epochs.clear()
-            offset = _offset_of_day(value, zone)
-            epochs[day] = None if offset is None else EPOCH + offset
+            epochs[text[:10]] = EPOCH + offset
         first, second = _offset(value, zone, 0), _offset(value, zone, 1)
         if first > second:
             counts[f"timestamp ambiguous in {zone}"] += 1
         elif first < second:
             counts[f"timestamp does not exist in {zone}"] += 1
-        try:
-            # In a gap, too: by the offset before it, the instant lies behind it.
-            return EPOCH_UTC + (value - EPOCH - first)
-        except OverflowError:
-            return InvalidValue(text)
+        # In a gap, too: by the offset before it, the instant lies behind it.
+        return _instant(text, value, first)
 
+    fixed = zone.utcoffset(None)
     if fixed is None:
         return parse
     fixed_epoch = EPOCH + fixed
     return parse_fixed
+
+
+def _instant(text: str, value: datetime, offset: timedelta) -> datetime | InvalidValue:
+    try:
+        return EPOCH_UTC + (value - EPOCH - offset)
+    except OverflowError:
+        return InvalidValue(text)
 
 
 def _offset(value: datetime, zone: tzinfo, fold: int) -> timedelta:
@@ -102,21 +104,14 @@ def _offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
     return offsets.pop() if len(offsets) == 1 else None
 
 
-def _parse_utc(text: str) -> datetime | InvalidValue:
-    value = parse_datetime(text[:-1])
-    return InvalidValue(text) if isinstance(value, InvalidValue) else EPOCH_UTC + (value - EPOCH)
-
-
 def _parse_zoned(text: str) -> datetime | InvalidValue:
-    match = _ZONED(text)
-    if not match:
-        raise ValueError("not a timestamp (YYYY-MM-DD hh:mm:ss[.ffffff])")
-    wall, sign, hours, minutes = match.groups()
+    wall, offset = text[:-1], timedelta()
+    if text[-1] != "Z":
+        match = _OFFSET(text[-6:])
+        if not match:
+            raise ValueError("not a timestamp (YYYY-MM-DD hh:mm:ss[.ffffff][Z or ±hh:mm])")
+        wall, offset = text[:-6], timedelta(hours=int(match[1]), minutes=int(match[2]))
+        if text[-6] == "-":
+            offset = -offset
     value = parse_datetime(wall)
-    if isinstance(value, InvalidValue):
-        return InvalidValue(text)
-    offset = timedelta(hours=int(hours), minutes=int(minutes))
-    try:
-        return EPOCH_UTC + (value - EPOCH - (-offset if sign == "-" else offset))
-    except OverflowError:
-        return InvalidValue(text)
+    return InvalidValue(text) if isinstance(value, InvalidValue) else _instant(text, value, offset)

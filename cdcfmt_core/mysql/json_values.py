@@ -119,8 +119,11 @@ def _reader(logical: LogicalType, from_text: Callable[[str], object]) -> _Read:
     def read_integer(value: object) -> object:
         if isinstance(value, bool):
             return from_text("1" if value else "0") if takes_bool else _refuse(value)
+        number = _integer(value)
+        if number < 0 and isinstance(logical, (Enum, Set)):
+            raise ValueError("negative")  # as text it would pass for a name
         # The text form of an integer has the same meaning and the same limits.
-        return from_text(str(_integer(value)))
+        return from_text(str(number))
 
     return read_integer
 

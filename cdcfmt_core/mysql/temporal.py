@@ -18,7 +18,7 @@ MAX_TIME: Final = timedelta(hours=838, minutes=59, seconds=59, microseconds=999_
 EPOCH: Final = datetime(1970, 1, 1)
 
 # What is not a digit, in its place: every third character from the first hyphen on.
-_DATETIME_MARKS: Final = frozenset({"-- ::", "--T::", "-- ::.", "--T::."})
+DATETIME_MARKS: Final = frozenset({"-- ::", "--T::", "-- ::.", "--T::."})
 _TIME_MARKS: Final = frozenset({"::", "::."})
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
@@ -28,7 +28,7 @@ _DATETIME = re.compile(
 _TIME = re.compile(r"(-?)([0-9]{2,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?").fullmatch
 
 _date_from_iso = date.fromisoformat
-_datetime_from_iso = datetime.fromisoformat
+from_iso = datetime.fromisoformat
 
 
 def parse_date(text: str) -> date | InvalidValue:
@@ -45,9 +45,9 @@ def parse_date(text: str) -> date | InvalidValue:
 
 def parse_datetime(text: str) -> datetime | InvalidValue:
     """``2023-12-27 12:27:23.123456``, with a blank or ``T`` and up to six digits."""
-    if text[4:20:3] in _DATETIME_MARKS and len(text) <= 26:
+    if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
         try:
-            value = _datetime_from_iso(text)
+            value = from_iso(text)
         except ValueError:
             pass
         else:
@@ -63,7 +63,7 @@ def parse_time(text: str) -> timedelta:
     """``-838:59:59.000000``."""
     if text[2:9:3] in _TIME_MARKS and len(text) <= 15:
         try:
-            return _datetime_from_iso("1970-01-01 " + text) - EPOCH
+            return from_iso("1970-01-01 " + text) - EPOCH
         except (ValueError, TypeError):  # TypeError: the text has a zone.
             pass
     match = _TIME(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -110,7 +110,8 @@ class _Naming:
     def __init__(self, filesystem: FileSystem, url: str, inner: str) -> None:
         self._local = is_local(filesystem)
         self._url, self._inner = url, inner.rstrip("/")
-        self._folder = url if url.endswith("://") else url.rstrip("/") + "/"
+        scheme, mark, rest = url.rpartition("://")
+        self._folder = scheme + mark + (rest.rstrip("/") + "/" if rest else "")
 
     def __call__(self, inner: str) -> str:
         if self._local:
@@ -231,7 +232,7 @@ def _mtime(info: dict[str, Any]) -> float | None:
         except ValueError:
             return None
     if isinstance(value, datetime):
-        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return aware.timestamp()
     return float(value) if isinstance(value, (int, float)) else None
 

@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
@@ -25,7 +25,7 @@ LineFormat: TypeAlias = Literal["auto", "value", "message"]
 FIELDS = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers")
 _POSITION = frozenset({"topic", "partition", "offset"})
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ISO = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?"
     r"(?:Z|([+-])(\d\d):?(\d\d)(?::?(\d\d))?)",
@@ -206,7 +206,7 @@ def _timestamp(wrapped: dict[str, Any]) -> int | None:
     try:
         wall = datetime(
             int(year), int(month), int(day), int(hour), int(minute), int(second or 0),
-            tzinfo=timezone.utc,
+            tzinfo=UTC,
         )  # fmt: skip
     except ValueError as error:
         raise DecodeError(str(error), field="timestamp", sample=value) from error

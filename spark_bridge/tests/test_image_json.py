@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
-from pyspark_cdcfmt.image_json import image_to_json, json_column
-from pyspark_cdcfmt.variant import KeepText, encode_variant, parse_json_column
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from pyspark_cdcfmt.image_json import image_to_json, json_column
+from pyspark_cdcfmt.json_column import KeepText, parse_json_column
+from pyspark_cdcfmt.variant import encode_variant
 
 CET = timezone(timedelta(hours=1))
 

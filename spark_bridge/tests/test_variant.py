@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
 from pyspark.sql.variant_utils import VariantUtils
-from pyspark_cdcfmt import variant
-from pyspark_cdcfmt.variant import KeepText, VariantEncoder, encode_variant, parse_json_column
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from pyspark_cdcfmt import variant
+from pyspark_cdcfmt.json_column import KeepText, parse_json_column
+from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Any:

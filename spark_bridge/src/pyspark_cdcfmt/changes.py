@@ -85,10 +85,16 @@ def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> Stru
 def check_changes_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema: any columns of the table, and any of the added ones.
 
-    :raises OptionError: for an added column of another type, or a type that no column has.
+    :raises OptionError: for an added column of another type, a type that no column has, and
+        NOT NULL in mode PERMISSIVE, where a bad row is one of NULLs.
     """
     added = {field.name: field.dataType for field in metadata_fields(options)}
     for field in given.fields:
+        if not field.nullable and options["mode"] == "PERMISSIVE":
+            raise OptionError(
+                f"column {field.name} is NOT NULL, but in mode PERMISSIVE a bad row has NULL "
+                "there: declare it nullable, or set mode to FAILFAST or DROPMALFORMED"
+            )
         expected = added.get(field.name)
         if expected is not None and expected != field.dataType:
             raise OptionError(
@@ -134,6 +140,7 @@ class ChangeRows:
         added = {field.name for field in metadata_fields(options)}
         self._names = schema.names
         self._own = [field for field in schema.fields if field.name not in added]
+        self._not_null = [field.name for field in schema.fields if not field.nullable]
         self._prefix = prefix
         self._policy = policy
         self._inferred = inferred
@@ -246,8 +253,11 @@ class ChangeRows:
         yield self._row(self._position(message, event, "truncate"), {})
 
     def _row(self, added: dict[str, Any], own: dict[str, Any]) -> Row:
-        row = {self._prefix + name: value for name, value in added.items()}
-        return tuple(map((own | row).get, self._names))
+        row = own | {self._prefix + name: value for name, value in added.items()}
+        for name in self._not_null:
+            if row.get(name) is None:
+                raise BadRow("NULL in a column that the schema declares NOT NULL", name)
+        return tuple(map(row.get, self._names))
 
     def _unfit(
         self,
@@ -264,9 +274,7 @@ class ChangeRows:
         else:
             rescued[name] = plain_value(value, plan.types[name], name, self._policy)
 
-    def _surplus(
-        self, name: str, value: Any, plan: _TablePlan, rescued: dict[str, Any]
-    ) -> None:
+    def _surplus(self, name: str, value: Any, plan: _TablePlan, rescued: dict[str, Any]) -> None:
         if self._on_schema_change == "fail":
             raise BadRow(
                 "the schema has no such column (it was inferred from other messages): raise "
@@ -301,4 +309,3 @@ class ChangeRows:
 
 def _no_column(_: Any) -> Any:
     raise AssertionError("a value of a column that the table schema does not list")
-

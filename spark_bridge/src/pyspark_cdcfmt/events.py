@@ -117,7 +117,7 @@ def events_schema(options: ReadOptions) -> StructType:
 def check_events_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema may leave columns out and reorder them.
 
-    :raises OptionError: for a column that events do not have, or of another type.
+    :raises OptionError: for a column that events do not have, of another type, or NOT NULL.
     """
     known = {field.name: field.dataType for field in events_schema(options).fields}
     for field in given.fields:
@@ -127,6 +127,8 @@ def check_events_schema(given: StructType, options: ReadOptions) -> None:
                 f"events have no column {field.name!r} (they have {', '.join(known)}); to read "
                 "the columns of one table, set the option table"
             )
+        if not field.nullable:
+            raise OptionError(f"column {field.name} of events may be NULL: leave NOT NULL out")
         if expected != field.dataType:
             raise OptionError(
                 f"column {field.name} of events is {expected.simpleString()}, "
@@ -219,8 +221,7 @@ class EventRows:
         types = {column.name: column.type for column in table.columns}
         # Most types stand for themselves; only these need a look at each value.
         special = {
-            column.name: f"{table.database}.{table.table}.{column.name}"
-            for column in table.columns
+            column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
         }
         policy = self._policy
         encode = VariantEncoder(table.column_names).encode_object

@@ -20,13 +20,12 @@ import orjson
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.types import GeometryValue, InvalidValue
+from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.variant import (
     MAX_UNSCALED,
-    KeepText,
     clean_text,
     decimal_text,
     integer_text,
-    parse_json_column,
     time_text,
     unscaled,
 )
@@ -42,7 +41,7 @@ def image_to_json(values: dict[str, Any]) -> str:
     """An image as JSON text.
 
     JSON columns stand in ``values`` as :func:`json_column` or
-    :func:`~pyspark_cdcfmt.variant.parse_json_column` give them.
+    :func:`~pyspark_cdcfmt.json_column.parse_json_column` give them.
     """
     try:
         text = orjson.dumps(values, default=_default, option=_OPTIONS)

@@ -206,6 +206,13 @@ _SPARKS_OWN = frozenset(
 _SPARKS_PREFIXES = ("option.", "spark.", "__")
 
 
+_NO_PATH = (
+    "the cdc source has no path: give load(path). For SQL, note that Spark hands the options of "
+    "a CREATE TABLE ... USING cdc to the source only while it creates the table; use "
+    "CREATE TEMPORARY VIEW ... USING cdc OPTIONS (path '...'), or SELECT ... FROM t WITH (...)"
+)
+
+
 @attrs.frozen
 class ReadOptions:
     """Validated options: ``values`` are the bridge's by declared name, ``codec`` the formats'."""
@@ -223,6 +230,11 @@ class ReadOptions:
     @property
     def paths(self) -> list[str]:
         return ([self["path"]] if self["path"] else []) + list(self["paths"])
+
+    def require_paths(self) -> None:
+        """OptionError if there is nothing to read."""
+        if not self.paths:
+            raise OptionError(_NO_PATH)
 
     @property
     def storage_options(self) -> dict[str, Any]:

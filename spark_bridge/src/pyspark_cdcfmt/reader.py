@@ -13,8 +13,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
-from cdcfmt_core.errors import DecodeError, OptionError
+from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import (
@@ -33,13 +34,6 @@ from pyspark_cdcfmt.values import BadValue, ValuePolicy
 
 logger = logging.getLogger("pyspark_cdcfmt")
 
-NO_PATH = (
-    "the cdc source has no path: give load(path). For SQL, note that Spark hands the options of "
-    "a CREATE TABLE ... USING cdc to the source only while it creates the table; use "
-    "CREATE TEMPORARY VIEW ... USING cdc OPTIONS (path '...'), or SELECT ... FROM t WITH (...)"
-)
-
-
 @attrs.frozen
 class FilesPartition(InputPartition):
     """Splits of files that one task reads, in order."""
@@ -49,8 +43,6 @@ class FilesPartition(InputPartition):
 
 def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
     """The partitions of the input; SourceError for a path that does not exist."""
-    if not options.paths:
-        raise OptionError(NO_PATH)
     files = list_files(
         options.paths,
         storage_options=options.storage_options,
@@ -63,9 +55,7 @@ def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
     )
 
 
-def read_messages(
-    splits: Sequence[FileSplit], options: ReadOptions
-) -> Iterator[Message | BadLine]:
+def read_messages(splits: Sequence[FileSplit], options: ReadOptions) -> Iterator[Message | BadLine]:
     """The messages of some splits, in order, streamed."""
     separator = options["lineSep"]
     for split in splits:
@@ -79,7 +69,10 @@ def read_messages(
 
 
 def open_decoder(
-    options: ReadOptions, event_filter: EventFilter, counts: Counter[str] | None = None
+    options: ReadOptions,
+    event_filter: EventFilter,
+    projection: Projection = Projection(),  # noqa: B008 (frozen)
+    counts: Counter[str] | None = None,
 ) -> MessageDecoder:
     """The message decoder that the options ask for."""
     uri = options["claimCheckStorageUri"]
@@ -87,6 +80,7 @@ def open_decoder(
         options.values,
         options.codec,
         event_filter,
+        projection=projection,
         claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
         counts=counts,
     )
@@ -100,8 +94,7 @@ class CdcBatchReader(DataSourceReader):
         self._options = options
         self._inferred = inferred
         self._filter = options.event_filter()
-        if not options.paths:
-            raise OptionError(NO_PATH)
+        options.require_paths()
 
     def partitions(self) -> Sequence[InputPartition]:
         return [FilesPartition(splits) for splits in plan_files(self._options)]
@@ -113,10 +106,19 @@ class CdcBatchReader(DataSourceReader):
         # Spark takes record batches where its type hints say tuples.
         yield from cast(Iterator[tuple[Any, ...]], self._batches(partition))
 
+    def _projection(self) -> Projection:
+        options = self._options
+        columns = None
+        if options["images"] == "none":
+            columns = frozenset[str]()
+        elif options.table is not None and not self._inferred:
+            columns = frozenset(self._schema.names)
+        return Projection(columns, options["images"] == "both", options["keyColumns"])
+
     def _batches(self, partition: FilesPartition) -> Iterator[pa.RecordBatch]:
         options = self._options
         counts: Counter[str] = Counter()
-        decoder = open_decoder(options, self._filter, counts)
+        decoder = open_decoder(options, self._filter, self._projection(), counts)
         policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]
@@ -140,30 +142,34 @@ class CdcBatchReader(DataSourceReader):
 class PushdownReader(CdcBatchReader):
     """The reader where the user turned on ``spark.sql.python.filterPushdown.enabled``.
 
-    Filters on kind, op, database and table only spare decoding; all of them go back to
+    Filters on kind and op only spare decoding; all of them go back to
     Spark, which applies them once more.  (With pushdown off, Spark fails every read of a
     reader that has ``pushFilters``; hence a class of its own.)
     """
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
         if self._options.table is None:
-            names = {"kind": "kinds", "op": "ops"}
             for pushed in filters:
-                values = _wanted_values(pushed)
-                if values is not None and pushed.attribute[0] in names:  # type: ignore[attr-defined]
-                    name = names[pushed.attribute[0]]  # type: ignore[attr-defined]
-                    known = getattr(self._filter, name)
-                    wanted = values if known is None else known & values
-                    self._filter = attrs.evolve(self._filter, **{name: wanted})
+                column, values = _wanted_values(pushed)
+                if column == "kind":
+                    kinds = _narrowed(self._filter.kinds, values)
+                    self._filter = attrs.evolve(self._filter, kinds=kinds)
+                elif column == "op":
+                    ops = _narrowed(self._filter.ops, values)
+                    self._filter = attrs.evolve(self._filter, ops=ops)
         yield from filters
 
 
-def _wanted_values(pushed: Filter) -> frozenset[str] | None:
+def _wanted_values(pushed: Filter) -> tuple[str | None, frozenset[str]]:
     if isinstance(pushed, EqualTo) and len(pushed.attribute) == 1:
-        return frozenset([pushed.value])
+        return pushed.attribute[0], frozenset([pushed.value])
     if isinstance(pushed, In) and len(pushed.attribute) == 1:
-        return frozenset(pushed.value)
-    return None
+        return pushed.attribute[0], frozenset(pushed.value)
+    return None, frozenset()
+
+
+def _narrowed(known: frozenset[str] | None, values: frozenset[str]) -> frozenset[str]:
+    return values if known is None else known & values
 
 
 class RowMaker:

@@ -34,6 +34,7 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.options import parse_options
 
         options = parse_options(self.options)
+        options.require_paths()
         if options.table is None:
             return events_schema(options)
         # Spark asks only where the user gave no schema, and keeps this object.

@@ -168,6 +168,17 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
 """The rows of the documentation's table."""
 
 
+# Without its parameters such a type holds the values of any two of its kind.
+_PARAMETERS_OPTIONAL = (
+    logical.Text,
+    logical.Bit,
+    logical.DateTime,
+    logical.Timestamp,
+    logical.Time,
+    logical.Unknown,
+)
+
+
 def merge(one: LogicalType, other: LogicalType) -> LogicalType:
     """A type that holds the values of both: for a column whose type changed on the way."""
     if one == other:
@@ -182,8 +193,9 @@ def merge(one: LogicalType, other: LogicalType) -> LogicalType:
         return other if one.names and other.names else logical.Enum()
     if isinstance(one, logical.Set) and isinstance(other, logical.Set):
         return other if one.names and other.names else logical.Set()
-    # Parameters differ: without them the type holds both.
-    return type(one)() if type(one) is type(other) else logical.Text()
+    if type(one) is type(other) and isinstance(one, _PARAMETERS_OPTIONAL):
+        return type(one)()
+    return logical.Text()
 
 
 def _merge_ints(one: logical.Int, other: logical.Int) -> LogicalType:

@@ -11,7 +11,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
@@ -23,7 +23,8 @@ from cdcfmt_core.errors import show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.image_json import json_column
-from pyspark_cdcfmt.variant import KeepText, encode_variant, parse_json_column
+from pyspark_cdcfmt.json_column import KeepText, parse_json_column
+from pyspark_cdcfmt.variant import encode_variant
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -65,7 +66,7 @@ class ValuePolicy:
 
     invalid_values: str = "null"
     invalid_text: str = "replace"
-    time_zone: tzinfo = timezone.utc
+    time_zone: tzinfo = UTC
     counts: Counter[str] = attrs.field(factory=Counter)
 
     def text(self, value: str, column: str) -> str:
@@ -294,7 +295,7 @@ def _to_instant(value: Any, zone: tzinfo) -> datetime:
         # A wall clock (DATETIME) that the user declares as timestamp is one of the source.
         aware = value if value.tzinfo is not None else value.replace(tzinfo=zone)
         try:
-            return aware.astimezone(timezone.utc)
+            return aware.astimezone(UTC)
         except OverflowError:
             raise BadValue(f"{value} is out of range in UTC") from None
     raise BadValue(f"{show(value)} is not a timestamp")

@@ -50,9 +50,7 @@ def test_null_fields_are_left_out() -> None:
 
 def test_headers_as_pairs_and_the_line_s_own_offset() -> None:
     line = b' { "value" : "dg==", "headers": [["a", "eA=="], ["b", null]], "timestamp": 12 }'
-    assert parse(line) == Message(
-        None, b"v", (("a", b"x"), ("b", None)), None, None, 9, 12, "f"
-    )
+    assert parse(line) == Message(None, b"v", (("a", b"x"), ("b", None)), None, None, 9, 12, "f")
 
 
 @pytest.mark.parametrize(

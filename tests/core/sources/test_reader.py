@@ -8,12 +8,14 @@ import resource
 import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError, SourceError
@@ -86,6 +88,9 @@ SOUP = st.lists(
     block_bytes=st.integers(1, 60),
     limit=st.integers(1, 60),
 )
+@example(data=b"|||a", separator=b"||", split_bytes=1, block_bytes=1, limit=9)
+@example(data=BOM + b"a\nb", separator=None, split_bytes=1, block_bytes=2, limit=9)
+@example(data=b"a\r\nb\r\n", separator=None, split_bytes=2, block_bytes=2, limit=1)
 def test_any_bytes_any_split(
     data: bytes, separator: bytes | None, split_bytes: int, block_bytes: int, limit: int
 ) -> None:
@@ -293,13 +298,13 @@ def test_memory_stays_bounded(tmp_path: Path, suffix: str) -> None:
     line = b'{"id":0,"data":[{"a":"' + b"x" * 1300 + b'"}]}\n'
     block = line * 790
     path = tmp_path / f"big{suffix}"
-    opened = {
-        ".json": lambda: path.open("wb"),
-        ".gz": lambda: gzip.open(path, "wb", compresslevel=1),
-        ".zst": lambda: zstandard.open(path, "wb"),
-    }[suffix]
+    opened: dict[str, Callable[[], Any]] = {
+        ".json": partial(open, path, "wb"),
+        ".gz": partial(gzip.open, path, "wb", compresslevel=1),
+        ".zst": partial(zstandard.open, path, "wb"),
+    }
     blocks = 300 if suffix == ".json" else 60
-    with opened() as out:
+    with opened[suffix]() as out:
         for _ in range(blocks):
             out.write(block)
         for _ in range(blocks // 2):
@@ -323,7 +328,9 @@ def test_decompression_bombs_are_streamed(tmp_path: Path) -> None:
     """200 MB of one byte: some kilobytes in the file, and no more than a line in memory."""
     for suffix in (".gz", ".zst"):
         path = tmp_path / f"bomb{suffix}"
-        path.write_bytes(COMPRESSORS[suffix](b"0" * (200 << 20)) if suffix == ".zst" else _gz_bomb())
+        path.write_bytes(
+            COMPRESSORS[suffix](b"0" * (200 << 20)) if suffix == ".zst" else _gz_bomb()
+        )
         tracemalloc.start()
         try:
             (bad,) = read_split(

@@ -58,9 +58,7 @@ def test_a_file_of_unknown_size_is_read_whole() -> None:
 @pytest.mark.parametrize("suffix", ["lz4", "snappy", "xz", "ZIP"])
 def test_a_compression_that_cannot_be_read(suffix: str) -> None:
     with pytest.raises(SourceError, match=f"a.json.{suffix}: .*decompress it"):
-        plan_partitions(
-            [FileInfo(f"a.json.{suffix}", 9)], max_partition_bytes=9, min_partitions=1
-        )
+        plan_partitions([FileInfo(f"a.json.{suffix}", 9)], max_partition_bytes=9, min_partitions=1)
 
 
 @given(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
 from cdcfmt_canal_json.options import OPTIONS
 from cdcfmt_canal_json.sniff import sniff
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
 
 
 def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:

@@ -16,9 +16,6 @@ from cdcfmt_canal_json.envelope import (
     commit_ts_of,
     extension_of,
     extra_of,
-    list_of,
-    names_of,
-    object_of,
     text_of,
     time_of,
 )
@@ -53,6 +50,7 @@ class _Decoder:
             TablePlans(context),
             self._dialect,
             handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
+            before_updates=context.projection.before_updates,
         )
 
     def decode(self, message: Message) -> list[Event]:
@@ -161,5 +159,3 @@ def _loads_odd(value: bytes) -> Any:
             "the value is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=value
         )
     return loads_exact(value)
-
-

@@ -48,8 +48,10 @@ class Dialect:
 
     def deleted_rows(self, data: Any, old: Any) -> tuple[str, Any]:
         """Field and rows of a DELETE."""
-        in_old = (not data and bool(old)) if self.deleted_row_in_old is None else (
-            self.deleted_row_in_old
+        in_old = (
+            (not data and bool(old))
+            if self.deleted_row_in_old is None
+            else (self.deleted_row_in_old)
         )
         return ("old", old) if in_old else ("data", data)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
 from cdcfmt_core.large_messages import COMPRESSION_OPTION
-from cdcfmt_canal_json.dialects import DIALECTS
 
 OPTIONS = (
     COMPRESSION_OPTION,

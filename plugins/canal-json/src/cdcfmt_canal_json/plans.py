@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 import attrs
@@ -16,7 +17,7 @@ from cdcfmt_core.mysql import (
     parse_column_type,
     text_parser,
 )
-from cdcfmt_core.types import LogicalType, Unknown
+from cdcfmt_core.types import LogicalType, Timestamp, Unknown
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -28,13 +29,16 @@ class TablePlan:
     """A table schema with parsers for each column; ``source`` is what it was made from.
 
     ``parse_text`` is for text, which is what Canal's producers write, and ``parse_other``
-    for any other JSON value.
+    for any other JSON value.  ``wanted`` are the only columns to parse, if not all.
+    ``key_columns`` are those that identify a row.
     """
 
     schema: TableSchema
     parse_text: dict[str, ParseValue]
     parse_other: dict[str, ParseValue]
     source: tuple[Any, ...]
+    key_columns: tuple[str, ...]
+    wanted: tuple[str, ...] | None
 
 
 class TablePlans:
@@ -62,10 +66,7 @@ class TablePlans:
         key = (database, table, names)
         # sqlType depends on the value (a bigint unsigned is -5 or 3), so it may only
         # count where there is nothing else.
-        if mysql_type:
-            source = (mysql_type, None, pk_names)
-        else:
-            source = (None, sql_type, pk_names)
+        source = (mysql_type or None, None if mysql_type else sql_type, pk_names)
         plans = self._plans.get(key)
         if plans is None:
             if self._count >= _MAX_PLANS:
@@ -103,11 +104,16 @@ class TablePlans:
             columns.append(Column(name, source_type, logical, key=name in pk_names))
             parse_text[name], parse_other[name] = self._parsers_of(source_type, logical)
         schema = TableSchema(database, table, tuple(columns), tuple(pk_names))
-        return TablePlan(schema, parse_text, parse_other, source)
+        if any(isinstance(column.type, Timestamp) for column in columns):
+            self._context.note_zoneless_timestamps(database, table)
+        projection = self._context.projection
+        keys = projection.key_columns or schema.key_columns
+        wanted = None
+        if projection.columns is not None:
+            wanted = tuple(name for name in names if name in projection.columns or name in keys)
+        return TablePlan(schema, parse_text, parse_other, source, keys, wanted)
 
-    def _parsers_of(
-        self, source_type: str, logical: LogicalType
-    ) -> tuple[ParseValue, ParseValue]:
+    def _parsers_of(self, source_type: str, logical: LogicalType) -> tuple[ParseValue, ParseValue]:
         known = self._parsers.get(logical)
         if known is None:
             zone, counts = self._context.time_zone, self._context.counts
@@ -169,6 +175,6 @@ def schema_from_table_changes(
             )
         )
     if all(type(position) is int for position, _ in columns):
-        columns.sort(key=lambda item: item[0])
+        columns.sort(key=itemgetter(0))
     key_columns = tuple(name for name in keys if isinstance(name, str))
     return TableSchema(database, table, tuple(column for _, column in columns), key_columns)

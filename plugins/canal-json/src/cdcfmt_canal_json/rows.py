@@ -22,9 +22,15 @@ class RowDecoder:
     """Decodes ``data`` and ``old``; a bad row is Corrupt and leaves the others alone."""
 
     def __init__(
-        self, plans: TablePlans, dialect: Dialect, *, handle_key_deletes: bool = False
+        self,
+        plans: TablePlans,
+        dialect: Dialect,
+        *,
+        handle_key_deletes: bool,
+        before_updates: bool,
     ) -> None:
         self._plans = plans
+        self._before_updates = before_updates
         self._dialect = dialect
         self._handle_key_deletes = handle_key_deletes
 
@@ -84,7 +90,9 @@ class RowDecoder:
                     before = Image(values, self._is_whole(names, plan, only_handle_key))
                 else:
                     after = Image(values, not only_handle_key)
-                    if old_row is not None:
+                    if old_row is not None and (
+                        self._before_updates or _key_changed(old_row, row, plan.key_columns)
+                    ):
                         old_values = parse_row(old_row, plan, "old", index)
                         before = _before_image(old_values, values, only_handle_key)
                 events.append(
@@ -125,9 +133,17 @@ def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: b
     return Image({**after, **old}, True, completed)
 
 
+def _key_changed(
+    old: Mapping[str, Any], row: Mapping[str, Any], key_columns: tuple[str, ...]
+) -> bool:
+    return any(name in old and old[name] != row.get(name) for name in key_columns)
+
+
 def parse_row(row: Mapping[str, Any], plan: TablePlan, field: str, index: int) -> dict[str, Any]:
     """A wire row's values; the error of a bad one names its path."""
     parse_text, parse_other = plan.parse_text, plan.parse_other
+    if plan.wanted is not None:
+        row = {name: row[name] for name in plan.wanted if name in row}
     values: dict[str, Any] = {}
     name = ""
     value: Any = None

@@ -1,0 +1,1 @@
+"""``python -m pyspark_cdcfmt.demo``: a tour over real messages, without a network."""

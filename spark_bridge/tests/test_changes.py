@@ -1,0 +1,304 @@
+"""The changes shape through Spark: change types, positions, images, schemas and policies."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canal_messages import (
+    COMMIT_TS,
+    DELETE,
+    INSERT,
+    KEY_UPDATE,
+    PHYSICAL_MS,
+    UPDATE,
+    ddl_message,
+    row_message,
+    write_lines,
+)
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+COMMITTED = datetime(1970, 1, 1) + timedelta(milliseconds=PHYSICAL_MS)
+
+
+def changes(spark: SparkSession, path: str, schema: str | None = None, **options: Any) -> DataFrame:
+    reader = spark.read.format("cdc").option("table", "shop.orders")
+    for name, value in options.items():
+        reader = reader.option(name, value)
+    if schema is not None:
+        reader = reader.schema(schema)
+    return reader.load(path)
+
+
+def reasons(frame: DataFrame) -> list[str]:
+    return [row[0] for row in frame.where("_corrupt_record is not null")
+            .select("_corrupt_record.reason").collect()]
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> str:
+    return write_lines(tmp_path / "orders.json", INSERT, UPDATE, KEY_UPDATE, DELETE)
+
+
+@pytest.mark.smoke
+def test_every_change_has_its_type_version_and_place(spark: SparkSession, orders: str) -> None:
+    frame = changes(spark, orders)
+    assert frame.schema.simpleString() == (
+        "struct<id:int,name:string,price:decimal(10,2),_change_type:string,"
+        "_commit_version:bigint,_commit_timestamp:timestamp,"
+        "_sequence:struct<commit:bigint,rank:int,offset:bigint,index:int,part:int>,"
+        "_absent:array<string>,_corrupt_record:struct<reason:string,key:binary,value:binary>>"
+    )
+    rows = frame.orderBy("_sequence").collect()
+    assert [(r.id, r.name, r.price, r._change_type, r._commit_version) for r in rows] == [
+        (1, "a", Decimal("1.50"), "insert", COMMIT_TS),
+        (1, "a", Decimal("1.50"), "update_preimage", COMMIT_TS + 1),
+        (1, "b", Decimal("1.50"), "update_postimage", COMMIT_TS + 1),
+        (1, "b", Decimal("1.50"), "update_preimage", COMMIT_TS + 2),
+        (2, "b", Decimal("1.50"), "update_postimage", COMMIT_TS + 2),
+        (2, "b", Decimal("1.50"), "delete", COMMIT_TS + 3),
+    ]
+    assert {r._commit_timestamp for r in rows} == {COMMITTED}
+    assert [(r._sequence.rank, r._sequence.part) for r in rows] == [
+        (1, 1), (1, 0), (1, 1), (1, 0), (1, 1), (0, 0),
+    ]  # fmt: skip
+    assert all(r._absent == [] and r._corrupt_record is None for r in rows)
+
+
+def test_after_only_splits_key_updates(spark: SparkSession, orders: str) -> None:
+    rows = changes(spark, orders, images="after").orderBy("_sequence").collect()
+    assert [(r.id, r.name, r._change_type) for r in rows] == [
+        (1, "a", "insert"),
+        (1, "b", "update_postimage"),
+        (1, "b", "delete"),
+        (2, "b", "insert"),
+        (2, "b", "delete"),
+    ]
+
+
+def test_key_updates_split_on_request_and_by_the_users_key(
+    spark: SparkSession, orders: str
+) -> None:
+    kinds = [r[0] for r in changes(spark, orders, splitKeyUpdates="true")
+             .orderBy("_sequence").select("_change_type").collect()]
+    assert kinds == ["insert", "update_preimage", "update_postimage", "delete", "insert", "delete"]
+    kinds = [r[0] for r in changes(spark, orders, splitKeyUpdates="true", keyColumns="name")
+             .orderBy("_sequence").select("_change_type").collect()]
+    assert kinds == ["insert", "delete", "insert", "update_preimage", "update_postimage", "delete"]
+
+
+def test_without_extension_es_orders_but_is_no_version(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    plain = row_message("INSERT", {"id": "1"}, commit_ts=None)
+    official = {**dict(sorted(plain.items())), "id": 7}
+    row, other = (
+        changes(spark, write_lines(tmp_path / "plain.json", plain, official))
+        .orderBy("_sequence.offset")
+        .collect()
+    )
+    assert row._commit_version is None
+    assert row._commit_timestamp == COMMITTED
+    assert (row._sequence.commit, row._sequence.rank) == (PHYSICAL_MS << 18, 1)
+    assert (other._sequence.commit, other._sequence.rank) == (0, 0)
+
+
+def test_a_users_schema_is_a_projection(spark: SparkSession, orders: str) -> None:
+    frame = changes(spark, orders, "price string, id bigint, _change_type string")
+    assert frame.columns == ["price", "id", "_change_type"]
+    assert frame.where("_change_type = 'delete'").collect() == [("1.50", 2, "delete")]
+
+
+def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: str) -> None:
+    with pytest.raises(PySparkException, match="_commit_version is bigint, not string"):
+        changes(spark, orders, "id int, _commit_version string").count()
+    with pytest.raises(PySparkException, match="no type that a column of a table can have"):
+        changes(spark, orders, "id map<string,string>").count()
+    with pytest.raises(PySparkException, match="column id is NOT NULL"):
+        changes(spark, orders, "id int not null").count()
+
+
+def test_null_in_a_column_declared_not_null_is_a_bad_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = write_lines(
+        tmp_path / "nulls.json", INSERT, row_message("INSERT", {"id": "2", "name": None})
+    )
+    schema = "id int not null, name string not null"
+    kept = changes(spark, path, schema, mode="DROPMALFORMED").collect()
+    assert kept == [(1, "a")]
+    with pytest.raises(PySparkException, match=r"orders\.name: NULL in a column"):
+        changes(spark, path, schema, mode="FAILFAST").collect()
+
+
+def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path) -> None:
+    partial = row_message("INSERT", {"id": "2"}, onlyHandleKey=True)
+    deleted = row_message("DELETE", {"id": "2"}, onlyHandleKey=True)
+    path = write_lines(tmp_path / "partial.json", INSERT, partial, deleted)
+    frame = changes(spark, path)
+    (reason,) = reasons(frame)
+    assert "holds only part of the row, without name, price" in reason
+    (row,) = frame.where("_change_type = 'delete'").collect()
+    assert (row.id, row.name, row._absent) == (2, None, ["name", "price"])
+    (row,) = changes(spark, path, incompleteRows="emit").where("id = 2 and _change_type = 'insert'").collect()
+    assert (row.name, row._absent) == (None, ["name", "price"])
+    with pytest.raises(PySparkException, match="incompleteRows=emit"):
+        changes(spark, path, mode="FAILFAST").collect()
+
+
+def test_a_row_from_before_a_column_was_added(spark: SparkSession, tmp_path: Path) -> None:
+    later = row_message("INSERT", {"id": "2", "name": "b", "price": "2.00", "added": "7"})
+    frame = changes(spark, write_lines(tmp_path / "added.json", INSERT, later))
+    rows = frame.orderBy("id").collect()
+    assert [(r.id, r.added, r._absent) for r in rows] == [(1, None, ["added"]), (2, 7, [])]
+
+
+@pytest.fixture
+def surplus(tmp_path: Path) -> str:
+    """A column and a value that a schema inferred from the first message cannot take."""
+    return write_lines(
+        tmp_path / "surplus.json",
+        INSERT,
+        row_message("INSERT", {"id": "2", "name": "b", "price": "2.00", "added": "7"}),
+        row_message(
+            "INSERT",
+            {"id": "5000000000", "name": "c", "price": "3.00"},
+            types={"id": "bigint"},
+        ),
+    )
+
+
+def test_schema_changes_fail_by_default(spark: SparkSession, surplus: str) -> None:
+    found = reasons(changes(spark, surplus, inferSampleMessages=1))
+    assert len(found) == 2
+    assert "orders.added: the schema has no such column" in found[0]
+    assert "orders.id: 5000000000 does not fit in 32 bits" in found[1]
+    assert all(surplus in reason and "offset" in reason for reason in found)
+    assert reasons(changes(spark, surplus)) == []
+
+
+def test_schema_changes_ignored(spark: SparkSession, surplus: str) -> None:
+    frame = changes(spark, surplus, inferSampleMessages=1, onSchemaChange="ignore")
+    assert sorted(frame.select("name", "id").collect()) == [("a", 1), ("b", 2), ("c", None)]
+
+
+def test_schema_changes_rescued(spark: SparkSession, surplus: str) -> None:
+    frame = changes(spark, surplus, inferSampleMessages=1, onSchemaChange="rescue")
+    rows = frame.selectExpr("name", "id", "to_json(_rescued)").orderBy("name").collect()
+    assert rows == [("a", 1, None), ("b", 2, '{"added":7}'), ("c", None, '{"id":5000000000}')]
+
+
+def test_truncate_and_drop(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "truncate.json",
+        INSERT,
+        ddl_message("truncate table other", "TRUNCATE", table="other"),
+        ddl_message("alter table orders comment 'x'", "ALTER"),
+        ddl_message("truncate table orders", "TRUNCATE", commit_ts=COMMIT_TS + 9),
+    )
+    (reason,) = reasons(changes(spark, path))
+    assert "truncate table orders" in reason
+    assert "onTruncate" in reason
+    assert changes(spark, path, onTruncate="ignore").count() == 1
+    row = changes(spark, path, onTruncate="row").orderBy("_sequence").collect()[-1]
+    assert (row.id, row._change_type, row._commit_version) == (None, "truncate", COMMIT_TS + 9)
+
+
+def test_metadata_columns_can_be_renamed(spark: SparkSession, tmp_path: Path, orders: str) -> None:
+    frame = changes(spark, orders, metadataPrefix="cdc_")
+    assert "cdc_change_type" in frame.columns
+    assert "_change_type" not in frame.columns
+    clash = write_lines(
+        tmp_path / "clash.json", row_message("INSERT", {"id": "1", "_change_type": "1"})
+    )
+    with pytest.raises(PySparkException, match="set metadataPrefix"):
+        changes(spark, clash)
+
+
+def test_an_unknown_table_names_those_that_are_there(spark: SparkSession, orders: str) -> None:
+    with pytest.raises(PySparkException, match=r"no row of table shop\.Orders .* shop\.orders"):
+        spark.read.format("cdc").option("table", "shop.Orders").load(orders)
+
+
+def test_tables_with_dots_and_blanks(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "odd.json", row_message("INSERT", {"id": "1"}, table="a.b `c` 订单")
+    )
+    frame = spark.read.format("cdc").option("table", "shop.`a.b ``c`` 订单`").load(path)
+    assert frame.select("id").collect() == [(1,)]
+
+
+TYPED = row_message(
+    "INSERT",
+    {"id": "1", "t": "-838:59:59", "e": "2", "s": "3", "n": "1", "j": '{"a": 1.50}', "b": "1"},
+    types={
+        "t": "time(3)",
+        "e": "enum('x','y')",
+        "s": "set('p','q')",
+        "n": "enum",
+        "j": "json",
+        "b": "bit(1)",
+    },
+)
+
+
+def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "typed.json", TYPED)
+    (row,) = changes(spark, path).selectExpr("*", "to_json(j) as json").collect()
+    assert (row.t, row.e, row.s, row.n, row.json, row.b) == (
+        "-838:59:59.000", "y", "p,q", 1, '{"a":1.5}', True,
+    )  # fmt: skip
+    (row,) = changes(
+        spark, path, timeAs="interval", enumAs="index", jsonAs="string"
+    ).collect()
+    assert (row.t, row.e, row.s, row.n, row.j) == (
+        -timedelta(hours=838, minutes=59, seconds=59), 2, 3, 1, '{"a": 1.50}',
+    )  # fmt: skip
+    (row,) = changes(spark, path, timeAs="micros").select("t").collect()
+    assert row.t == -(838 * 3600 + 59 * 60 + 59) * 1_000_000
+    (reason,) = reasons(changes(spark, path, enumAs="name"))
+    assert "orders.n: number 1 of an enum or set whose names the wire does not tell" in reason
+
+
+IMPOSSIBLE = row_message(
+    "INSERT",
+    {"id": "1", "d": "0000-00-00", "x": "\udcff", "ok": "2024-02-29"},
+    types={"d": "date", "x": "varchar(9)", "ok": "date"},
+)
+
+
+def test_impossible_values_and_undecodable_text(spark: SparkSession, tmp_path: Path) -> None:
+    import json
+
+    line = json.dumps(IMPOSSIBLE, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    path = write_lines(tmp_path / "impossible.json", line)
+    (row,) = changes(spark, path).collect()
+    assert (row.d, row.x, str(row.ok)) == (None, "\ufffd", "2024-02-29")
+    (row,) = changes(spark, path, invalidValues="text", invalidText="escape").collect()
+    assert (row.d, row.x, row.ok) == ("0000-00-00", "\\xff", "2024-02-29")
+    (reason,) = reasons(changes(spark, path, invalidValues="fail"))
+    assert "orders.d" in reason
+    (reason,) = reasons(changes(spark, path, invalidText="fail"))
+    assert "orders.x" in reason
+
+
+def test_timestamps_need_the_sources_zone(spark: SparkSession, tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path / "zone.json",
+        row_message(
+            "INSERT",
+            {"id": "1", "ts": "2024-01-01 08:00:00.123", "dt": "2024-01-01 08:00:00"},
+            types={"ts": "timestamp(3)", "dt": "datetime"},
+        ),
+    )
+    (row,) = changes(spark, path, sourceTimeZone="Asia/Shanghai").collect()
+    assert row.ts == datetime(2024, 1, 1, 0, 0, 0, 123000)
+    assert row.dt == datetime(2024, 1, 1, 8)
+    (row,) = changes(
+        spark, path, "dt timestamp, ts timestamp_ntz", sourceTimeZone="+08:00"
+    ).collect()
+    assert row == (datetime(2024, 1, 1), datetime(2024, 1, 1, 8, 0, 0, 123000))

@@ -1,0 +1,110 @@
+"""Column type codes and flags of the wire."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdcfmt_core.mysql import (
+    BINARY_FLAG,
+    TEXT_OR_BINARY_CODES,
+    UNSIGNED_FLAG,
+    flag_names,
+    logical_from_code,
+)
+from cdcfmt_core.mysql.codes import CODE_NAMES
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Vector,
+    Year,
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "names"),
+    [
+        (0, ()),
+        (85, ("BinaryFlag", "GeneratedColumnFlag", "UniqueKeyFlag", "NullableFlag")),
+        (46, ("HandleKeyFlag", "GeneratedColumnFlag", "PrimaryKeyFlag", "MultipleKeyFlag")),
+        (0x80, ("UnsignedFlag",)),
+        (1 << 20, ()),
+    ],
+)
+def test_flag_names(flags: int, names: tuple[str, ...]) -> None:
+    assert flag_names(flags) == names
+
+
+@pytest.mark.parametrize(
+    ("code", "logical"),
+    [
+        (4, Float(32)),
+        (5, Float(64)),
+        (7, Timestamp()),
+        (10, Date()),
+        (11, Time()),
+        (12, DateTime()),
+        (13, Year()),
+        (14, Date()),
+        (16, Bit()),
+        (225, Vector()),
+        (245, Json()),
+        (246, Decimal()),
+        (247, Enum()),
+        (248, Set()),
+        (255, Geometry()),
+        (6, Unknown("null")),
+        (99, Unknown("type code 99")),
+        (-1, Unknown("type code -1")),
+    ],
+)
+@pytest.mark.parametrize("flags", [None, 0, 65, 193])
+def test_types_that_no_flag_changes(code: int, logical: LogicalType, flags: int | None) -> None:
+    assert logical_from_code(code, flags) == logical
+
+
+@pytest.mark.parametrize(
+    ("code", "bits", "either"),
+    [
+        (1, 8, Int(16)),
+        (2, 16, Int(24)),
+        (9, 24, Int(32)),
+        (3, 32, Int(64)),
+        (8, 64, Decimal(20, 0)),
+    ],
+)
+def test_integers(code: int, bits: int, either: LogicalType) -> None:
+    # 65 and 11 are what TiCDC sends for a nullable integer and for a primary key.
+    for flags in (0, 11, 65):
+        assert logical_from_code(code, flags) == Int(bits)
+    assert logical_from_code(code, UNSIGNED_FLAG | 65) == Int(bits, signed=False)
+    assert logical_from_code(code, None) == either
+    if isinstance(either, Int):
+        low, high = either.bounds
+        assert low <= Int(bits).bounds[0]
+        assert high >= Int(bits, signed=False).bounds[1]
+
+
+@pytest.mark.parametrize("code", sorted(TEXT_OR_BINARY_CODES))
+def test_text_or_binary(code: int) -> None:
+    assert logical_from_code(code, 64) == Text()
+    assert logical_from_code(code, 64 | BINARY_FLAG) == Binary()
+    assert logical_from_code(code, None) == Unknown(CODE_NAMES[code])
+
+
+def test_every_named_code_is_known() -> None:
+    unknown = {code for code in CODE_NAMES if isinstance(logical_from_code(code, 0), Unknown)}
+    assert unknown == {6}

@@ -1,0 +1,322 @@
+"""The golden messages in ``tests/golden`` and the truth behind them (see its README)."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
+
+import attrs
+
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.events import Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.options import validate
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.sources import (
+    list_files,
+    open_claim_check_store,
+    plan_partitions,
+    read_split,
+)
+from cdcfmt_core.types import InvalidValue
+
+GOLDEN = Path(__file__).with_name("golden")
+SOURCE_ZONE = "Asia/Shanghai"
+
+Truth: TypeAlias = Mapping[str, Any]
+"""One event of a truth file, or one value of it (``{"t", "v", "n"?, "hex"?}``)."""
+
+
+# --- Messages and truth ---------------------------------------------------------------
+
+
+@attrs.frozen
+class GoldenMessage:
+    """A message, what its producer called it, and the true events that it announces."""
+
+    seq: int
+    key: bytes | None
+    value: bytes | None
+    kind: str
+    truth: tuple[Truth, ...]
+
+    @property
+    def message(self) -> Message:
+        return Message(self.key, self.value, offset=self.seq)
+
+
+@attrs.frozen
+class Variant:
+    """The messages of one producer configuration; ``truth`` is every event that there was."""
+
+    protocol: str
+    name: str
+    config: Mapping[str, Any]
+    truth: Mapping[int, Truth]
+    messages: tuple[GoldenMessage, ...]
+    claims: Path | None
+
+    @property
+    def compression(self) -> str:
+        compression: str = self.config["large-message-handle"]["large-message-handle-compression"]
+        return compression
+
+    @property
+    def tables(self) -> list[tuple[str, str]]:
+        """The tables that have rows, in order."""
+        rows = (t for message in self.messages for t in message.truth if t["kind"] == "row")
+        return list(dict.fromkeys((t["schema"], t["table"]) for t in rows))
+
+
+def read_jsonl(path: str) -> Iterator[dict[str, Any]]:
+    """The objects of a ``.jsonl.gz`` below ``tests/golden``."""
+    with gzip.open(GOLDEN / path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def variant_names(protocol: str) -> list[str]:
+    return sorted(path.name for path in (GOLDEN / "ticdc" / protocol).iterdir())
+
+
+@lru_cache(maxsize=None)
+def load_variant(protocol: str, name: str) -> Variant:
+    folder = f"ticdc/{protocol}/{name}"
+    meta = json.loads((GOLDEN / folder / "meta.json").read_text(encoding="utf-8"))
+    assert meta["tz"] == SOURCE_ZONE
+    truth = {event["seq"]: event for event in read_jsonl(f"ticdc/{meta['truth']}.gz")}
+    messages = tuple(
+        GoldenMessage(
+            line["seq"],
+            None if line["key_b64"] is None else base64.b64decode(line["key_b64"]),
+            base64.b64decode(line["value_b64"]),
+            line["type"],
+            tuple(truth[seq] for seq in line["events"]),
+        )
+        for line in read_jsonl(f"{folder}/messages.jsonl.gz")
+    )
+    claims = GOLDEN / folder / "claims"
+    return Variant(
+        protocol, name, meta["config"], truth, messages, claims if claims.is_dir() else None
+    )
+
+
+def native_messages(path: str) -> Iterator[Message]:
+    """The messages of a native producer, with topic, partition and offset."""
+    for line in read_jsonl(f"native/{path}.jsonl.gz"):
+        key, value = line["key_b64"], line["value_b64"]
+        yield Message(
+            None if key is None else base64.b64decode(key),
+            None if value is None else base64.b64decode(value),
+            tuple(
+                (name, None if data is None else base64.b64decode(data))
+                for name, data in line["headers"]
+            ),
+            line["topic"],
+            line["partition"],
+            line.get("offset"),
+            line.get("timestamp_ms"),
+        )
+
+
+# --- Decoding -------------------------------------------------------------------------
+
+
+def open_decoder(protocol: str, **options: object) -> MessageDecoder:
+    """A decoder with these options, in the spelling that users write."""
+    codec = default_registry().get_codec(protocol)
+    own = {option.name for option in codec.options}
+    text = {name: str(value) for name, value in options.items()}
+    common = {name: value for name, value in text.items() if name not in own}
+    values = validate(common | {"protocol": protocol}, DECODING_OPTIONS, owner="the test")
+    uri = values["claimCheckStorageUri"]
+    return open_message_decoder(
+        values,
+        validate(
+            {name: value for name, value in text.items() if name in own},
+            codec.options,
+            owner="the test",
+        ),
+        EventFilter(),
+        claim_checks=None if uri is None else open_claim_check_store(uri),
+    )
+
+
+def read_files(paths: Iterable[Path]) -> list[Message]:
+    """The messages of files, through :mod:`cdcfmt_core.sources`."""
+    partitions = plan_partitions(
+        list_files([str(path) for path in paths]),
+        max_partition_bytes=1 << 20,
+        min_partitions=1,
+    )
+    messages: list[Message] = []
+    for split in (split for splits in partitions for split in splits):
+        for message in read_split(split):
+            assert isinstance(message, Message), message
+            messages.append(message)
+    return messages
+
+
+# --- Values ---------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Bits:
+    """A float by its IEEE bits; ``text`` is for the reader of a failure."""
+
+    hex: str
+    text: str = attrs.field(eq=False, default="")
+
+    def of(self, value: float) -> str:
+        """The bits of ``value`` in the width of this one."""
+        return struct.pack(">f" if len(self.hex) == 8 else ">d", value).hex()
+
+
+def python_value(truth: Truth | None) -> Any:
+    """A true value as an image holds it (cdcfmt_core/types.py); floats are :class:`Bits`."""
+    return None if truth is None else _PYTHON[truth["t"]](truth)
+
+
+def _text(truth: Truth) -> str:
+    if "hex" in truth:
+        return bytes.fromhex(truth["hex"]).decode("utf-8", "surrogateescape")
+    text: str = truth["v"]
+    return text
+
+
+def _calendar(parse: Callable[[str], Any]) -> Callable[[Truth], Any]:
+    def read(truth: Truth) -> Any:
+        try:
+            return parse(truth["v"])
+        except ValueError:
+            # MySQL has days that no calendar has, and stores them.
+            return InvalidValue(truth["v"])
+
+    return read
+
+
+def _datetime(text: str) -> datetime:
+    return datetime.strptime(text, "%Y-%m-%d %H:%M:%S.%f" if "." in text else "%Y-%m-%d %H:%M:%S")
+
+
+def _instant(text: str) -> datetime:
+    return _datetime(text).replace(tzinfo=ZoneInfo(SOURCE_ZONE)).astimezone(UTC)
+
+
+def _time(truth: Truth) -> timedelta:
+    hours, minutes, seconds = truth["v"].lstrip("-").split(":")
+    whole, _, fraction = seconds.partition(".")
+    value = timedelta(
+        hours=int(hours),
+        minutes=int(minutes),
+        seconds=int(whole),
+        microseconds=int(fraction.ljust(6, "0")),
+    )
+    return -value if truth["v"].startswith("-") else value
+
+
+def _vector(truth: Truth) -> list[Bits]:
+    numbers = truth["v"].strip("[]")
+    return [
+        Bits(struct.pack(">f", float(number)).hex(), number)
+        for number in (numbers.split(",") if numbers else [])
+    ]
+
+
+_PYTHON: dict[str, Callable[[Truth], Any]] = {
+    "int": lambda truth: int(truth["v"]),
+    "uint": lambda truth: int(truth["v"]),
+    "float": lambda truth: Bits(truth["hex"], truth["v"]),
+    "double": lambda truth: Bits(truth["hex"], truth["v"]),
+    "decimal": lambda truth: Decimal(truth["v"]),
+    "str": _text,
+    "bytes": lambda truth: bytes.fromhex(truth["v"]),
+    "date": _calendar(date.fromisoformat),
+    "datetime": _calendar(_datetime),
+    "timestamp": _calendar(_instant),
+    "time": _time,
+    "year": lambda truth: int(truth["v"]),
+    "enum": lambda truth: truth["v"],
+    "set": lambda truth: truth["v"],
+    "bit": lambda truth: int(truth["n"]),
+    "json": lambda truth: truth["v"],
+    "vector": _vector,
+}
+
+
+def same(expected: Any, actual: Any) -> bool:
+    """Equal in type and value: a decimal's digits, a float's bits, an instant's zone."""
+    if isinstance(expected, Bits):
+        return type(actual) is float and expected.of(actual) == expected.hex
+    if type(expected) is not type(actual):
+        return False
+    if isinstance(expected, list):
+        return len(expected) == len(actual) and all(map(same, expected, actual))
+    if isinstance(expected, dict):
+        return expected.keys() == actual.keys() and all(
+            same(value, actual[name]) for name, value in expected.items()
+        )
+    if isinstance(expected, Decimal):
+        return str(expected) == str(actual)
+    if isinstance(expected, datetime) and expected.utcoffset() != actual.utcoffset():
+        return False
+    return bool(expected == actual)
+
+
+# --- Losses ---------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Loss:
+    """What a wire does not carry: in which table and column (``*`` for all), and why.
+
+    ``aspect`` names what is lost; what arrives in its place, each test says for itself.
+    """
+
+    table: str
+    column: str
+    aspect: str
+    reason: str
+
+
+class Losses:
+    """A strict list: what it does not name must be right, and what it names must be wrong.
+
+    Losses of tables that do not occur in ``tables`` do not count.
+    """
+
+    def __init__(self, listed: Iterable[Loss], tables: Iterable[str]) -> None:
+        occurring = {"*", *tables}
+        self._listed = {
+            (loss.table, loss.column, loss.aspect): loss
+            for loss in listed
+            if loss.table in occurring
+        }
+        self._seen: Counter[tuple[str, str, str]] = Counter()
+
+    def covers(self, table: str, column: str, aspect: str) -> bool:
+        """Whether this is listed; to be asked only about what did differ."""
+        for place in ((table, column, aspect), (table, "*", aspect), ("*", column, aspect)):
+            if place in self._listed:
+                self._seen[place] += 1
+                return True
+        return False
+
+    def assert_all_seen(self, *aspects: str) -> None:
+        """Fails for a listed loss of these aspects that turned out to be none."""
+        unused = [
+            loss
+            for place, loss in self._listed.items()
+            if loss.aspect in aspects and place not in self._seen
+        ]
+        assert not unused, f"listed as lost, but it is not: {unused}"
