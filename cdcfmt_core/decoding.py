@@ -124,29 +124,32 @@ class MessageDecoder:
         """The wanted events of one message, in order."""
         try:
             if self._auto and message.value is not None:
-                self._codec = self._recognise(message)
+                # A message that nobody recognises is not of the last one's format.
+                last, self._codec = self._codec, None
+                self._codec = self._recognise(message, last)
             if self._codec is None:
                 return []
             events = list(self._decoders[self._codec.name](message))
+            if not self._filters_nothing:
+                events = list(self._wanted(events))
+            for event in events:
+                if type(event) is Corrupt:
+                    event.error = self._locate(message, event.error)
+                elif type(event) not in KIND_OF:
+                    raise TypeError(f"a {type(event).__name__} is no event")
         except Exception as error:
             return self._corrupt(message, error)
-        if not self._filters_nothing:
-            events = list(self._wanted(events))
-        for event in events:
-            if type(event) is Corrupt:
-                event.error = self._locate(message, event.error)
         return events
 
     def _open(self, codec: CodecSpec) -> None:
         own = {option.name: self._options[option.name] for option in codec.options}
         self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
 
-    def _recognise(self, message: Message) -> CodecSpec:
-        last = self._codec
-        if last is not None and last.sniff(message) >= _CERTAIN_ENOUGH:
+    def _recognise(self, message: Message, last: CodecSpec | None) -> CodecSpec:
+        if last is not None and _confidence(last, message) >= _CERTAIN_ENOUGH:
             return last
-        best = max(self._codecs, key=lambda codec: codec.sniff(message), default=None)
-        if best is None or best.sniff(message) < _CERTAIN_ENOUGH:
+        best = max(self._codecs, key=lambda codec: _confidence(codec, message), default=None)
+        if best is None or _confidence(best, message) < _CERTAIN_ENOUGH:
             raise DecodeError(
                 "no installed format recognises this message (installed: "
                 f"{join_names(codec.name for codec in self._codecs)}); set the option protocol, "
@@ -194,6 +197,14 @@ class MessageDecoder:
             partition=message.partition,
             offset=message.offset,
         )
+
+
+def _confidence(codec: CodecSpec, message: Message) -> float:
+    try:
+        return float(codec.sniff(message))
+    except Exception:
+        # Its mistake must not cost the messages of the other formats.
+        return 0.0
 
 
 def _table_of(event: Any) -> tuple[str, str, str | None]:

@@ -129,6 +129,9 @@ def show(value: object, limit: int = SAMPLE_BYTES) -> str:
         return f"an object with {len(value)} fields"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
+    if isinstance(value, int) and value.bit_length() > 10_000:
+        # Python refuses to print integers of more than 4300 digits.
+        return f"an integer of {value.bit_length()} bits"
     text = repr(value)
     return text if len(text) <= limit else text[:limit] + "…"
 

@@ -48,6 +48,8 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
             if len(result) >= limit:
                 raise _too_large(limit)
             raise DecodeError("the LZ4 frame is cut off", sample=data)
+        if decompressor.unused_data:
+            raise DecodeError("there are bytes after the LZ4 frame", sample=data)
         return result
 
     def decompress_snappy(data: bytes) -> bytes:

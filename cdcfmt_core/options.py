@@ -98,7 +98,7 @@ def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionErro
     """The error for an option that nobody declares, with the nearest name that exists."""
     names = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    hint = f"; did you mean {names[near[0]]}?" if near else ""
+    hint = f"; did you mean {names[near[0]]}?" if near else "."
     listing = ", ".join(sorted(names.values(), key=str.lower))
     return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
 
@@ -123,7 +123,7 @@ def _parse_int(_: Option, value: Any) -> int:
 def _parse_bytes(option: Option, value: Any) -> int:
     if isinstance(value, int):
         return _parse_int(option, value)
-    text = value.strip().lower()
+    text = str(value).strip().lower()
     digits = text.rstrip("bkmg")
     unit = text[len(digits) :].removesuffix("b")
     return int(digits) * _SIZE_UNITS[unit]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
@@ -28,7 +28,7 @@ from cdcfmt_core.sources import (
     plan_partitions,
     read_split,
 )
-from cdcfmt_core.types import InvalidValue
+from cdcfmt_core.types import GeometryValue, InvalidValue
 
 GOLDEN = Path(__file__).with_name("golden")
 SOURCE_ZONE = "Asia/Shanghai"
@@ -89,7 +89,7 @@ def variant_names(protocol: str) -> list[str]:
     return sorted(path.name for path in (GOLDEN / "ticdc" / protocol).iterdir())
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_variant(protocol: str, name: str) -> Variant:
     folder = f"ticdc/{protocol}/{name}"
     meta = json.loads((GOLDEN / folder / "meta.json").read_text(encoding="utf-8"))
@@ -127,6 +127,22 @@ def native_messages(path: str) -> Iterator[Message]:
             line.get("offset"),
             line.get("timestamp_ms"),
         )
+
+
+def final_rows() -> dict[str, list[dict[str, Any]]]:
+    """The rows of database ``shop`` at the end of the native workload, as Python values."""
+    with gzip.open(GOLDEN / "native/workload/final_rows.json.gz", "rt", encoding="utf-8") as file:
+        tables = json.load(file)
+    return {
+        name: [
+            {
+                column["name"]: None if text is None else dumped_value(column["type"], text)
+                for column, text in zip(table["columns"], row, strict=True)
+            }
+            for row in table["rows"]
+        ]
+        for name, table in tables.items()
+    }
 
 
 # --- Decoding -------------------------------------------------------------------------
@@ -251,6 +267,31 @@ _PYTHON: dict[str, Callable[[Truth], Any]] = {
     "bit": lambda truth: int(truth["n"]),
     "json": lambda truth: truth["v"],
     "vector": _vector,
+}
+
+
+def dumped_value(type_: str, text: str) -> Any:
+    """A dumped value as an image holds it; binary and geometry are dumped in hex, in UTC."""
+    base = type_.partition("(")[0].partition(" ")[0]
+    if base in ("float", "double"):
+        return Bits(struct.pack(">f" if base == "float" else ">d", float(text)).hex(), text)
+    if base in ("point", "geometry"):
+        data = bytes.fromhex(text)
+        return GeometryValue(int.from_bytes(data[:4], "little"), data[4:])
+    if base == "timestamp":
+        return _datetime(text).replace(tzinfo=UTC)
+    if base.endswith(("int", "year", "bit")):
+        return int(text)
+    if base.endswith(("binary", "blob")):
+        return bytes.fromhex(text)
+    return _DUMPED.get(base, str)(text)
+
+
+_DUMPED: dict[str, Callable[[str], Any]] = {
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "datetime": _datetime,
+    "time": lambda text: _time({"v": text}),
 }
 
 

@@ -453,9 +453,7 @@ def test_images(run: Run) -> None:
     losses.assert_all_seen("columns", "characters", "names")
 
 
-def _check_columns(
-    run: Run, truth: Truth, event: RowChange, image: Image, losses: Losses
-) -> None:
+def _check_columns(run: Run, truth: Truth, event: RowChange, image: Image, losses: Losses) -> None:
     columns = [column["name"] for column in truth["columns"]]
     handle = [column["name"] for column in truth["columns"] if "handle" in column["flags"]]
     table = f"{truth['schema']}.{truth['table']}"
@@ -475,9 +473,7 @@ def _check_columns(
     assert list(image.completed) == unchanged
 
 
-def _check_value(
-    truth: Truth, column: Truth, side: str, image: Image, losses: Losses
-) -> None:
+def _check_value(truth: Truth, column: Truth, side: str, image: Image, losses: Losses) -> None:
     table, name, true = f"{truth['schema']}.{truth['table']}", column["name"], column[side]
     actual = image.values[name]
     if same(python_value(true), actual):

@@ -204,7 +204,7 @@ def _seek(file: SourceFile, start: int, separator: bytes) -> int:
 def _too_long(length: int, limit: int, head: bytes, path: str, offset: int) -> BadLine:
     error = DecodeError(
         f"the line has {length} bytes, more than {limit}; raise maxMessageBytes if it is real",
-        sample=repr(head[:SAMPLE_BYTES]) + "…",
+        sample=head[:SAMPLE_BYTES],
         path=path,
         offset=offset,
     )

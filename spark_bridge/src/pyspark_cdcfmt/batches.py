@@ -9,6 +9,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType, VariantType
 
+from pyspark_cdcfmt.variant import clean_text
+
 MAX_ROWS = 8192
 MAX_MESSAGE_BYTES = 8 << 20
 """A batch ends after so many rows, or rows from so many bytes of messages."""
@@ -47,7 +49,25 @@ def _array_builder(
 ) -> Callable[[tuple[Any, ...]], pa.Array]:
     if isinstance(spark_type, VariantType):
         return lambda column: _variant_array(column, arrow_type)
-    return lambda column: pa.array(column, type=arrow_type)
+
+    def build(column: tuple[Any, ...]) -> pa.Array:
+        try:
+            return pa.array(column, type=arrow_type)
+        except UnicodeEncodeError:
+            # Names and statements may hold bytes that are no UTF-8, too.
+            return pa.array([_clean(value) for value in column], type=arrow_type)
+
+    return build
+
+
+def _clean(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {name: _clean(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_clean(item) for item in value]
+    return value
 
 
 def _variant_array(column: tuple[Any, ...], arrow_type: pa.DataType) -> pa.Array:

@@ -81,6 +81,7 @@ _DDL = StructType([StructField("query", StringType()), StructField("type", Strin
 
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _MAX_WRITERS = 10_000
+_LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -169,12 +170,12 @@ class EventRows:
     def _row(
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
     ) -> Row:
-        commit_ts = getattr(event, "commit_ts", None)
+        commit_ts: int | None = getattr(event, "commit_ts", None)
         extra = getattr(event, "extra", None)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
-            "commit_time": None if commit_ts is None else (commit_ts >> 18) * 1000,
+            "commit_time": _microseconds(None if commit_ts is None else commit_ts >> 18),
             "source_time": getattr(event, "source_time", None),
             "emit_time": getattr(event, "emit_time", None),
             "extra": encode_variant(extra) if extra else None,
@@ -185,7 +186,7 @@ class EventRows:
                 "partition": message.partition,
                 "offset": message.offset,
                 "index": event.index,
-                "timestamp": None if message.timestamp is None else message.timestamp * 1000,
+                "timestamp": _microseconds(message.timestamp),
             },
         }
         return tuple(map(values.get, self._names))
@@ -239,6 +240,13 @@ class EventRows:
             return image_to_json(values) if as_json else encode(values)
 
         return write
+
+
+def _microseconds(milliseconds: int | None) -> int | None:
+    # What no timestamp can show was never a time.
+    if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
+        return None
+    return milliseconds * 1000
 
 
 def corrupt_record(message: Message, event: Corrupt) -> dict[str, Any]:

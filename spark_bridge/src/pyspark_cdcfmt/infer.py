@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
@@ -15,7 +17,10 @@ from cdcfmt_core.sources import BadLine
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
+logger = logging.getLogger("pyspark_cdcfmt")
+
 _LOOKED_AT_FOR_NAMES = 10_000
+_SECONDS_BETWEEN_NEWS = 10
 
 
 def infer_columns(
@@ -36,7 +41,7 @@ def infer_columns(
     types: dict[str, LogicalType] = {}
     merged: set[TableSchema] = set()
     rows = 0
-    for message in read():
+    for message in _with_progress(read(), table):
         if isinstance(message, BadLine):
             continue
         events = decoder.decode(message)
@@ -52,6 +57,21 @@ def infer_columns(
     if not types:
         raise SourceError(_nothing_found(read(), any_table, table))
     return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+
+
+def _with_progress(
+    messages: Iterable[Message | BadLine], table: tuple[str, ...]
+) -> Iterator[Message | BadLine]:
+    said = time.monotonic()
+    for count, message in enumerate(messages):
+        if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
+            said = time.monotonic()
+            logger.warning(
+                "cdc: inferring the schema of %s, %d messages read so far; .schema(...) spares it",
+                table_names([table]),
+                count,
+            )
+        yield message
 
 
 def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import CdcfmtError, DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import (
@@ -201,7 +201,8 @@ class RowMaker:
                 continue
             try:
                 rows += list(self._shape.rows(message, event, protocol))
-            except (BadRow, BadValue) as error:
+            except Exception as error:
+                # Whatever a row does to us, in PERMISSIVE the job goes on.
                 rows += self._corrupt(message, self._bad_row(message, event, error))
         return rows
 
@@ -213,13 +214,16 @@ class RowMaker:
             return []
         return list(self._shape.rows(message, event, self._decoder.protocol))
 
-    def _bad_row(self, message: Message, event: Event, error: BadRow | BadValue) -> Corrupt:
+    def _bad_row(self, message: Message, event: Event, error: Exception) -> Corrupt:
         table = getattr(event, "table", None)
         name = table if isinstance(table, str) else getattr(table, "table", None)
         field = getattr(error, "field", None)
+        reason = str(getattr(error, "reason", error))
+        if not isinstance(error, BadRow | BadValue | CdcfmtError):
+            reason = f"the row cannot be shown: {type(error).__name__}: {reason}"
         return Corrupt(
             DecodeError(
-                str(getattr(error, "reason", error)),
+                reason,
                 field=".".join(filter(None, [name, field])) or None,
                 protocol=self._decoder.protocol,
                 topic=message.topic,

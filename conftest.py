@@ -6,13 +6,17 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def _prepare_environment() -> None:
-    spec = importlib.util.spec_from_file_location("java", Path(__file__).with_name("java.py"))
+    path = Path(__file__).parent / "spark_bridge" / "tests" / "java.py"
+    spec = importlib.util.spec_from_file_location("java", path)
     assert spec is not None
     assert spec.loader is not None
     java = importlib.util.module_from_spec(spec)
@@ -22,6 +26,8 @@ def _prepare_environment() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
     _prepare_environment()
     session = (
         SparkSession.builder.master("local[2]")
