@@ -98,12 +98,14 @@ class MessageDecoder:
         context_for: Callable[[str], DecoderContext],
         event_filter: EventFilter,
         registry: Registry | None = None,
+        max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     ) -> None:
         self._registry = registry or default_registry()
         self._options = options
         self._context_for = context_for
         self._filter = event_filter
         self._filters_nothing = event_filter == EventFilter()
+        self._limit = max_message_bytes
         self._auto = protocol.lower() == AUTO
         self._decoders: dict[str, Decode] = {}
         self._codecs = (
@@ -122,8 +124,14 @@ class MessageDecoder:
 
     def decode(self, message: Message) -> list[Event]:
         """The wanted events of one message, in order."""
+        value = message.value
         try:
-            if self._auto and message.value is not None:
+            if value is not None and len(value) > self._limit:
+                raise DecodeError(
+                    f"the message has {len(value)} bytes, more than {self._limit}; raise "
+                    "maxMessageBytes if it is real"
+                )
+            if self._auto and value is not None:
                 # A message that nobody recognises is not of the last one's format.
                 last, self._codec = self._codec, None
                 self._codec = self._recognise(message, last)
@@ -247,5 +255,10 @@ def open_message_decoder(
         return context
 
     return MessageDecoder(
-        options["protocol"], codec_options, context_for, event_filter, registry=registry
+        options["protocol"],
+        codec_options,
+        context_for,
+        event_filter,
+        registry=registry,
+        max_message_bytes=options["maxMessageBytes"],
     )

@@ -91,9 +91,25 @@ class Image:
     completed: tuple[str, ...] = ()
 
 
+@attrs.define(kw_only=True)
+class _Occurrence:
+    """What every event may say of itself.
+
+    ``source_time`` is when the source database executed it, ``emit_time`` when the producer
+    wrote the message; ``index`` is its place in the message; ``extra`` is what the wire has
+    and no field takes.
+    """
+
+    commit_ts: int | None = None
+    source_time: int | None = None
+    emit_time: int | None = None
+    index: int = 0
+    extra: dict[str, Any] | None = None
+
+
 @attrs.define
-class RowChange:
-    """A change of one row; ``index`` is its place in the message.
+class RowChange(_Occurrence):
+    """A change of one row.
 
     ``sequence_commit`` orders changes like a commit_ts where the wire has none but tells
     its physical part (TiCDC's canal-json without extension: ``es << 18``).
@@ -103,17 +119,15 @@ class RowChange:
     table: TableSchema
     before: Image | None
     after: Image | None
-    commit_ts: int | None = None
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
     sequence_commit: int | None = None
 
 
 @attrs.define
-class SchemaChange:
-    """A DDL event.  ``database`` and ``table`` are empty where the statement has none."""
+class SchemaChange(_Occurrence):
+    """A DDL event.  ``database`` and ``table`` are empty where the statement has none.
+
+    ``sequence_commit`` is that of row changes.
+    """
 
     query: str
     ddl_type: DdlType
@@ -122,58 +136,34 @@ class SchemaChange:
     schema: str | None = None
     table_schema: TableSchema | None = None
     previous_table_schema: TableSchema | None = None
-    commit_ts: int | None = None
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
+    sequence_commit: int | None = None
 
 
 @attrs.define
-class TableSchemaEvent:
+class TableSchemaEvent(_Occurrence):
     """A table's schema without a statement (Simple's BOOTSTRAP)."""
 
     table_schema: TableSchema
-    commit_ts: int | None = None
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
 
 
 @attrs.define
-class Watermark:
+class Watermark(_Occurrence):
     """Every event with a smaller commit_ts has been sent."""
 
     commit_ts: int
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
 
 
 @attrs.define
-class Transaction:
+class Transaction(_Occurrence):
     """The border of a transaction."""
 
     status: Literal["begin", "commit", "rollback"]
     transaction_id: str | None = None
-    commit_ts: int | None = None
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
 
 
 @attrs.define
-class Heartbeat:
+class Heartbeat(_Occurrence):
     """The producer lives."""
-
-    commit_ts: int | None = None
-    source_time: int | None = None
-    emit_time: int | None = None
-    index: int = 0
-    extra: dict[str, Any] | None = None
 
 
 @attrs.define

@@ -46,17 +46,19 @@ def _split(text: str, option: str) -> list[tuple[str, bool]]:
     return parts
 
 
-def _pattern(text: str) -> str:
-    return r"\0".join(
-        re.escape(name) if quoted else fnmatch.translate(name).removesuffix(r"\Z")
-        for name, quoted in _split(text, "includeTables")
+def _compile(text: str, option: str) -> tuple[re.Pattern[str], ...]:
+    return tuple(
+        re.compile(re.escape(name) if quoted else fnmatch.translate(name))
+        for name, quoted in _split(text, option)
     )
 
 
-def _compile(patterns: tuple[str, ...]) -> re.Pattern[str] | None:
-    if not patterns:
-        return None
-    return re.compile("|".join(f"(?:{_pattern(text)})" for text in patterns), re.DOTALL)
+def _matches(patterns: Iterable[tuple[re.Pattern[str], ...]], parts: tuple[str, ...]) -> bool:
+    return any(
+        len(pattern) == len(parts)
+        and all(part.fullmatch(name) for part, name in zip(pattern, parts, strict=True))
+        for pattern in patterns
+    )
 
 
 @attrs.define
@@ -76,13 +78,13 @@ class EventFilter:
     ending_commit_ts: int | None = None
     kinds: frozenset[str] | None = None
     ops: frozenset[str] | None = None
-    _include: re.Pattern[str] | None = attrs.field(init=False)
-    _exclude: re.Pattern[str] | None = attrs.field(init=False)
+    _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
+    _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _tables: dict[tuple[str, str | None, str], bool] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self._include = _compile(self.include_tables)
-        self._exclude = _compile(self.exclude_tables)
+        self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)
+        self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
 
     @property
     def has_commit_ts_range(self) -> bool:
@@ -103,10 +105,9 @@ class EventFilter:
     def _judge_table(self, parts: tuple[str, ...]) -> bool:
         if self.table is not None and parts != self.table:
             return False
-        joined = "\0".join(parts)
-        if self._include is not None and not self._include.fullmatch(joined):
+        if self._include and not _matches(self._include, parts):
             return False
-        return self._exclude is None or not self._exclude.fullmatch(joined)
+        return not _matches(self._exclude, parts)
 
     def wants_kind(self, kind: str) -> bool:
         """Whether events of this kind can pass at all."""

@@ -129,9 +129,10 @@ class Registry:
     def conflicts(self) -> list[str]:
         """A line for every name that more than one package claims."""
         self.discover()
+        formats = self._aliases | self._codecs
         return [
             str(_duplicate("format", name, claims))
-            for name, claims in sorted(self._codecs.items())
+            for name, claims in sorted(formats.items())
             if len(claims) > 1
         ] + [
             str(error)
@@ -152,7 +153,7 @@ class Registry:
 
     def get_type_map(self, name: str) -> Callable[[str], LogicalType]:
         """A total function from type text to logical type: overrides first, then the map itself."""
-        self._load_named(name)
+        self._load_named(name.lower())
         if name not in self._type_maps:
             self.discover()
         picked = self._pick_type_map(name)
@@ -160,7 +161,6 @@ class Registry:
             raise picked
         resolvers = [claim.value.resolve for claim in picked]
 
-        @functools.lru_cache(maxsize=4096)
         def resolve(text: str) -> LogicalType:
             for resolver in resolvers:
                 logical: LogicalType | None = resolver(text)
@@ -168,7 +168,9 @@ class Registry:
                     return logical
             return Unknown(text)
 
-        return resolve
+        resolve_short = functools.lru_cache(maxsize=4096)(resolve)
+        # Not every text, so that hostile ones cannot fill the memory.
+        return lambda text: resolve_short(text) if len(text) <= 2_000 else resolve(text)
 
     def open_decoder(
         self, name: str, options: Mapping[str, Any], context: DecoderContext
@@ -182,11 +184,25 @@ class Registry:
     # Discovery
 
     def register(self, plugin: object, name: str) -> PluginInfo:
-        """Register a plugin object of this process (notebooks, tests), as if installed."""
+        """Register a plugin object of this process (notebooks, tests), as if installed.
+
+        It takes the place of the one that was registered under this name before.
+        """
         info = PluginInfo(name, name, "in this process")
+        self._forget(f"{name}:{name}")
         self._plugins[f"{name}:{name}"] = info
         self._call_hooks(plugin, info, names=None)
         return info
+
+    def _forget(self, key: str) -> None:
+        info = self._plugins.pop(key, None)
+        if self._manager.has_plugin(key):
+            self._manager.unregister(name=key)
+        for known in (self._codecs, self._aliases, self._type_maps):
+            for name in list(known):
+                known[name] = [claim for claim in known[name] if claim.plugin is not info]
+                if not known[name]:
+                    del known[name]
 
     def discover(self) -> None:
         """Load every entry point that has not been loaded; failures stay with their plugin."""
@@ -226,8 +242,8 @@ class Registry:
 
     def _call_hooks(self, plugin: object, info: PluginInfo, names: set[str] | None) -> None:
         # Each plugin is asked alone, so that whose result it is and whose fault is known.
+        pluginname = f"{info.dist}:{info.entry_point}"
         try:
-            pluginname = f"{info.dist}:{info.entry_point}"
             self._manager.register(plugin, name=pluginname)
             others = [p for n, p in self._manager.list_name_plugin() if n != pluginname]
             self._manager.check_pending()
@@ -240,7 +256,8 @@ class Registry:
                 _check_names([spec.name for spec in codecs], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
         except Exception as error:
-            self._manager.unregister(plugin)
+            if self._manager.has_plugin(pluginname):
+                self._manager.unregister(name=pluginname)
             self._fail(info, BrokenPluginError(_broken(info, error)), error)
             return
         for spec in codecs:
@@ -276,15 +293,8 @@ class Registry:
     def _missing(self, name: str) -> CdcfmtError:
         wanted = name.lower()
         package = KNOWN_PACKAGES.get(wanted)
-        for info in self._plugins.values():
-            if info.entry_point.lower() == wanted or info.dist == package:
-                if info.error is not None:
-                    return info.error
-                if info.disabled:
-                    return UnknownFormatError(
-                        f"format {name!r} comes with {info.dist}, which "
-                        "CDCFMT_DISABLED_PLUGINS leaves out"
-                    )
+        if aside := self._kept_aside("format", name, package):
+            return aside
         text = f"unknown format {name!r}; installed: {join_names(self.codecs())}"
         if package is not None:
             text += f". Install it: pip install {package}"
@@ -293,10 +303,23 @@ class Registry:
             text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"
         return UnknownFormatError(text)
 
+    def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
+        """Why the plugin that would bring this name does not, if there is one."""
+        for info in self._plugins.values():
+            if info.entry_point.lower() == name.lower() or info.dist == package:
+                if info.error is not None:
+                    return info.error
+                if info.disabled:
+                    return UnknownFormatError(
+                        f"{what} {name!r} comes with {info.dist}, which "
+                        "CDCFMT_DISABLED_PLUGINS leaves out"
+                    )
+        return None
+
     def _pick_type_map(self, name: str) -> list[_Claim] | CdcfmtError:
         own = self._type_maps.get(name)
         if own is None:
-            return UnknownFormatError(
+            return self._kept_aside("type map", name) or UnknownFormatError(
                 f"unknown type map {name!r}; installed: {join_names(self._type_maps)}"
             )
         over = [

@@ -129,14 +129,14 @@ def native_messages(path: str) -> Iterator[Message]:
         )
 
 
-def final_rows() -> dict[str, list[dict[str, Any]]]:
-    """The rows of database ``shop`` at the end of the native workload, as Python values."""
+def dumped_tables() -> dict[str, list[dict[str, tuple[str, str | None]]]]:
+    """The rows of database ``shop`` at the end of the native workload: types and texts."""
     with gzip.open(GOLDEN / "native/workload/final_rows.json.gz", "rt", encoding="utf-8") as file:
         tables = json.load(file)
     return {
         name: [
             {
-                column["name"]: None if text is None else dumped_value(column["type"], text)
+                column["name"]: (column["type"], text)
                 for column, text in zip(table["columns"], row, strict=True)
             }
             for row in table["rows"]
@@ -148,21 +148,29 @@ def final_rows() -> dict[str, list[dict[str, Any]]]:
 # --- Decoding -------------------------------------------------------------------------
 
 
-def open_decoder(protocol: str, **options: object) -> MessageDecoder:
-    """A decoder with these options, in the spelling that users write."""
-    codec = default_registry().get_codec(protocol)
+def reading_options(variant: Variant) -> dict[str, str]:
+    """What a user of this changefeed has to tell, as decoder and Spark take it."""
+    options = {"protocol": variant.protocol, "sourceTimeZone": SOURCE_ZONE}
+    if variant.compression != "none":
+        options["largeMessageHandleCompression"] = variant.compression
+    if variant.claims is not None:
+        options["claimCheckStorageUri"] = str(variant.claims)
+    if variant.protocol == "canal-json" and variant.config["delete-only-output-handle-key-columns"]:
+        options["deleteOnlyOutputHandleKeyColumns"] = "true"
+    return options
+
+
+def open_decoder(**options: str) -> MessageDecoder:
+    """A decoder of ``protocol`` with these options, in the spelling that users write."""
+    codec = default_registry().get_codec(options["protocol"])
     own = {option.name for option in codec.options}
-    text = {name: str(value) for name, value in options.items()}
-    common = {name: value for name, value in text.items() if name not in own}
-    values = validate(common | {"protocol": protocol}, DECODING_OPTIONS, owner="the test")
+    common = {name: value for name, value in options.items() if name not in own}
+    special = {name: value for name, value in options.items() if name in own}
+    values = validate(common, DECODING_OPTIONS, owner="the test")
     uri = values["claimCheckStorageUri"]
     return open_message_decoder(
         values,
-        validate(
-            {name: value for name, value in text.items() if name in own},
-            codec.options,
-            owner="the test",
-        ),
+        validate(special, codec.options, owner="the test"),
         EventFilter(),
         claim_checks=None if uri is None else open_claim_check_store(uri),
     )
@@ -192,6 +200,12 @@ class Bits:
 
     hex: str
     text: str = attrs.field(eq=False, default="")
+
+    @property
+    def value(self) -> float:
+        number: float
+        (number,) = struct.unpack(">f" if len(self.hex) == 8 else ">d", bytes.fromhex(self.hex))
+        return number
 
     def of(self, value: float) -> str:
         """The bits of ``value`` in the width of this one."""
@@ -270,8 +284,10 @@ _PYTHON: dict[str, Callable[[Truth], Any]] = {
 }
 
 
-def dumped_value(type_: str, text: str) -> Any:
+def dumped_value(type_: str, text: str | None) -> Any:
     """A dumped value as an image holds it; binary and geometry are dumped in hex, in UTC."""
+    if text is None:
+        return None
     base = type_.partition("(")[0].partition(" ")[0]
     if base in ("float", "double"):
         return Bits(struct.pack(">f" if base == "float" else ">d", float(text)).hex(), text)

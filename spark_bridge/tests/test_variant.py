@@ -20,7 +20,7 @@ from pyspark.sql.variant_utils import VariantUtils
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
 from cdcfmt_core.types import GeometryValue, InvalidValue
-from pyspark_cdcfmt import variant
+from pyspark_cdcfmt import variant_scalars
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
 
@@ -238,7 +238,7 @@ def test_instants_of_other_zones() -> None:
 
 
 def test_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(variant, "SIZE_LIMIT", 1000)
+    monkeypatch.setattr(variant_scalars, "SIZE_LIMIT", 1000)
     assert len(encode_variant("x" * 995)[0]) == 1000
     for value in ("x" * 996, b"x" * 1001, ["x" * 600] * 2, {"k" * 1000: 1}):
         with pytest.raises(ValueError, match="Spark takes at most 1000"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType, VariantType
 
-from pyspark_cdcfmt.variant import clean_text
+from pyspark_cdcfmt.variant_scalars import clean_text
 
 MAX_ROWS = 8192
 MAX_MESSAGE_BYTES = 8 << 20

@@ -31,7 +31,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.row_changes import split_key_update
 from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_record
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.values import SUPPORTED, BadValue, Convert, ValuePolicy, converter, plain_value
+from pyspark_cdcfmt.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.values import SUPPORTED, Convert, converter, plain_value
 from pyspark_cdcfmt.variant import encode_variant
 
 SEQUENCE = StructType(
@@ -208,14 +209,16 @@ class ChangeRows:
         for name in plan.surplus:
             if wire.get(name) is not None:
                 self._surplus(name, wire[name], plan, rescued)
+        # An inferred schema may know only what partial rows hold.
         if (
-            absent
+            (absent or self._inferred)
             and not image.complete
             and self._incomplete_fails
             and change_type in ("insert", "update_postimage")
         ):
+            without = f", without {', '.join(absent)}" if absent else ""
             raise BadRow(
-                f"the message holds only part of the row, without {', '.join(absent)}; "
+                f"the message holds only part of the row{without}; "
                 "incompleteRows=emit lets such rows pass"
             )
         values_added = self._position(message, event, change_type)
@@ -236,7 +239,8 @@ class ChangeRows:
             ),
             "sequence": {
                 "commit": commit,
-                "rank": 1 if commit > 0 and change_type != "delete" else 0,
+                # Milliseconds hold several transactions, whose order only the offset tells.
+                "rank": 1 if commit_ts and change_type != "delete" else 0,
                 "offset": message.offset,
                 "index": event.index,
                 "part": 0 if is_old else 1,

@@ -35,7 +35,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.row_changes import split_key_update
 from pyspark_cdcfmt.image_json import image_to_json
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.values import ValuePolicy, plain_value
+from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.values import plain_value
 from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
 
 _COLUMN = StructType(

@@ -21,7 +21,7 @@ import orjson
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
-from pyspark_cdcfmt.variant import (
+from pyspark_cdcfmt.variant_scalars import (
     MAX_UNSCALED,
     clean_text,
     decimal_text,

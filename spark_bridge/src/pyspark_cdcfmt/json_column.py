@@ -10,7 +10,10 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import attrs
 import orjson
 
-from pyspark_cdcfmt.variant import MAX_JSON_DEPTH, unscaled
+from pyspark_cdcfmt.variant_scalars import unscaled
+
+MAX_JSON_DEPTH = 250
+"""The deepest JSON column that is parsed; orjson writes no deeper document than 254."""
 
 KeepReason: TypeAlias = Literal["not JSON", "number", "depth"]
 

@@ -30,9 +30,10 @@ from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.changes import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.values import BadValue, ValuePolicy
+from pyspark_cdcfmt.policy import BadValue, ValuePolicy
 
 logger = logging.getLogger("pyspark_cdcfmt")
+
 
 @attrs.frozen
 class FilesPartition(InputPartition):

@@ -28,5 +28,6 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
             aliases=("canal",),
+            api_version=1,
         )
     ]

@@ -138,14 +138,17 @@ class _Decoder:
             word = ddl_type_of(query)
         if wire.get("isDdl") is False:
             extra["is_ddl"] = False
+        commit_ts = commit_ts_of(tidb, "commitTs")
+        source_time = time_of(wire, "es", self._dialect)
         return SchemaChange(
             query=query,
             ddl_type=word,  # type: ignore[arg-type]
             database=database,
             table=table,
             table_schema=schema_from_table_changes(changes, database, table, self._context),
-            commit_ts=commit_ts_of(tidb, "commitTs"),
-            source_time=time_of(wire, "es", self._dialect),
+            sequence_commit=self._dialect.sequence_commit(wire, commit_ts),
+            commit_ts=commit_ts,
+            source_time=source_time,
             emit_time=time_of(wire, "ts", self._dialect),
             extra=extra or None,
         )

@@ -35,24 +35,33 @@ class Dialect:
         seconds = abs(time) < _SECONDS_LIMIT if self.seconds is None else self.seconds
         return 1_000_000 if seconds else 1_000
 
-    def has_commit_time(self, message: Mapping[str, Any]) -> bool:
+    def sequence_commit(self, message: Mapping[str, Any], commit_ts: int | None) -> int | None:
+        """What orders an event that has no commit_ts; None where nothing does."""
+        if commit_ts is not None or not self._has_commit_time(message):
+            return None
+        es: int = message["es"]
+        return es << 18
+
+    def _has_commit_time(self, message: Mapping[str, Any]) -> bool:
         """Whether ``es`` is there and is TiDB's commit time."""
         # Beyond 45 bits it would leave the 63 bits of a commit_ts.
         if not 0 < (message.get("es") or 0) < 1 << 45:
             return False
         if self.es_is_commit_time is not None:
             return self.es_is_commit_time
-        # TiCDC writes "id" first, and always 0; the Java producers write their fields in
-        # alphabetical order.
-        return next(iter(message), None) == "id" and message["id"] == 0
+        # TiCDC writes milliseconds, and "id" first and always 0; the Java producers write
+        # their fields in alphabetical order.
+        return (
+            message["es"] >= _SECONDS_LIMIT
+            and next(iter(message), None) == "id"
+            and message["id"] == 0
+        )
 
     def deleted_rows(self, data: Any, old: Any) -> tuple[str, Any]:
         """Field and rows of a DELETE."""
-        in_old = (
-            (not data and bool(old))
-            if self.deleted_row_in_old is None
-            else (self.deleted_row_in_old)
-        )
+        in_old = self.deleted_row_in_old
+        if in_old is None:
+            in_old = not data and bool(old)
         return ("old", old) if in_old else ("data", data)
 
 

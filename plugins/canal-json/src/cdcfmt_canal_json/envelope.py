@@ -42,7 +42,7 @@ def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
     """A list of names; None where the field is null or missing."""
     value = list_of(wire, field)
     if value is not None and not all(type(name) is str for name in value):
-        raise DecodeError("is not a list of names", field=field, sample=str(value))
+        raise DecodeError("is not a list of names", field=field, sample=value)
     return value
 
 
@@ -89,7 +89,7 @@ def extra_of(
         extra["sql"] = wire["sql"]
     if wire.keys() - KNOWN_FIELDS:
         extra.update((name, wire[name]) for name in wire if name not in KNOWN_FIELDS)
-    if len(tidb) > 1:
+    if len(tidb) > ("commitTs" in tidb):
         if tidb.get("rowkey"):
             extra["rowkey"] = tidb["rowkey"]
         if tidb.get("onlyHandleKey"):

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from cdcfmt_canal_json.envelope import names_of
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
@@ -22,6 +23,7 @@ from cdcfmt_core.types import LogicalType, Timestamp, Unknown
 ParseValue: TypeAlias = Callable[[Any], Any]
 
 _MAX_PLANS = 10_000
+_MAX_BINARY_LENGTH = 255
 
 
 @attrs.define
@@ -71,6 +73,7 @@ class TablePlans:
         if plans is None:
             if self._count >= _MAX_PLANS:
                 self._plans.clear()
+                self._parsers.clear()
                 self._count = 0
             plans = self._plans[key] = []
         for plan in plans:
@@ -91,7 +94,8 @@ class TablePlans:
         sql_type: Mapping[str, Any],
     ) -> TablePlan:
         database, table, names = key
-        pk_names = source[2] or []
+        pk_names = tuple(source[2] or ())
+        keys = frozenset(pk_names)
         columns: list[Column] = []
         parse_text: dict[str, ParseValue] = {}
         parse_other: dict[str, ParseValue] = {}
@@ -101,17 +105,18 @@ class TablePlans:
                 logical = self._context.resolve_type(source_type)
             else:
                 source_type, logical = _from_jdbc(sql_type.get(name))
-            columns.append(Column(name, source_type, logical, key=name in pk_names))
+            columns.append(Column(name, source_type, logical, key=name in keys))
             parse_text[name], parse_other[name] = self._parsers_of(source_type, logical)
-        schema = TableSchema(database, table, tuple(columns), tuple(pk_names))
+        schema = TableSchema(database, table, tuple(columns), pk_names)
         if any(isinstance(column.type, Timestamp) for column in columns):
             self._context.note_zoneless_timestamps(database, table)
         projection = self._context.projection
-        keys = projection.key_columns or schema.key_columns
+        key_columns = projection.key_columns or pk_names
         wanted = None
         if projection.columns is not None:
-            wanted = tuple(name for name in names if name in projection.columns or name in keys)
-        return TablePlan(schema, parse_text, parse_other, source, keys, wanted)
+            looked_at = projection.columns.union(key_columns)
+            wanted = tuple(name for name in names if name in looked_at)
+        return TablePlan(schema, parse_text, parse_other, source, key_columns, wanted)
 
     def _parsers_of(self, source_type: str, logical: LogicalType) -> tuple[ParseValue, ParseValue]:
         known = self._parsers.get(logical)
@@ -122,8 +127,10 @@ class TablePlans:
                 json_value_parser(logical, time_zone=zone, counts=counts),
             )
         column_type = parse_column_type(source_type)
-        if column_type.base == "binary" and column_type.params:
-            return _padded(known[0], column_type.params[0]), known[1]
+        length = column_type.params[0] if column_type.params else 0
+        # A length that MySQL does not have is not one to allocate.
+        if column_type.base == "binary" and length <= _MAX_BINARY_LENGTH:
+            return _padded(known[0], length), known[1]
         return known
 
 
@@ -158,13 +165,14 @@ def schema_from_table_changes(
         return None
     if not isinstance(body, dict) or not isinstance(body.get("columns"), list):
         raise DecodeError("is not a table's columns", field="tableChanges", sample=changes)
-    keys = body.get("primaryKeyColumnNames") or []
+    key_columns = tuple(names_of(body, "primaryKeyColumnNames") or ())
+    keys = frozenset(key_columns)
     columns = []
     for column in body["columns"]:
         if not isinstance(column, dict) or not isinstance(column.get("name"), str):
             raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
         source_type = column.get("typeExpression") or column.get("typeName")
-        if isinstance(source_type, str):
+        if isinstance(source_type, str) and source_type.strip():
             logical = context.resolve_type(source_type)
         else:
             source_type, logical = _from_jdbc(column.get("jdbcType"))
@@ -176,5 +184,4 @@ def schema_from_table_changes(
         )
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))
-    key_columns = tuple(name for name in keys if isinstance(name, str))
     return TableSchema(database, table, tuple(column for _, column in columns), key_columns)

@@ -66,9 +66,7 @@ class RowDecoder:
         only_handle_key = tidb.get("onlyHandleKey") is True
         source_time = time_of(wire, "es", self._dialect)
         emit_time = time_of(wire, "ts", self._dialect)
-        sequence_commit = None
-        if commit_ts is None and self._dialect.has_commit_time(wire):
-            sequence_commit = wire["es"] << 18
+        sequence_commit = self._dialect.sequence_commit(wire, commit_ts)
 
         events: list[Event] = []
         for index, row in enumerate(data):
@@ -101,12 +99,12 @@ class RowDecoder:
                         plan.schema,
                         before,
                         after,
-                        commit_ts,
-                        source_time,
-                        emit_time,
-                        index,
-                        extra,
                         sequence_commit,
+                        commit_ts=commit_ts,
+                        source_time=source_time,
+                        emit_time=emit_time,
+                        index=index,
+                        extra=extra,
                     )
                 )
             except DecodeError as error:

@@ -24,8 +24,8 @@ OUTPUT = Path("demo-output")
 def main() -> None:
     started = time.monotonic()
     if hasattr(sys.stdout, "reconfigure"):
-        # Tables may have names that the terminal's encoding cannot show.
-        sys.stdout.reconfigure(errors="replace", line_buffering=True)
+        # Terminals speak UTF-8, also where the locale does not say so.
+        sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
     with resources.as_file(data) as path:
         say("starting Spark (some 10 s) ...")

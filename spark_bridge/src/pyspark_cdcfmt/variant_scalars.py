@@ -1,0 +1,175 @@
+"""Scalars of a variant, and the text forms that stand in for what it cannot hold.
+
+Source: the Parquet Variant encoding, "Encoding types": Primitive and Short string.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from cdcfmt_core.errors import EncodeError
+
+SIZE_LIMIT = 128 * 1024 * 1024
+"""The most bytes that Spark takes for a value, and for its metadata."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+MAX_UNSCALED = 10**38
+"""The first integer that decimal(38) cannot hold."""
+
+_MAX_PLAIN_EXPONENT = 500
+
+
+def clean_text(text: str) -> str:
+    """``text`` with U+FFFD for each lone surrogate: UTF-8 has no place for them."""
+    return SURROGATE.sub("\ufffd", text)
+
+
+def time_text(value: timedelta) -> str:
+    """As MySQL prints TIME(6): ``-838:59:59.000000``."""
+    micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+    sign = "-" if micros < 0 else ""
+    seconds, micros = divmod(abs(micros), 1_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{sign}{hours:02}:{minutes:02}:{seconds:02}.{micros:06}"
+
+
+def decimal_text(value: Decimal) -> str:
+    """Plain digits, unless the exponent would make that thousands of characters."""
+    text = str(value)
+    if "E" not in text or (value and abs(value.adjusted()) > _MAX_PLAIN_EXPONENT):
+        return text
+    return format(value, "f") if value else "0"
+
+
+def integer_text(value: int) -> str:
+    """Decimal digits of any ``int``; ``str`` refuses more than 4300 of them."""
+    return str(value) if abs(value) < MAX_UNSCALED else str(Decimal(value))
+
+
+def unscaled(value: Decimal) -> tuple[int, int] | None:
+    """Unscaled value and scale (0 to 38), or None if decimal(38) cannot hold ``value`` as it is."""
+    text = decimal_text(value)
+    whole, _, fraction = text.partition(".")
+    try:
+        # Faster than as_tuple().  Fails for NaN, infinity, exponents and > 4300 digits.
+        number = int(whole + fraction)
+    except ValueError:
+        return None
+    if len(fraction) > 38 or not -MAX_UNSCALED < number < MAX_UNSCALED:
+        return None
+    return number, len(fraction)
+
+
+def _primitive(type_info: int) -> bytes:
+    return bytes([type_info << 2])
+
+
+NULL, _TRUE, _FALSE = _primitive(0), _primitive(1), _primitive(2)
+# Indexed by the number itself: Python counts negative indexes from the end.
+INT8 = [struct.pack("<Bb", 3 << 2, n if n < 128 else n - 256) for n in range(256)]
+_INT16 = struct.Struct("<Bh").pack
+_INT32 = struct.Struct("<Bi").pack
+_INT64 = struct.Struct("<Bq").pack
+_DOUBLE = struct.Struct("<Bd").pack
+_DECIMAL4 = struct.Struct("<BBi").pack
+_DECIMAL8 = struct.Struct("<BBq").pack
+_SIZED = struct.Struct("<BI").pack
+_SHORT = [bytes([size << 2 | 1]) for size in range(64)]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_NTZ = datetime(1970, 1, 1)
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+def _bool(value: bool) -> bytes:
+    return _TRUE if value else _FALSE
+
+
+def _float(value: float) -> bytes:
+    return _DOUBLE(7 << 2, value)
+
+
+def _int(value: int) -> bytes:
+    if -0x80 <= value < 0x80:
+        return INT8[value]
+    if -0x8000 <= value < 0x8000:
+        return _INT16(4 << 2, value)
+    if -0x8000_0000 <= value < 0x8000_0000:
+        return _INT32(5 << 2, value)
+    if -0x8000_0000_0000_0000 <= value < 0x8000_0000_0000_0000:
+        return _INT64(6 << 2, value)
+    if -MAX_UNSCALED < value < MAX_UNSCALED:
+        return _unscaled_decimal(value, 0)
+    return _str(integer_text(value))
+
+
+def _decimal(value: Decimal) -> bytes:
+    exact = unscaled(value)
+    return _str(decimal_text(value)) if exact is None else _unscaled_decimal(*exact)
+
+
+def _unscaled_decimal(number: int, scale: int) -> bytes:
+    # Spark refuses a decimal4 with more than 9 digits or a scale above 9, and so on.
+    if scale <= 9 and -(10**9) < number < 10**9:
+        return _DECIMAL4(8 << 2, scale, number)
+    if scale <= 18 and -(10**18) < number < 10**18:
+        return _DECIMAL8(9 << 2, scale, number)
+    return bytes([10 << 2, scale]) + number.to_bytes(16, "little", signed=True)
+
+
+def _str(value: str) -> bytes:
+    try:
+        data = value.encode()
+    except UnicodeEncodeError:
+        data = clean_text(value).encode()
+    size = len(data)
+    return _SHORT[size] + data if size < 64 else _sized(16, data)
+
+
+def _sized(type_info: int, data: bytes) -> bytes:
+    check_size(len(data))
+    return _SIZED(type_info << 2, len(data)) + data
+
+
+def _bytes(value: bytes) -> bytes:
+    return _sized(15, value)
+
+
+def _date(value: date) -> bytes:
+    return _INT32(11 << 2, value.toordinal() - _EPOCH_DAY)
+
+
+def _datetime(value: datetime) -> bytes:
+    if value.tzinfo is None:
+        kind, since = 13 << 2, value - _EPOCH_NTZ
+    else:
+        kind, since = 12 << 2, value - _EPOCH
+    return _INT64(kind, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+
+
+SCALARS: dict[type, Callable[[Any], bytes]] = {
+    type(None): lambda _: NULL,
+    bool: _bool,
+    int: _int,
+    float: _float,
+    Decimal: _decimal,
+    str: _str,
+    bytes: _bytes,
+    bytearray: _bytes,
+    date: _date,
+    datetime: _datetime,
+    timedelta: lambda value: _str(time_text(value)),
+}
+
+
+def check_size(size: int, what: str = "value") -> None:
+    if size > SIZE_LIMIT:
+        raise EncodeError(
+            f"the {what} of a variant would have {size} bytes; Spark takes at most {SIZE_LIMIT}"
+        )

@@ -1,0 +1,88 @@
+"""The snippets of README.md and docs/spark.md run as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canal_messages import (
+    COMMIT_TS,
+    DELETE,
+    INSERT,
+    KEY_UPDATE,
+    UPDATE,
+    ddl_message,
+    row_message,
+    watermark_message,
+    write_lines,
+)
+from doc_snippets import Snippet, snippets
+from pyspark.sql import SparkSession
+
+FILES = ("README.md", "docs/spark.md")
+SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
+
+
+@pytest.fixture(scope="module")
+def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the snippets read: orders, a bad line, and the demo's messages."""
+    folder = tmp_path_factory.mktemp("readme")
+    (folder / "dump").mkdir()
+    write_lines(
+        folder / "dump" / "orders.jsonl",
+        ddl_message("create table orders (id bigint primary key)", "CREATE", commit_ts=COMMIT_TS),
+        INSERT,
+        UPDATE,
+        KEY_UPDATE,
+        DELETE,
+        row_message("INSERT", {"id": "3", "name": "c", "price": "2.00"}, commit_ts=COMMIT_TS + 4),
+        b"not a message",
+        watermark_message(COMMIT_TS + 5),
+    )
+    data = resources.files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"
+    with resources.as_file(data) as path:
+        shutil.copy(path, folder / "dump")
+    return folder
+
+
+def run(snippet: Snippet, spark: SparkSession, folder: Path) -> dict[str, Any]:
+    # Relative paths are relative to where the session was started, which is elsewhere.
+    code = re.sub(r"(['\"])(dump/|bronze|orders-changes)\1", rf"\1{folder}/\2\1", snippet.code)
+    names: dict[str, Any] = {"spark": spark}
+    if snippet.language == "sql":
+        for statement in filter(None, map(str.strip, code.split(";"))):
+            spark.sql(statement).show()
+    else:
+        exec(compile(code, snippet.id, "exec"), names)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _no_table_left(spark: SparkSession) -> Iterator[None]:
+    yield
+    spark.sql("DROP TABLE IF EXISTS orders_cdc")
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=[snippet.id for snippet in SNIPPETS])
+def test_snippets_run(
+    snippet: Snippet, spark: SparkSession, dump: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = run(snippet, spark, dump)
+    if snippet.language == "sql" or ".show(" in snippet.code:
+        assert "|" in capsys.readouterr().out
+    if "latest" in names:
+        assert [tuple(row) for row in names["latest"].select("id", "name").collect()] == [(3, "c")]
+    if "orders" in names:
+        bad = names["orders"].where("_change_type is null").count()
+        assert bad == 1
+        assert names["orders"].where("id is not null").count() >= 5
+
+
+def test_there_are_snippets_of_both_languages() -> None:
+    for file in FILES:
+        assert {s.language for s in SNIPPETS if s.file == file} == {"python", "sql"}

@@ -1,0 +1,391 @@
+"""From messages to events: recognising formats, positions, filters, and foreign mistakes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+import pytest
+
+from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.errors import DecodeError, UnknownFormatError
+from cdcfmt_core.events import (
+    Column,
+    Corrupt,
+    Event,
+    Heartbeat,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Transaction,
+    Watermark,
+)
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.options import validate
+from cdcfmt_core.types import Int, Text
+
+CANAL = {
+    "id": 0,
+    "database": "shop",
+    "table": "orders",
+    "pkNames": ["id"],
+    "isDdl": False,
+    "type": "INSERT",
+    "es": 1639633141221,
+    "ts": 1639633142960,
+    "sql": "",
+    "sqlType": {"id": 4},
+    "mysqlType": {"id": "int"},
+    "data": [{"id": "2"}],
+    "old": None,
+    "_tidb": {"commitTs": 429918007904436226},
+}
+
+
+def canal(**fields: Any) -> bytes:
+    return json.dumps(CANAL | fields).encode()
+
+
+ORDERS = TableSchema("shop", "orders", (Column("id", "int", Int(32)),), ("id",))
+
+
+def row(table: TableSchema = ORDERS, commit_ts: int | None = 10) -> RowChange:
+    return RowChange("insert", table, None, Image({"id": 1}), commit_ts=commit_ts)
+
+
+@attrs.define(eq=False)
+class Fake:
+    """A format of a third party: its messages begin with its name."""
+
+    name: str
+    decode: Callable[[Message], Iterable[Any]]
+    sniff: Callable[[Message], Any] | None = None
+    more: Mapping[str, Any] = attrs.field(factory=dict)
+    opened: list[DecoderContext] = attrs.field(factory=list)
+
+    def open(self, options: Mapping[str, Any], context: DecoderContext) -> Any:
+        self.opened.append(context)
+        return self.decode
+
+    def recognise(self, message: Message) -> float:
+        return float((message.value or b"").startswith(self.name.encode()))
+
+    @hookimpl
+    def cdcfmt_register_codecs(self) -> list[CodecSpec]:
+        return [
+            CodecSpec(
+                name=self.name,
+                summary="",
+                spec_url="",
+                open_decoder=self.open,
+                sniff=self.sniff or self.recognise,
+                emits=frozenset({"row"}),
+                **self.more,
+            )
+        ]
+
+    @hookimpl
+    def cdcfmt_register_type_maps(self) -> list[TypeMap]:
+        return [TypeMap(self.name, {"int": Text(self.name)}.get)]
+
+
+def open_decoder(
+    *fakes: Fake,
+    canal_too: bool = False,
+    event_filter: EventFilter | None = None,
+    **options: Any,
+) -> MessageDecoder:
+    registry = Registry(None if canal_too else [])
+    for fake in fakes:
+        registry.register(fake, fake.name)
+    codec_options: dict[str, Any] = {}
+    for spec in registry.codecs().values():
+        codec_options |= validate({}, spec.options, owner=spec.name)
+    return open_message_decoder(
+        validate(options, DECODING_OPTIONS, owner="the test"),
+        codec_options,
+        event_filter or EventFilter(),
+        registry=registry,
+    )
+
+
+def reasons(events: list[Event]) -> list[str]:
+    assert all(isinstance(event, Corrupt) for event in events)
+    return [event.error.reason for event in events if isinstance(event, Corrupt)]
+
+
+# Recognising
+
+
+def test_auto_recognises_each_message() -> None:
+    decoder = open_decoder(Fake("acme", lambda message: [Heartbeat()]), canal_too=True)
+    assert decoder.protocol is None
+    (event,) = decoder.decode(Message(None, canal()))
+    assert isinstance(event, RowChange)
+    assert decoder.protocol == "canal-json"
+    assert decoder.decode(Message(None, b"acme 1")) == [Heartbeat()]
+    assert decoder.protocol == "acme"
+    (event,) = decoder.decode(Message(None, canal(type="DELETE")))
+    assert isinstance(event, RowChange)
+    assert event.op == "delete"
+
+
+def test_a_message_that_nobody_recognises() -> None:
+    decoder = open_decoder(Fake("acme", lambda message: [Heartbeat()]), canal_too=True)
+    for value in (b"", b"{}", b"\x00\x01", b'{"before":null,"after":null,"op":"c"}'):
+        decoder.decode(Message(None, b"acme 1"))
+        (event,) = decoder.decode(Message(None, value, topic="t", partition=2, offset=7))
+        assert isinstance(event, Corrupt)
+        assert decoder.protocol is None
+        text = str(event.error)
+        # Not the last message's format: nobody knows whose it is.
+        assert text.startswith("topic t, partition 2, offset 7: no installed format recognises")
+        assert "(installed: acme, canal-json); set the option protocol" in text
+        assert event.error.sample == repr(value)
+
+
+def test_a_tombstone_is_no_event_and_changes_nothing() -> None:
+    decoder = open_decoder(Fake("acme", lambda message: []), canal_too=True)
+    assert decoder.decode(Message(b"key", None)) == []
+    decoder.decode(Message(None, canal()))
+    assert decoder.decode(Message(b"key", None)) == []
+    assert decoder.protocol == "canal-json"
+
+
+def test_the_surest_format_wins() -> None:
+    sure = Fake("sure", lambda message: [Heartbeat()], lambda message: 0.9)
+    less = Fake("less", lambda message: [], lambda message: 0.6)
+    unsure = Fake("unsure", lambda message: [], lambda message: 0.4)
+    decoder = open_decoder(less, unsure, sure)
+    assert decoder.decode(Message(None, b"x")) == [Heartbeat()]
+    assert decoder.protocol == "sure"
+    # Formats that are not needed are not opened.
+    assert less.opened == unsure.opened == []
+    decoder = open_decoder(unsure)
+    assert "no installed format recognises" in reasons(decoder.decode(Message(None, b"x")))[0]
+
+
+def broken_sniff(message: Message) -> float:
+    raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("sniff", [broken_sniff, lambda message: None, lambda message: "much"])
+def test_a_broken_sniff_harms_no_other_format(sniff: Callable[[Message], Any]) -> None:
+    decoder = open_decoder(Fake("aaa", lambda message: [], sniff), canal_too=True)
+    (event,) = decoder.decode(Message(None, canal()))
+    assert isinstance(event, RowChange)
+
+
+def test_a_named_protocol_is_not_sniffed() -> None:
+    fake = Fake("acme", lambda message: [Heartbeat()], broken_sniff)
+    decoder = open_decoder(fake, protocol="ACME")
+    assert decoder.protocol == "acme"
+    assert decoder.decode(Message(None, b"anything")) == [Heartbeat()]
+    assert len(fake.opened) == 1
+    with pytest.raises(UnknownFormatError):
+        open_decoder(fake, protocol="canal-json")
+
+
+def test_auto_without_any_format() -> None:
+    assert "installed: none" in reasons(open_decoder().decode(Message(None, canal())))[0]
+
+
+# What a decoder is given
+
+
+def test_the_context_of_a_format() -> None:
+    fake = Fake("acme", lambda message: [], more={"type_map": "acme"})
+    event_filter = EventFilter(include_tables=("shop.*",))
+    options = {"protocol": "acme", "sourceTimeZone": "Asia/Shanghai", "maxMessageBytes": "1k"}
+    open_decoder(fake, event_filter=event_filter, **options)
+    (context,) = fake.opened
+    assert context.resolve_type("int") == Text("acme")
+    assert context.event_filter is event_filter
+    assert str(context.time_zone) == "Asia/Shanghai"
+    assert context.max_message_bytes == 1024
+
+
+def test_another_type_map_by_name() -> None:
+    fake = Fake("acme", lambda message: [])
+    open_decoder(fake, protocol="acme")
+    open_decoder(fake, protocol="acme", typeMap="acme")
+    assert [context.resolve_type("int") for context in fake.opened] == [Int(32), Text("acme")]
+    with pytest.raises(UnknownFormatError, match="unknown type map 'nobodys'"):
+        open_decoder(fake, protocol="acme", typeMap="nobodys")
+
+
+def test_the_option_max_message_bytes_is_for_every_format() -> None:
+    decoder = open_decoder(Fake("acme", lambda message: [Heartbeat()]), maxMessageBytes="10")
+    assert decoder.decode(Message(None, b"acme567890")) == [Heartbeat()]
+    (reason,) = reasons(decoder.decode(Message(None, b"acme5678901")))
+    assert reason == "the message has 11 bytes, more than 10; raise maxMessageBytes if it is real"
+
+
+# Errors
+
+
+def raising(error: Exception) -> Callable[[Message], Iterable[Any]]:
+    def decode(message: Message) -> Iterable[Any]:
+        raise error
+
+    return decode
+
+
+def raising_later(error: Exception) -> Callable[[Message], Iterable[Any]]:
+    def decode(message: Message) -> Iterable[Any]:
+        yield Heartbeat()
+        raise error
+
+    return decode
+
+
+POSITION: dict[str, Any] = {"topic": "t", "partition": 0, "offset": 7, "path": "f"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("after"),
+        RecursionError("deep"),
+        AssertionError(),
+        MemoryError(),
+        StopIteration(),
+        UnicodeDecodeError("utf-8", b"x", 0, 1, "bad"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("when", [raising, raising_later])
+def test_any_mistake_of_a_decoder_is_a_corrupt_message(
+    error: Exception, when: Callable[[Exception], Callable[[Message], Iterable[Any]]]
+) -> None:
+    decoder = open_decoder(Fake("acme", when(error)), protocol="acme")
+    (event,) = decoder.decode(Message(b"k", b"value", **POSITION))
+    assert isinstance(event, Corrupt)
+    assert event.error.reason.startswith("the decoder failed: ")
+    assert type(error).__name__ in event.error.reason or "StopIteration" in repr(error)
+    assert str(event.error).startswith("acme topic t, file f, partition 0, offset 7: ")
+    assert event.error.sample == "b'value'"
+    assert str(pickle.loads(pickle.dumps(event.error))) == str(event.error)
+
+
+class ForeignError(DecodeError):
+    def __init__(self) -> None:
+        super().__init__("foreign", field="x")
+
+
+def test_a_decode_error_is_told_where_it_happened() -> None:
+    def decode(message: Message) -> Iterable[Any]:
+        if message.value == b"all":
+            raise ForeignError
+        yield Corrupt(DecodeError("one row", field="data[1]"), 1)
+        yield Heartbeat()
+
+    decoder = open_decoder(Fake("acme", decode), protocol="acme")
+    one, other = decoder.decode(Message(None, b"one", **POSITION))
+    assert isinstance(one, Corrupt)
+    assert one.index == 1
+    assert str(one.error) == "acme topic t, file f, partition 0, offset 7: data[1]: one row"
+    assert other == Heartbeat()
+    (event,) = decoder.decode(Message(None, b"all", **POSITION))
+    assert isinstance(event, Corrupt)
+    assert isinstance(event.error, ForeignError)
+    assert str(event.error) == "acme topic t, file f, partition 0, offset 7: x: foreign"
+
+
+class Subclass(RowChange):
+    pass
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        [None],
+        ["text"],
+        [Heartbeat(), {"op": "insert"}],
+        [Message(None, None)],
+        [Corrupt(ValueError("x"))],  # type: ignore[arg-type]
+        [Subclass("insert", ORDERS, None, None)],
+        None,
+        5,
+    ],
+    ids=lambda result: type(result[0]).__name__ if isinstance(result, list) else repr(result),
+)
+@pytest.mark.parametrize("event_filter", [EventFilter(), EventFilter(table=("shop", "orders"))])
+def test_what_is_no_event_is_a_mistake_of_the_decoder(
+    result: Any, event_filter: EventFilter
+) -> None:
+    fake = Fake("acme", lambda message: result)
+    decoder = open_decoder(fake, protocol="acme", event_filter=event_filter)
+    (reason,) = reasons(decoder.decode(Message(None, b"x")))
+    assert reason.startswith("the decoder failed: ")
+
+
+# Filters, for decoders that ignore them
+
+ITEMS = TableSchema("shop", "items", ())
+PUBLIC = TableSchema("shop", "orders", (), schema="public")
+EVENTS: list[Event] = [
+    row(),
+    row(ITEMS),
+    row(PUBLIC),
+    row(commit_ts=30),
+    SchemaChange(query="q", ddl_type="ALTER", database="shop", table="orders", commit_ts=10),
+    SchemaChange(query="q", ddl_type="QUERY", database="shop", commit_ts=10),
+    TableSchemaEvent(table_schema=ORDERS, commit_ts=10),
+    TableSchemaEvent(table_schema=ITEMS, commit_ts=10),
+    Watermark(commit_ts=10),
+    Transaction(status="begin", commit_ts=10),
+    Heartbeat(commit_ts=10),
+    Corrupt(DecodeError("bad")),
+]
+
+
+@pytest.mark.parametrize(
+    ("event_filter", "expected"),
+    [
+        (EventFilter(), list(range(12))),
+        (EventFilter(table=("shop", "orders")), [0, 3, 4, 6, 8, 9, 10, 11]),
+        (EventFilter(table=("shop", "public", "orders")), [2, 8, 9, 10, 11]),
+        (EventFilter(exclude_tables=("*.orders",)), [1, 2, 5, 7, 8, 9, 10, 11]),
+        (EventFilter(starting_commit_ts=11), [3, 11]),
+        (EventFilter(ending_commit_ts=10), [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]),
+        (EventFilter(kinds=frozenset({"ddl", "corrupt"})), [4, 5, 11]),
+        (EventFilter(kinds=frozenset({"row"}), ops=frozenset({"delete"})), []),
+    ],
+)
+def test_filters_are_applied_after_the_decoder(
+    event_filter: EventFilter, expected: list[int]
+) -> None:
+    fake = Fake("acme", lambda message: EVENTS)
+    decoder = open_decoder(fake, protocol="acme", event_filter=event_filter)
+    found = decoder.decode(Message(None, b"x"))
+    positions = [next(i for i, known in enumerate(EVENTS) if event is known) for event in found]
+    assert positions == expected
+
+
+def test_an_event_without_commit_ts_in_a_range_is_corrupt_alone() -> None:
+    fake = Fake("acme", lambda message: [row(), row(commit_ts=None), row(commit_ts=40)])
+    decoder = open_decoder(
+        fake, protocol="acme", event_filter=EventFilter(starting_commit_ts=5, ending_commit_ts=20)
+    )
+    good, bad = decoder.decode(Message(None, b"x", offset=3))
+    assert isinstance(good, RowChange)
+    assert isinstance(bad, Corrupt)
+    assert str(bad.error).startswith("acme offset 3: startingCommitTs/endingCommitTs are set")
+
+
+def test_canal_json_by_the_same_filters() -> None:
+    values = [canal(), canal(table="items"), canal(type="TIDB_WATERMARK", _tidb={"watermarkTs": 1})]
+    decoder = open_decoder(
+        canal_too=True, protocol="canal-json", event_filter=EventFilter(table=("shop", "orders"))
+    )
+    kinds = [type(event) for value in values for event in decoder.decode(Message(None, value))]
+    assert kinds == [RowChange, Watermark]
+    assert default_registry().get_codec("canal-json").emits == {"row", "ddl", "watermark"}

@@ -1,0 +1,151 @@
+"""Errors: they survive pickling, say where, and show little of a large value."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdcfmt_core import errors
+from cdcfmt_core.errors import CdcfmtError, DecodeError, join_names, show
+
+ALL = [
+    value
+    for value in vars(errors).values()
+    if isinstance(value, type) and issubclass(value, CdcfmtError)
+]
+
+
+class ForeignError(DecodeError):
+    """As a plugin might write it: with another constructor."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"code {code}", field="f", sample="s")
+        self.code = code
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_every_error_survives_pickling(cls: type[CdcfmtError], protocol: int) -> None:
+    error = cls("the text")
+    copy = pickle.loads(pickle.dumps(error, protocol))
+    assert type(copy) is cls
+    assert str(copy) == str(error) == "the text"
+    assert copy.args == error.args
+
+
+FULL = DecodeError(
+    "is not a number",
+    field="data[0].price",
+    sample=b"\xff" * 1000,
+    protocol="canal-json",
+    topic="orders",
+    path="s3://b/f.json",
+    partition=3,
+    offset=0,
+)
+
+
+def test_a_full_decode_error_survives_pickling() -> None:
+    copy = pickle.loads(pickle.dumps(FULL))
+    assert str(copy) == str(FULL)
+    assert repr(copy) == repr(FULL)
+    assert vars(copy) == vars(FULL)
+    # Twice is like once: the sample is not quoted again.
+    assert vars(pickle.loads(pickle.dumps(copy))) == vars(FULL)
+
+
+def test_the_text_says_where_and_what() -> None:
+    text = str(FULL)
+    assert text.startswith(
+        "canal-json topic orders, file s3://b/f.json, partition 3, offset 0: "
+        "data[0].price: is not a number; got b'\\xff\\xff"
+    )
+    assert FULL.summary.startswith("data[0].price: is not a number; got b'")
+    assert str(DecodeError("plain")) == "plain"
+    assert str(DecodeError("plain", topic="t")) == "topic t: plain"
+    assert str(DecodeError("plain", protocol="p")) == "p: plain"
+    assert str(DecodeError("plain", sample="")) == "plain; got ''"
+
+
+def test_at_fills_in_and_keeps() -> None:
+    error = DecodeError("bad", field="f", sample="it's", offset=7)
+    there = error.at(protocol="p", topic="t", partition=0, offset=None)
+    assert (there.protocol, there.topic, there.partition, there.offset) == ("p", "t", 0, 7)
+    assert (there.reason, there.field, there.sample) == ("bad", "f", '"it\'s"')
+    assert str(error) == 'offset 7: f: bad; got "it\'s"'
+    assert there.at(offset=8).offset == 8
+
+
+def test_errors_of_plugins_keep_their_class() -> None:
+    error = ForeignError(7)
+    error.add_note("a note")
+    for copy in (error.at(topic="t"), pickle.loads(pickle.dumps(error.at(topic="t")))):
+        assert isinstance(copy, ForeignError)
+        assert copy.code == 7
+        assert str(copy) == "topic t: f: code 7; got 's'"
+        assert copy.__notes__ == ["a note"]
+
+
+def test_what_to_catch() -> None:
+    assert issubclass(errors.OptionError, ValueError)
+    assert issubclass(errors.DecodeError, ValueError)
+    assert issubclass(errors.UnknownFormatError, LookupError)
+    assert issubclass(errors.MissingDependencyError, ImportError)
+
+
+# Samples
+
+
+class Endless(list[int]):
+    """A list that must not be formatted."""
+
+    def __iter__(self) -> Iterator[int]:
+        raise AssertionError("formatted")
+
+    def __repr__(self) -> str:
+        raise AssertionError("formatted")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "None"),
+        (b"ab\x00", "b'ab\\x00'"),
+        ("it's", '"it\'s"'),
+        ("a\ud800\udcff", "'a\\ud800\\udcff'"),
+        (True, "True"),
+        (Decimal("1.10"), "Decimal('1.10')"),
+        ({"a": 1}, "an object with 1 fields"),
+        ([1, 2], "a list of 2"),
+        (Endless([1]), "a list of 1"),
+        (b"x" * 200, repr(b"x" * 200)),
+        (b"x" * 201, repr(b"x" * 200) + "… (201 long)"),
+        ("y" * 1_000_000, repr("y" * 200) + "… (1000000 long)"),
+    ],
+)
+def test_show(value: object, text: str) -> None:
+    assert show(value) == text
+
+
+@given(st.binary() | st.text() | st.integers() | st.floats() | st.binary(min_size=300))
+def test_a_sample_is_short_and_printable(value: object) -> None:
+    error = DecodeError("bad", sample=value)
+    assert error.sample is not None
+    # At most 200 of its bytes or letters, each written with at most ten.
+    assert len(error.sample) < 2_100
+    assert error.sample.isprintable()
+    str(error).encode()
+
+
+def test_a_long_text_is_cut_in_an_error() -> None:
+    assert len(str(DecodeError("bad", sample="x" * 10_000_000))) < 300
+
+
+def test_join_names() -> None:
+    assert join_names(["b", "a"]) == "a, b"
+    assert join_names([]) == "none"

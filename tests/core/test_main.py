@@ -1,0 +1,97 @@
+"""``python -m cdcfmt_core``."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdcfmt_core import CodecSpec, Registry, TypeMap, __main__, hookimpl
+from cdcfmt_core.types import Text
+
+
+class Plugin:
+    def __init__(self, name: str, overrides: str | None = None, encodes: bool = False) -> None:
+        self.name = name
+        self.overrides = overrides
+        self.encodes = encodes
+
+    @hookimpl
+    def cdcfmt_register_codecs(self) -> list[CodecSpec]:
+        return [
+            CodecSpec(
+                name=self.name,
+                summary=f"the {self.name} format",
+                spec_url="",
+                open_decoder=lambda options, context: lambda message: [],
+                open_encoder=(lambda options: lambda event: []) if self.encodes else None,
+                sniff=lambda message: 0.0,
+                emits=frozenset(),
+            )
+        ]
+
+    @hookimpl
+    def cdcfmt_register_type_maps(self) -> list[TypeMap]:
+        if self.overrides is None:
+            return []
+        return [TypeMap(f"{self.name}-types", {"a": Text()}.get, overrides=self.overrides)]
+
+
+def registry(**plugins: object) -> Registry:
+    result = Registry(entry_points=[])
+    for name, plugin in plugins.items():
+        result.register(plugin, name)
+    return result
+
+
+def test_nothing_installed() -> None:
+    text, healthy = __main__.report(registry())
+    assert healthy
+    assert text == (
+        "FORMAT  PACKAGE  READS  WRITES  SUMMARY\n"
+        "no format is installed; for example: pip install cdcfmt-canal-json\n"
+        "\n"
+        "type maps: mysql (cdcfmt-core)"
+    )
+
+
+def test_formats_and_overrides() -> None:
+    text, healthy = __main__.report(
+        registry(acme=Plugin("acme-json", encodes=True), types=Plugin("b", overrides="mysql"))
+    )
+    assert healthy
+    assert text == (
+        "FORMAT     PACKAGE                READS  WRITES  SUMMARY\n"
+        "acme-json  acme in this process   yes    yes     the acme-json format\n"
+        "b          types in this process  yes    no      the b format\n"
+        "\n"
+        "type maps: mysql (cdcfmt-core), b-types (types)\n"
+        "type map mysql is overridden by b-types (types in this process)"
+    )
+
+
+def test_problems_make_it_unhealthy() -> None:
+    class Broken:
+        @hookimpl
+        def cdcfmt_register_codecs(self) -> list[CodecSpec]:
+            raise OSError("no disk")
+
+    text, healthy = __main__.report(
+        registry(one=Plugin("acme"), two=Plugin("acme"), bad=Broken(), fine=Plugin("fine"))
+    )
+    assert not healthy
+    lines = text.splitlines()
+    assert lines[1].startswith("fine ")
+    assert sum("format 'acme' is registered by one" in line for line in lines) == 1
+    assert (
+        "broken: plugin 'bad' of bad in this process could not be loaded: OSError: no disk" in lines
+    )
+
+
+@pytest.mark.parametrize("plugins", [{}, {"one": Plugin("a"), "two": Plugin("a")}])
+def test_the_exit_code(
+    plugins: dict[str, Plugin],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(__main__, "default_registry", lambda: registry(**plugins))
+    assert __main__.main() == (1 if plugins else 0)
+    assert capsys.readouterr().out.startswith("FORMAT")

@@ -1,0 +1,172 @@
+"""Options: parsing, validation, and errors that say what would be right."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.options import Option, OptionType, unknown_option, validate
+
+CHOICE = Option("kind", "", type="choice", choices=("none", "LZ4", "snappy"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "parsed"),
+    [
+        ("string", "", ""),
+        ("string", " a ", " a "),
+        ("bool", True, True),
+        ("bool", " TRUE ", True),
+        ("bool", "1", True),
+        ("bool", "no", False),
+        ("bool", 0, False),
+        ("int", 7, 7),
+        ("int", " -7 ", -7),
+        ("int", "470604474493435904", 470604474493435904),
+        ("int", "1_000", 1000),
+        ("bytes", 65536, 65536),
+        ("bytes", "64m", 64 << 20),
+        ("bytes", "2GB", 2 << 30),
+        ("bytes", "10b", 10),
+        ("bytes", "16 k", 16 << 10),
+        ("list", "a, b ,,c", ("a", "b", "c")),
+        ("list", '["a,b", " c "]', ("a,b", "c")),
+        ("list", ["x", "y"], ("x", "y")),
+        ("list", "", ()),
+        ("timezone", "Asia/Shanghai", ZoneInfo("Asia/Shanghai")),
+        ("timezone", "utc", UTC),
+        ("timezone", "+08:00", timezone(timedelta(hours=8))),
+        ("timezone", "-0330", timezone(-timedelta(hours=3, minutes=30))),
+        ("timezone", UTC, UTC),
+    ],
+)
+def test_values(kind: OptionType, value: object, parsed: object) -> None:
+    option = Option("some", "", type=kind)
+    assert option.parse(value) == parsed
+    assert type(option.parse(value)) is type(parsed)
+    assert option.parse(None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("string", 5),
+        ("bool", "maybe"),
+        ("bool", 2),
+        ("int", True),
+        ("int", 1.0),
+        ("int", "1.5"),
+        ("int", ""),
+        ("bytes", "64x"),
+        ("bytes", "kb"),
+        ("bytes", "1kk"),
+        ("bytes", 1.5),
+        ("bytes", True),
+        ("list", "[1]"),
+        ("list", "[a"),
+        ("list", 5),
+        ("list", [1]),
+        ("timezone", "Mars/Olympus"),
+        ("timezone", "../../etc/passwd"),
+        ("timezone", "/etc/localtime"),
+        ("timezone", "America"),
+        ("timezone", ""),
+        ("timezone", "+8"),
+        ("timezone", "+25:00"),
+        ("timezone", 8),
+    ],
+)
+def test_bad_values_say_what_the_option_may_be(kind: OptionType, value: object) -> None:
+    option = Option("someOption", "", type=kind)
+    with pytest.raises(OptionError) as caught:
+        option.parse(value)
+    assert str(caught.value) == f"option someOption: {value!r} is not {option.describe_type()}"
+    assert isinstance(caught.value, ValueError)
+
+
+@given(
+    st.sampled_from(["string", "bool", "int", "bytes", "list", "timezone"]),
+    st.text(max_size=30) | st.text("[]\"',+-:0123456789kmgbUTC/ ", max_size=30),
+)
+def test_any_text_is_parsed_or_refused(kind: OptionType, text: str) -> None:
+    with contextlib.suppress(OptionError):
+        parsed = Option("some", "", type=kind).parse(text)
+        # What was parsed is a value of the type, and is taken as one again.
+        assert Option("some", "", type=kind).parse(parsed) == parsed
+
+
+def test_choices() -> None:
+    assert CHOICE.parse("lz4") == "LZ4"
+    with pytest.raises(OptionError, match="'zip' is not one of none, LZ4, snappy"):
+        CHOICE.parse("zip")
+
+
+def test_bounds() -> None:
+    option = Option("n", "", type="int", minimum=1, maximum=10)
+    assert [option.parse(1), option.parse("10")] == [1, 10]
+    for value in (0, "11"):
+        with pytest.raises(OptionError, match=f"option n: {value} is not an integer from 1 to 10"):
+            option.parse(value)
+    with pytest.raises(OptionError, match="0 is not a size in bytes such as 65536 or 64m from 1"):
+        Option("n", "", type="bytes", minimum=1).parse("0k")
+
+
+def test_hidden_values_are_in_no_text() -> None:
+    option = Option("password", "", type="int", hidden=True)
+    with pytest.raises(OptionError) as caught:
+        option.parse("hunter2")
+    assert str(caught.value) == "option password: the given value is not an integer"
+
+
+DECLARED = (
+    Option("startingCommitTs", "", type="int"),
+    Option("includeTables", "", type="list", default=()),
+    CHOICE,
+)
+
+
+def test_validate_fills_in_defaults_and_matches_names_without_case() -> None:
+    assert validate({}, DECLARED, owner="x") == {
+        "startingCommitTs": None,
+        "includeTables": (),
+        "kind": None,
+    }
+    given_values: dict[str, Any] = {"STARTINGcommitts": "5", "kind": "SNAPPY"}
+    assert validate(given_values, DECLARED, owner="x") == {
+        "startingCommitTs": 5,
+        "includeTables": (),
+        "kind": "snappy",
+    }
+
+
+@pytest.mark.parametrize("name", ["startingcommitts_", "startngCommitTs", "STARTINGCOMMITT"])
+def test_an_unknown_option_names_the_nearest(name: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        validate({name: 1}, DECLARED, owner="format x")
+    assert str(caught.value) == (
+        f"format x has no option {name!r}; did you mean startingCommitTs? "
+        "Options: includeTables, kind, startingCommitTs"
+    )
+
+
+def test_an_unknown_option_far_from_all() -> None:
+    error = unknown_option("zzz", ["b", "A"], owner="it")
+    assert str(error) == "it has no option 'zzz'. Options: A, b"
+
+
+@given(st.lists(st.text(min_size=1).map(str.strip).filter(bool)))
+def test_a_json_array_takes_any_name(names: list[str]) -> None:
+    assert Option("t", "", type="list").parse(json.dumps(names)) == tuple(names)
+
+
+def test_a_zone_from_text_is_usable() -> None:
+    zone = Option("z", "", type="timezone").parse("America/New_York")
+    assert datetime(2024, 7, 1, tzinfo=zone).utcoffset() == timedelta(hours=-4)

@@ -1,0 +1,538 @@
+"""The registry over really installed packages: dist-info folders, modules, entry points."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from textwrap import dedent
+
+import attrs
+import pytest
+
+from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import (
+    BrokenPluginError,
+    CdcfmtError,
+    DuplicateFormatError,
+    OptionError,
+    PluginApiError,
+    UnknownFormatError,
+)
+from cdcfmt_core.events import Heartbeat, Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.types import Int, Text, Unknown
+
+HEADER = """
+from cdcfmt_core import CodecSpec, Option, TypeMap, hookimpl
+from cdcfmt_core.events import Heartbeat
+from cdcfmt_core.types import Text
+calls = 0
+"""
+
+
+def codec_module(*names: str, more: str = "") -> str:
+    """The source of a plugin that registers these formats; ``more`` are further arguments."""
+    return HEADER + dedent(
+        f"""
+        @hookimpl
+        def cdcfmt_register_codecs():
+            global calls
+            calls += 1
+            return [
+                CodecSpec(
+                    name=name, summary="of " + __name__, spec_url="", sniff=lambda message: 0.0,
+                    open_decoder=lambda options, context: lambda message: [Heartbeat()],
+                    emits=frozenset(), {more}
+                )
+                for name in {names!r}
+            ]
+        """
+    )
+
+
+def type_map_module(name: str, overrides: str | None, answers: str) -> str:
+    return HEADER + dedent(
+        f"""
+        @hookimpl
+        def cdcfmt_register_type_maps():
+            return [TypeMap({name!r}, {answers}.get, overrides={overrides!r})]
+        """
+    )
+
+
+@attrs.frozen
+class Site:
+    """A folder of installed packages, as pip leaves them."""
+
+    path: Path
+
+    def install(
+        self, dist: str, entry_points: dict[str, str], *, version: str = "1.0", **modules: str
+    ) -> None:
+        info = self.path / f"{dist.replace('-', '_')}-{version}.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {dist}\nVersion: {version}\n", encoding="utf-8"
+        )
+        lines = [f"{name} = {target}" for name, target in entry_points.items()]
+        (info / "entry_points.txt").write_text(
+            "\n".join(["[console_scripts]", "x = x:x", "[cdcfmt]", *lines]), encoding="utf-8"
+        )
+        for name, source in modules.items():
+            (self.path / f"{name}.py").write_text(source, encoding="utf-8")
+
+    def entry_points(self) -> list[metadata.EntryPoint]:
+        return [
+            entry_point
+            for dist in metadata.distributions(path=[str(self.path)])
+            for entry_point in dist.entry_points
+            if entry_point.group == "cdcfmt"
+        ]
+
+    def registry(self) -> Registry:
+        return Registry(entry_points=self.entry_points())
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for variable in ("CDCFMT_DISABLED_PLUGINS", "CDCFMT_STRICT_PLUGINS"):
+        monkeypatch.delenv(variable, raising=False)
+    yield Site(tmp_path)
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+BROKEN = {
+    "import": ("import no_such_module_at_all", "ModuleNotFoundError: No module named"),
+    "syntax": ("def broken(:", "SyntaxError"),
+    "hook raises": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codecs():\n    raise OSError('no disk')",
+        "OSError: no disk",
+    ),
+    "result is no codec": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codecs():\n    return ['bad']",
+        "a hook returned 'bad' where CodecSpec belongs",
+    ),
+    "result is not iterable": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codecs():\n    return 1",
+        "TypeError: 'int' object is not iterable",
+    ),
+    "type map is none": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_type_maps():\n    return [{}]",
+        "where TypeMap belongs",
+    ),
+    "unknown hook": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codec():\n    return []",
+        "unknown hook 'cdcfmt_register_codec'",
+    ),
+    "wrong arguments": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codecs(registry):\n    return []",
+        "Argument(s) {'registry'} are declared in the hookimpl but can not be found",
+    ),
+    "another name": (
+        codec_module("good"),
+        "it registers 'good', but has no entry point of that name",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_plugin_harms_no_other(site: Site, kind: str) -> None:
+    source, reason = BROKEN[kind]
+    site.install("cdcfmt-bad", {"bad": "bad_plugin"}, version="0.3", bad_plugin=source)
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    registry = site.registry()
+    assert registry.get_codec("fine").summary == "of fine_plugin"
+    assert list(registry.codecs()) == ["fine"]
+
+    with pytest.raises(BrokenPluginError) as caught:
+        registry.get_codec("BAD")
+    text = str(caught.value)
+    assert text.startswith("plugin 'bad' of cdcfmt-bad 0.3 could not be loaded: ")
+    assert reason in text
+    assert isinstance(caught.value.__cause__, Exception)
+
+    by_dist = {info.dist: info for info in registry.plugins()}
+    assert by_dist["cdcfmt-bad"].error is caught.value
+    assert by_dist["cdcfmt-bad"].codecs == ()
+    assert by_dist["cdcfmt-fine"].error is None
+    assert by_dist["cdcfmt-fine"].codecs == ("fine",)
+    # Another format that is not there says so, and that something is broken.
+    with pytest.raises(UnknownFormatError, match="Broken: cdcfmt-bad"):
+        registry.get_codec("third")
+
+
+def test_an_entry_point_that_leads_nowhere(site: Site) -> None:
+    site.install("cdcfmt-a", {"a": "a_plugin:nothing"}, a_plugin=codec_module("a"))
+    with pytest.raises(BrokenPluginError, match=r"AttributeError: .*nothing"):
+        site.registry().get_codec("a")
+
+
+def test_strict_raises_the_first_failure(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin="1 / 0")
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    monkeypatch.setenv("CDCFMT_STRICT_PLUGINS", "0")
+    assert list(site.registry().codecs()) == ["fine"]
+    monkeypatch.setenv("CDCFMT_STRICT_PLUGINS", "1")
+    with pytest.raises(BrokenPluginError, match="ZeroDivisionError"):
+        site.registry().codecs()
+
+
+def test_a_plugin_for_another_api(site: Site) -> None:
+    site.install(
+        "cdcfmt-new", {"new": "new_plugin"}, new_plugin=codec_module("new", more="api_version=2")
+    )
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    registry = site.registry()
+    assert list(registry.codecs()) == ["fine"]
+    with pytest.raises(
+        PluginApiError,
+        match=r"cdcfmt-new 1\.0 was written for plugin API 2, this .* has 1: install",
+    ):
+        registry.get_codec("new")
+
+
+# Names
+
+
+def test_two_packages_with_one_name(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.install("acme-one", {"acme": "acme_one"}, acme_one=codec_module("acme"))
+    site.install("acme-two", {"acme": "acme_two"}, version="2.1", acme_two=codec_module("acme"))
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    registry = site.registry()
+    with pytest.raises(
+        DuplicateFormatError,
+        match=r"format 'acme' is registered by acme-one 1\.0 and acme-two 2\.1",
+    ):
+        registry.get_codec("acme")
+    assert list(registry.codecs()) == ["fine"]
+    (conflict,) = registry.conflicts()
+    assert "acme-one 1.0 and acme-two 2.1" in conflict
+    # As the error says.
+    monkeypatch.setenv("CDCFMT_DISABLED_PLUGINS", "acme-one")
+    registry = site.registry()
+    assert registry.get_codec("acme").summary == "of acme_two"
+    assert registry.conflicts() == []
+
+
+def test_a_package_found_twice_is_one(site: Site, tmp_path: Path) -> None:
+    other = Site(tmp_path / "other")
+    for place in (site, other):
+        place.install("cdcfmt-a", {"a": "twin_plugin"}, twin_plugin=codec_module("a"))
+    registry = Registry(entry_points=[*site.entry_points(), *other.entry_points()])
+    assert registry.get_codec("a").summary == "of twin_plugin"
+    assert registry.conflicts() == []
+    assert len(registry.plugins()) == 1
+
+
+def test_only_the_wanted_plugin_is_imported(site: Site) -> None:
+    site.install("cdcfmt-a", {"a": "lazy_a"}, lazy_a=codec_module("a"))
+    site.install("cdcfmt-b", {"b": "lazy_b"}, lazy_b=codec_module("b"))
+    site.install("cdcfmt-m", {"mine": "lazy_m"}, lazy_m=type_map_module("mine", None, "{}"))
+    registry = site.registry()
+    assert not {"lazy_a", "lazy_b", "lazy_m"} & sys.modules.keys()
+    registry.get_codec("A")
+    registry.get_type_map("mysql")
+    assert {"lazy_a", "lazy_b", "lazy_m"} & sys.modules.keys() == {"lazy_a"}
+    registry.get_type_map("mine")
+    assert "lazy_b" not in sys.modules
+    registry.codecs()
+    assert "lazy_b" in sys.modules
+
+
+def test_names_are_matched_without_case(site: Site) -> None:
+    site.install("cdcfmt-a", {"Acme-JSON": "case_plugin"}, case_plugin=codec_module("acme-Json"))
+    registry = site.registry()
+    assert registry.get_codec("ACME-json").name == "acme-Json"
+    assert list(registry.codecs()) == ["acme-Json"]
+
+
+def test_two_entry_points_of_one_module(site: Site) -> None:
+    site.install(
+        "cdcfmt-two",
+        {"one": "two_plugin", "two": "two_plugin"},
+        two_plugin=codec_module("one", "two"),
+    )
+    registry = site.registry()
+    assert registry.get_codec("two").name == "two"
+    assert registry.get_codec("one").name == "one"
+    assert list(registry.codecs()) == ["one", "two"]
+    assert registry.conflicts() == []
+    assert all(info.error is None for info in registry.plugins())
+    assert sys.modules["two_plugin"].calls == 1
+
+
+def test_aliases(site: Site) -> None:
+    site.install(
+        "cdcfmt-a", {"a": "alias_a"}, alias_a=codec_module("a", more="aliases=('Short', 'both')")
+    )
+    site.install(
+        "cdcfmt-b", {"b": "alias_b"}, alias_b=codec_module("b", more="aliases=('a', 'both')")
+    )
+    registry = site.registry()
+    assert registry.get_codec("short").name == "a"
+    # A name is stronger than another's alias.
+    assert registry.get_codec("a").name == "a"
+    assert list(registry.codecs()) == ["a", "b"]
+    with pytest.raises(DuplicateFormatError, match=r"cdcfmt-a .* and cdcfmt-b"):
+        registry.get_codec("both")
+    (conflict,) = registry.conflicts()
+    assert "format 'both'" in conflict
+
+
+def test_an_unknown_format_names_what_there_is_and_what_to_install(site: Site) -> None:
+    for name in ("a", "b"):
+        site.install(
+            f"cdcfmt-{name}", {name: f"known_{name}"}, **{f"known_{name}": codec_module(name)}
+        )
+    registry = site.registry()
+    with pytest.raises(UnknownFormatError) as caught:
+        registry.get_codec("Debezium")
+    assert str(caught.value) == (
+        "unknown format 'Debezium'; installed: a, b. Install it: pip install cdcfmt-debezium"
+    )
+    with pytest.raises(UnknownFormatError) as caught:
+        registry.get_codec("nobodys")
+    assert str(caught.value) == "unknown format 'nobodys'; installed: a, b"
+    with pytest.raises(UnknownFormatError, match="installed: none"):
+        Registry(entry_points=[]).get_codec("a")
+
+
+@pytest.mark.parametrize("disabled", ["off", "cdcfmt-off", " x , cdcfmt-off,"])
+def test_disabled_plugins(site: Site, monkeypatch: pytest.MonkeyPatch, disabled: str) -> None:
+    site.install("cdcfmt-off", {"off": "off_plugin"}, off_plugin=codec_module("off"))
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    monkeypatch.setenv("CDCFMT_DISABLED_PLUGINS", disabled)
+    registry = site.registry()
+    assert list(registry.codecs()) == ["fine"]
+    assert "off_plugin" not in sys.modules
+    assert [info.dist for info in registry.plugins() if info.disabled] == ["cdcfmt-off"]
+    with pytest.raises(UnknownFormatError, match="comes with cdcfmt-off, which CDCFMT_DISABLED"):
+        registry.get_codec("off")
+
+
+# Type maps
+
+
+def test_an_override_is_explicit_and_falls_back(site: Site) -> None:
+    site.install(
+        "acme-types",
+        {"mysql": "acme_types"},
+        acme_types=type_map_module("acme", "mysql", "{'bigint': Text('gbk')}"),
+    )
+    registry = site.registry()
+    resolve = registry.get_type_map("mysql")
+    assert resolve("bigint") == Text("gbk")
+    # What it does not know, the overridden map knows; what neither knows is Unknown.
+    assert resolve("int unsigned") == Int(32, signed=False)
+    assert resolve("mystery(1)") == Unknown("mystery(1)")
+    assert resolve("x" * 5_000) == Unknown("x" * 5_000)
+    assert registry.overrides() == ["type map mysql is overridden by acme (acme-types 1.0)"]
+    assert registry.conflicts() == []
+
+
+def test_two_overrides_are_a_conflict(site: Site) -> None:
+    for name in ("one", "two"):
+        site.install(
+            f"acme-{name}",
+            {"mysql": f"override_{name}"},
+            **{f"override_{name}": type_map_module(name, "mysql", "{}")},
+        )
+    registry = site.registry()
+    with pytest.raises(
+        DuplicateFormatError,
+        match=r"override of type map 'mysql' .* acme-one 1\.0 and acme-two 1\.0",
+    ):
+        registry.get_type_map("mysql")
+    assert len(registry.overrides()) == 2
+    assert len(registry.conflicts()) == 1
+
+
+def test_a_map_that_takes_a_name_without_saying_so(site: Site) -> None:
+    site.install(
+        "acme-types", {"mysql": "silent_types"}, silent_types=type_map_module("mysql", None, "{}")
+    )
+    registry = site.registry()
+    with pytest.raises(
+        DuplicateFormatError, match=r"type map 'mysql' .* cdcfmt-core .* and acme-types"
+    ):
+        registry.get_type_map("mysql")
+    assert len(registry.conflicts()) == 1
+
+
+def test_other_type_maps(site: Site) -> None:
+    site.install(
+        "acme-ora",
+        {"Oracle": "acme_ora"},
+        acme_ora=type_map_module("Oracle", None, "{'N': Text()}"),
+    )
+    site.install("acme-bad", {"db2": "acme_bad"}, acme_bad="1 / 0")
+    registry = site.registry()
+    assert registry.get_type_map("Oracle")("N") == Text()
+    assert registry.get_type_map("Oracle")("bigint") == Unknown("bigint")
+    assert registry.overrides() == []
+    with pytest.raises(UnknownFormatError, match="unknown type map 'pg'; installed: Oracle, mysql"):
+        registry.get_type_map("pg")
+    with pytest.raises(BrokenPluginError, match="'db2' of acme-bad"):
+        registry.get_type_map("db2")
+
+
+# In this process
+
+
+class Plugin:
+    """A plugin object, as a notebook would make it."""
+
+    def __init__(self, name: str, summary: str = "") -> None:
+        self.name = name
+        self.summary = summary
+
+    @hookimpl
+    def cdcfmt_register_codecs(self) -> list[CodecSpec]:
+        return [
+            CodecSpec(
+                name=self.name,
+                summary=self.summary,
+                spec_url="",
+                open_decoder=lambda options, context: lambda message: [Heartbeat()],
+                sniff=lambda message: 1.0,
+                emits=frozenset({"heartbeat"}),
+            )
+        ]
+
+    @hookimpl
+    def cdcfmt_register_type_maps(self) -> list[TypeMap]:
+        return [TypeMap(self.name + "-types", {"a": Text()}.get)]
+
+
+def test_registering_in_this_process(site: Site) -> None:
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    registry = site.registry()
+    info = registry.register(Plugin("mine"), "my notebook")
+    assert (info.codecs, info.type_maps, info.error) == (("mine",), ("mine-types",), None)
+    assert list(registry.codecs()) == ["fine", "mine"]
+    assert registry.get_type_map("mine-types")("a") == Text()
+    registry.register(Plugin("fine"), "another")
+    with pytest.raises(DuplicateFormatError, match=r"cdcfmt-fine 1\.0 and another in this"):
+        registry.get_codec("fine")
+
+
+def test_registering_again_replaces() -> None:
+    registry = Registry(entry_points=[])
+    first = Plugin("mine", "first")
+    registry.register(first, "cell")
+    registry.register(first, "cell")
+    registry.register(Plugin("mine", "second"), "cell")
+    assert registry.get_codec("mine").summary == "second"
+    assert registry.conflicts() == []
+    assert len(registry.plugins()) == 1
+    registry.register(Plugin("renamed"), "cell")
+    assert list(registry.codecs()) == ["renamed"]
+    with pytest.raises(UnknownFormatError):
+        registry.get_type_map("mine-types")
+
+
+def test_a_broken_object_stays_aside() -> None:
+    registry = Registry(entry_points=[])
+    registry.register(Plugin("mine"), "fine")
+    plugin = Plugin("")
+    plugin.name = None  # type: ignore[assignment]
+    info = registry.register(plugin, "bad")
+    assert isinstance(info.error, BrokenPluginError)
+    assert list(registry.codecs()) == ["mine"]
+
+
+# Options and records
+
+
+def test_opening_a_decoder_validates_its_options(site: Site) -> None:
+    more = "options=(Option('maxRows', 'how many', type='int', default=3),)"
+    site.install("cdcfmt-a", {"a": "options_a"}, options_a=codec_module("a", more=more))
+    registry = site.registry()
+    context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
+    assert list(registry.open_decoder("a", {"MAXROWS": "4"}, context)(Message(None, b""))) == [
+        Heartbeat()
+    ]
+    with pytest.raises(OptionError, match="has no option 'maxRow'; did you mean maxRows"):
+        registry.open_decoder("a", {"maxRow": 1}, context)
+
+
+def test_no_hook_is_called_while_messages_are_decoded(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.install("cdcfmt-a", {"a": "counted_a"}, counted_a=codec_module("a"))
+    registry = site.registry()
+    context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
+    decoder = MessageDecoder("a", {}, lambda type_map: context, EventFilter(), registry)
+    monkeypatch.delattr(registry, "_manager")
+    for _ in range(10):
+        assert decoder.decode(Message(None, b"x")) == [Heartbeat()]
+    # Nor when a format is looked up again.
+    assert registry.get_codec("a").name == "a"
+    assert sys.modules["counted_a"].calls == 1
+
+
+def test_errors_of_a_plugin_are_of_one_family(site: Site) -> None:
+    site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin="1 / 0")
+    with pytest.raises(CdcfmtError):
+        site.registry().get_codec("bad")
+
+
+# What is installed here
+
+
+def test_the_default_registry_finds_what_is_installed() -> None:
+    assert default_registry() is default_registry()
+    spec = default_registry().get_codec("canal")
+    assert spec.name == "canal-json"
+
+
+def run_main(site: Site, **environment: str) -> tuple[int, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CDCFMT_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "cdcfmt_core"],
+        env={**kept, "PYTHONPATH": str(site.path), "PYTHONIOENCODING": "utf-8", **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_real_loop_in_a_process_of_its_own(site: Site) -> None:
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
+    site.install(
+        "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "mysql", "{}")
+    )
+    code, output = run_main(site)
+    assert code == 0, output
+    assert "canal-json" in output
+    assert "of fine_plugin" in output
+    assert "type map mysql is overridden by acme (acme-types 1.0)" in output
+
+    site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin="import no_such_module_at_all")
+    site.install("acme-fine", {"fine": "acme_fine"}, acme_fine=codec_module("fine"))
+    code, output = run_main(site)
+    assert code == 1
+    assert (
+        "broken: plugin 'bad' of cdcfmt-bad 1.0 could not be loaded: ModuleNotFoundError" in output
+    )
+    assert "format 'fine' is registered by acme-fine 1.0 and cdcfmt-fine 1.0" in output
+
+    code, output = run_main(site, CDCFMT_DISABLED_PLUGINS="acme-fine,bad")
+    assert code == 0, output
+    assert "disabled: bad of cdcfmt-bad" in output
+    assert "disabled: fine of acme-fine" in output
+
+    code, output = run_main(site, CDCFMT_STRICT_PLUGINS="1")
+    assert code == 1
+    assert "BrokenPluginError: plugin 'bad'" in output

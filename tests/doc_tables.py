@@ -1,0 +1,111 @@
+"""The tables of the docs that come from the code; ``make docs`` writes them.
+
+A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cdcfmt_core import Option, default_registry
+from pyspark_cdcfmt.options import OPTION_GROUPS
+from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
+
+ROOT = Path(__file__).parents[1]
+
+TYPE_CHOICES = {
+    "timeAs=interval": TypeOptions(time_as="interval"),
+    "timeAs=micros": TypeOptions(time_as="micros"),
+    "enumAs=name": TypeOptions(enum_as="name"),
+    "enumAs=index": TypeOptions(enum_as="index"),
+    "jsonAs=string": TypeOptions(json_as="string"),
+    "invalidValues=text": TypeOptions(invalid_as_text=True),
+}
+"""The options that change a column's Spark type, one at a time."""
+
+
+def tables() -> dict[Path, dict[str, str]]:
+    """Every generated table: file, name, text."""
+    groups = (f"**{group}**\n\n{option_table(options)}" for group, options in OPTION_GROUPS.items())
+    result = {ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()}}
+    for name, spec in default_registry().codecs().items():
+        table = option_table(spec.options)
+        result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
+        result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
+    return result
+
+
+def option_table(options: Iterable[Option]) -> str:
+    rows = [
+        (f"`{option.name}`", _values(option), _default(option), _help(option)) for option in options
+    ]
+    return _table(("option", "value", "default", "meaning"), rows)
+
+
+def type_table() -> str:
+    rows = []
+    for name, type_ in DOCUMENTED:
+        usual = spark_type(type_, TypeOptions())
+        others = [
+            f"`{spark_type(type_, options).simpleString()}` under `{choice}`"
+            for choice, options in TYPE_CHOICES.items()
+            if spark_type(type_, options) != usual
+        ]
+        rows.append((name, f"`{usual.simpleString()}`", ", ".join(others)))
+    return _table(("logical type", "Spark type", "or"), rows)
+
+
+def render(text: str, name: str, table: str) -> str:
+    """``text`` with this table between its markers."""
+    pattern = rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)"
+    result, count = re.subn(
+        pattern, lambda match: f"{match[1]}\n{table}\n\n{match[2]}", text, flags=re.DOTALL
+    )
+    if count != 1:
+        raise ValueError(f"markers {name}:begin and {name}:end stand {count} times")
+    return result
+
+
+def _values(option: Option) -> str:
+    if option.type == "choice":
+        return ", ".join(f"`{choice}`" for choice in option.choices)
+    return option.describe_type()
+
+
+def _default(option: Option) -> str:
+    value: Any = option.default
+    if value is None or value == ():
+        return ""
+    if option.type == "bool":
+        return f"`{str(value).lower()}`"
+    if option.type == "bytes" and value % (1 << 20) == 0:
+        return f"`{value >> 20}m`"
+    return f"`{value}`"
+
+
+def _help(option: Option) -> str:
+    return option.help + (" Never shown in texts." if option.hidden else "")
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def main() -> None:
+    for path, of_file in tables().items():
+        text = path.read_text(encoding="utf-8")
+        for name, table in of_file.items():
+            text = render(text, name, table)
+        path.write_text(text, encoding="utf-8")
+        print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""The docs say what the code says."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_snippets import snippets
+from doc_tables import ROOT, render, tables
+
+from cdcfmt_core import Option, default_registry, hookspecs
+from pyspark_cdcfmt.options import bridge_options
+
+DOCS = sorted(
+    file
+    for pattern in ("*.md", "docs/**/*.md", "plugins/*/*.md", "spark_bridge/*.md")
+    for file in ROOT.glob(pattern)
+)
+PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if path.is_dir())
+
+
+def toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("path", tables(), ids=relative)
+def test_generated_tables_are_those_of_the_code(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for name, table in tables()[path].items():
+        assert render(text, name, table) == text, "run make docs"
+
+
+def test_every_hook_is_documented() -> None:
+    hooks = [name for name, item in vars(hookspecs).items() if hasattr(item, "cdcfmt_spec")]
+    assert len(hooks) == 2
+    text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+    for hook in hooks:
+        assert f"`{hook}()`" in text
+
+
+def test_every_environment_variable_is_documented() -> None:
+    text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+    code = (ROOT / "cdcfmt_core/registry.py").read_text(encoding="utf-8")
+    for name in set(re.findall(r"CDCFMT_[A-Z_]+", code)):
+        assert name in text
+
+
+def test_every_option_is_documented() -> None:
+    def missing(file: str, options: Any) -> list[str]:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        return [option.name for option in options if f"| `{option.name}` |" not in text]
+
+    assert missing("docs/spark.md", bridge_options()) == []
+    for name, spec in default_registry().codecs().items():
+        assert missing(f"docs/formats/{name}.md", spec.options) == []
+        for option in spec.options:
+            assert isinstance(option, Option)
+            assert option.help
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=relative)
+def test_every_plugin_is_complete(plugin: Path) -> None:
+    project = toml(plugin / "pyproject.toml")["project"]
+    assert (plugin / "README.md").is_file()
+    assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    (name,) = project["entry-points"]["cdcfmt"]
+    assert (plugin.name, project["name"]) == (name, f"cdcfmt-{name}")
+    root = toml(ROOT / "pyproject.toml")
+    assert project["name"] in root["dependency-groups"]["dev"]
+    assert root["tool"]["uv"]["sources"][project["name"]] == {"workspace": True}
+    assert project["version"] == root["project"]["version"]
+    assert (ROOT / f"docs/formats/{name}.md").is_file()
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"| [{name}](docs/formats/{name}.md) |" in readme
+    assert f"### {project['name']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", DOCS, ids=relative)
+def test_no_machine_is_named(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert str(ROOT) not in text
+    assert not re.search(r"(?<![\w.])/(home|root|tmp|var|opt|mnt|usr|Users)/", text)
+
+
+@pytest.mark.parametrize("path", DOCS, ids=relative)
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        other = (path.parent / file) if file else path
+        assert other.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", other.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in map(_anchor, headings), target
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def test_plugin_snippets_run(capsys: pytest.CaptureFixture[str]) -> None:
+    for plugin in PLUGINS:
+        runnable = [s for s in snippets(relative(plugin / "README.md")) if s.runs]
+        assert runnable
+        for snippet in runnable:
+            exec(compile(snippet.code, snippet.id, "exec"), {})
+        assert capsys.readouterr().out

@@ -1,0 +1,101 @@
+"""The plugins of docs/hooks.md, installed and run as they stand there."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doc_snippets import files_in_snippets, snippets
+
+from cdcfmt_core.__main__ import report
+from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.events import Corrupt, Message, RowChange
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.options import validate
+from cdcfmt_core.registry import Registry
+from cdcfmt_core.types import Bool, Int, Text
+
+HOOKS = "docs/hooks.md"
+MESSAGE = {
+    "acme": 1,
+    "table": "shop.orders",
+    "types": {"id": "bigint", "name": "varchar(20)"},
+    "key": ["id"],
+    "op": "U",
+    "old": {"id": 1, "name": "a"},
+    "new": {"id": 1, "name": None},
+    "ms": 1700000000000,
+}
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """A registry that sees the packages of the document, laid out as pip installs them."""
+    files = files_in_snippets(HOOKS)
+    projects = [tomllib.loads(s.code) for s in snippets(HOOKS) if s.language == "toml"]
+    assert [*files] == ["pyproject.toml", "cdcfmt_acme.py", "cdcfmt_tinyint1.py"]
+    assert len(projects) == 2
+    for number, project in enumerate(projects):
+        info = tmp_path / f"example_{number}-0.1.0.dist-info"
+        info.mkdir()
+        name = project["project"].get("name", "cdcfmt-tinyint1")
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.1.0\n")
+        entries = project["project"]["entry-points"]["cdcfmt"]
+        lines = ["[cdcfmt]", *(f"{key} = {value}" for key, value in entries.items())]
+        (info / "entry_points.txt").write_text("\n".join(lines))
+    for name, text in files.items():
+        if name.endswith(".py"):
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            monkeypatch.delitem(sys.modules, name.removesuffix(".py"), raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    found = metadata.distributions(path=[str(tmp_path)])
+    return Registry([entry for dist in found for entry in dist.entry_points])
+
+
+def decode(registry: Registry, value: bytes, protocol: str = "auto") -> list[Any]:
+    options = validate({"protocol": protocol}, DECODING_OPTIONS, owner="test")
+    decoder = open_message_decoder(options, {}, EventFilter(), registry=registry)
+    return decoder.decode(Message(None, value))
+
+
+def test_the_plugin_is_listed(registry: Registry) -> None:
+    text, healthy = report(registry)
+    assert healthy, text
+    assert "acme-json" in text
+    assert "cdcfmt-acme 0.1.0" in text
+    assert "type map mysql is overridden by tinyint1-is-bool (cdcfmt-tinyint1 0.1.0)" in text
+
+
+@pytest.mark.parametrize("protocol", ["auto", "acme-json"])
+def test_the_plugin_decodes(registry: Registry, protocol: str) -> None:
+    (event,) = decode(registry, json.dumps(MESSAGE, separators=(",", ":")).encode(), protocol)
+    assert isinstance(event, RowChange)
+    assert (event.op, event.table.database, event.table.table) == ("update", "shop", "orders")
+    assert [column.type for column in event.table.columns] == [Int(64), Text()]
+    assert event.table.key_columns == ("id",)
+    assert event.before is not None
+    assert event.after is not None
+    assert event.before.values == {"id": 1, "name": "a"}
+    assert event.after.values == {"id": 1, "name": None}
+    assert event.source_time == 1700000000000000
+
+
+@pytest.mark.parametrize("change", [{"op": "?"}, {"new": {"id": "x"}}, {"types": None}])
+def test_bad_messages_are_corrupt(registry: Registry, change: dict[str, Any]) -> None:
+    value = json.dumps({**MESSAGE, **change}, separators=(",", ":")).encode()
+    (event,) = decode(registry, value)
+    assert isinstance(event, Corrupt)
+    assert "not a message of Acme" in str(event.error)
+
+
+def test_the_type_map_overrides(registry: Registry) -> None:
+    resolve = registry.get_type_map("mysql")
+    assert resolve("tinyint(1)") == Bool()
+    assert resolve("bigint") == Int(64)
