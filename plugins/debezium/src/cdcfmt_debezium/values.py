@@ -1,0 +1,367 @@
+"""A column's JSON value → the Python value of its logical type.
+
+JSON has no bytes, decimals or times; how the producer writes them is an :class:`Encoding`:
+
+- BINARY, VARBINARY, BLOB: base64, or as ``binary.handling.mode`` says
+- BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
+- DECIMAL: base64 of the big-endian unscaled integer (Kafka Connect's Decimal), text, a
+  number, or ``{"scale", "value"}`` (VariableScaleDecimal)
+- BIGINT UNSIGNED: a number that wraps to negative beyond 2^63 - 1, or a Connect Decimal
+- DATE: days; TIME, DATETIME: units since midnight or 1970; TIMESTAMP: text with a zone
+- ENUM, SET: names, in which the connectors write a comma as ``\\,``
+- geometries: ``{"wkb", "srid"}``
+
+Sources: Debezium MySQL connector, "Data type mappings"; TiCDC Debezium, "Data type mapping".
+A parser raises ``ValueError`` for a bad value; NULL never reaches it.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal, parse_vector
+from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    GeometryValue,
+    Int,
+    InvalidValue,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Vector,
+    Year,
+)
+from cdcfmt_debezium.binary import binary_parser, bytes_of
+
+ParseValue: TypeAlias = Callable[[Any], Any]
+
+_DAY_ZERO: Final = date(1970, 1, 1).toordinal()
+_LAST_DAY: Final = date.max.toordinal()
+_MICROSECONDS: Final = {"ms": 1_000, "us": 1}
+_ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
+_MAX_DIGITS: Final = 65
+_WIDE: Final = decimal.Context(prec=400)
+
+
+@attrs.frozen(cache_hash=True)
+class Encoding:
+    """How a producer writes what JSON has no type for.
+
+    ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), or None for milliseconds
+    up to three digits of fraction and microseconds beyond.  ``decimals`` says what a text is:
+    ``precise`` or ``string``.  ``scale`` is that of a Connect Decimal where its schema tells
+    it.  ``doubles``: numbers of decimals went through a double anyway, so their shortest
+    digits are all that there is.  ``texts``: scalars are MySQL's own texts (CloudCanal).
+    """
+
+    datetimes: str | None = None
+    times: str | None = "us"
+    decimals: str = "precise"
+    scale: int | None = None
+    doubles: bool = True
+    binary: str = "base64"
+    texts: bool = False
+
+
+def value_parser(
+    logical: LogicalType, encoding: Encoding, zone: tzinfo, counts: Counter[str]
+) -> tuple[type | None, ParseValue | None]:
+    """A Python type whose values need no parsing, and the parser of all others.
+
+    None for the parser: every value stays as it is.
+    """
+    if isinstance(logical, Unknown):
+        return None, None
+    if isinstance(logical, (Text, Json)):
+        return str, json_value_parser(logical, time_zone=UTC, counts=counts)
+    if isinstance(logical, (Bool, Float)):
+        plain = bool if isinstance(logical, Bool) else float
+        return plain, json_value_parser(logical, time_zone=UTC, counts=counts)
+    return None, _PARSERS[type(logical)](logical, encoding, zone, counts)
+
+
+def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    low, high = logical.bounds
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+    if logical == Int(64, signed=False):
+
+        def parse_unsigned(value: Any) -> Any:
+            if type(value) is int:
+                if 0 <= value <= high:
+                    return value
+                # A Java or Go long took it, which wraps.
+                if -(1 << 63) <= value < 0:
+                    return value + (1 << 64)
+            elif type(value) is str and not encoding.texts:
+                return other(_unscaled(value))
+            return other(value)
+
+        return parse_unsigned
+
+    def parse(value: Any) -> Any:
+        if type(value) is int and low <= value <= high:
+            return value
+        return other(value)
+
+    return parse
+
+
+def _decimal(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    scale = logical.scale if encoding.scale is None else encoding.scale
+    # What a double cannot hold leaves the type's bounds by rounding up.
+    digits = (logical.precision or _MAX_DIGITS) - (logical.scale or 0)
+    limit = decimal.Decimal(10) ** digits
+    unit = None if logical.scale is None else decimal.Decimal(1).scaleb(-logical.scale)
+    precise = encoding.decimals == "precise" and not encoding.texts
+
+    def parse_number(value: Any) -> Any:
+        number = decimal.Decimal(repr(value) if type(value) is float else value)
+        if not -limit < number < limit:
+            return InvalidValue(str(value))
+        exponent = number.as_tuple().exponent
+        assert type(exponent) is int
+        if unit is not None and exponent >= -logical.scale:
+            # The zeros that a number does not show.
+            return number.quantize(unit, context=_WIDE)
+        if exponent > 0:
+            return number.quantize(decimal.Decimal(1), context=_WIDE)
+        return check_decimal(number)
+
+    def parse(value: Any) -> Any:
+        if type(value) is str:
+            if not precise:
+                return parse_decimal(value)
+            if scale is None:
+                raise ValueError("a decimal whose scale is unknown")
+            return _scaled(_unscaled(value), scale)
+        if type(value) is float:
+            if not encoding.doubles:
+                raise InexactNumber
+            if not math.isfinite(value):
+                raise ValueError("not a number")
+            return parse_number(value)
+        if type(value) is int:
+            return parse_number(value)
+        if type(value) is decimal.Decimal:
+            return parse_number(value) if encoding.doubles else check_decimal(value)
+        if type(value) is dict and type(value.get("scale")) is int:
+            return _scaled(_unscaled(value.get("value")), value["scale"])
+        raise ValueError("not a decimal")
+
+    return parse
+
+
+def _unscaled(value: Any) -> int:
+    data = bytes_of(value)
+    # 65 digits take 27 bytes.
+    if not 0 < len(data) <= 32:
+        raise ValueError(f"a decimal of {len(data)} bytes")
+    return int.from_bytes(data, "big", signed=True)
+
+
+def _scaled(unscaled: int, scale: int) -> Any:
+    if not -_MAX_DIGITS <= scale <= _MAX_DIGITS:
+        raise ValueError(f"a decimal with scale {scale}")
+    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
+    return check_decimal(
+        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
+    )
+
+
+def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+
+    def parse(value: Any) -> Any:
+        if type(value) is str and not encoding.texts:
+            data = bytes_of(value)
+            if len(data) > 8:
+                raise ValueError(f"{len(data)} bytes, more than a BIT has")
+            return other(int.from_bytes(data, "little"))
+        return other(value)
+
+    return parse
+
+
+def _binary(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    return binary_parser(encoding.binary)
+
+
+def _date(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    from_ordinal = date.fromordinal
+
+    def parse(value: Any) -> Any:
+        if type(value) is int:
+            ordinal = value + _DAY_ZERO
+            return from_ordinal(ordinal) if 0 < ordinal <= _LAST_DAY else InvalidValue(str(value))
+        if type(value) is str:
+            return from_text(value.removesuffix("Z"))
+        raise ValueError("neither days since 1970 nor a date")
+
+    return parse
+
+
+def _datetime(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    microseconds = _unit_parser(_unit(encoding.datetimes, logical.fsp), counts)
+
+    def parse(value: Any) -> Any:
+        if type(value) is int:
+            try:
+                return EPOCH + timedelta(0, 0, microseconds(value))
+            except OverflowError:
+                return InvalidValue(str(value))
+        if type(value) is str:
+            return from_text(value.removesuffix("Z"))
+        raise ValueError("neither a number since 1970 nor a datetime")
+
+    return parse
+
+
+def _timestamp(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    from_text = text_parser(logical, time_zone=zone, counts=counts)
+    from_iso = datetime.fromisoformat
+
+    def parse(value: Any) -> Any:
+        if type(value) is not str:
+            raise ValueError("not a timestamp")
+        # 2023-12-27T04:27:23.123456Z; the rest is for the exact parser.
+        if value[-1:] == "Z" and value[4:20:3] in _ZONED_MARKS and len(value) <= 27:
+            try:
+                instant = from_iso(value)
+            except ValueError:
+                pass
+            else:
+                if instant.hour or value[11] == "0":
+                    return instant
+        if not (encoding.texts or value[-1:] == "Z" or value[-6:-5] in ("+", "-")):
+            raise ValueError("a timestamp without zone")
+        return from_text(value)
+
+    return parse
+
+
+def _time(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    microseconds = _unit_parser(_unit(encoding.times, logical.fsp), counts)
+
+    def parse(value: Any) -> Any:
+        if type(value) is int:
+            try:
+                time = timedelta(0, 0, microseconds(value))
+            except OverflowError:
+                raise ValueError("beyond 838:59:59") from None
+            if -MAX_TIME <= time <= MAX_TIME:
+                return time
+            raise ValueError("beyond 838:59:59")
+        if type(value) is str:
+            return from_text(value.removesuffix("Z"))
+        raise ValueError("neither a number since midnight nor a time")
+
+    return parse
+
+
+def _unit(unit: str | None, fsp: int | None) -> str:
+    return unit or ("us" if (fsp or 0) > 3 else "ms")
+
+
+def _unit_parser(unit: str, counts: Counter[str]) -> Callable[[int], int]:
+    if unit == "ns":
+
+        def from_nanoseconds(value: int) -> int:
+            microseconds, rest = divmod(value, 1000)
+            if rest:
+                counts["nanoseconds cut to microseconds"] += 1
+            return microseconds
+
+        return from_nanoseconds
+    return _MICROSECONDS[unit].__mul__
+
+
+def _year(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+
+    def parse(value: Any) -> Any:
+        if type(value) is int and 1900 <= value <= 2155:
+            # YEAR begins with 1901: the connectors write 1900 for 0000.
+            return value if value > 1900 else 0
+        return other(value)
+
+    return parse
+
+
+def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    other = json_value_parser(logical, time_zone=UTC, counts=counts)
+    names = frozenset(logical.names or ())
+    known = {name.replace(",", "\\,"): name for name in names if "," in name}
+    known = {escaped: name for escaped, name in known.items() if escaped not in names}
+
+    def parse(value: Any) -> Any:
+        # Names, even those that are made of digits.
+        return known.get(value, value) if type(value) is str else other(value)
+
+    return parse
+
+
+def _vector(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    def parse(value: Any) -> Any:
+        if type(value) is str:
+            return parse_vector(value)
+        if type(value) is list and all(type(v) in (int, float, decimal.Decimal) for v in value):
+            numbers = [float(number) for number in value]
+            if all(map(math.isfinite, numbers)):
+                return numbers
+        raise ValueError("not a vector")
+
+    return parse
+
+
+def _geometry(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
+    def parse(value: Any) -> Any:
+        if type(value) is not dict:
+            raise ValueError("not a geometry")
+        srid = value.get("srid")
+        if srid is not None and (type(srid) is not int or srid < 0):
+            raise ValueError("a geometry whose SRID is no number")
+        # Debezium writes SRID 0 as null.
+        return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
+
+    return parse
+
+
+_PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], ParseValue]]] = {
+    Int: _int,
+    Decimal: _decimal,
+    Bit: _bit,
+    Binary: _binary,
+    Date: _date,
+    DateTime: _datetime,
+    Timestamp: _timestamp,
+    Time: _time,
+    Year: _year,
+    Enum: _members,
+    Set: _members,
+    Vector: _vector,
+    Geometry: _geometry,
+}
