@@ -50,7 +50,11 @@ class SchemaStore:
         return sum(len(versions.tables) for versions in self._tables.values())
 
     def add(self, record: SchemaRecord) -> None:
-        """Add a schema; what is known already is left as it is, object and all."""
+        """Add a schema.
+
+        One that says what the version before it says is kept as the same object, since
+        decoders tell by the object whether a table has changed.
+        """
         table = record.table
         key = (record.stream, table.database, table.schema, table.table)
         versions = self._tables.get(key)
@@ -59,10 +63,11 @@ class SchemaStore:
                 del self._tables[next(iter(self._tables))]
             versions = self._tables[key] = _Versions()
         at = bisect_right(versions.positions, record.position)
+        if at and _alike(versions.tables[at - 1], table):
+            table = versions.tables[at - 1]
         if at and versions.positions[at - 1] == record.position:
-            # Several at one position: the last one told holds, once for each reader.
-            if not _alike(versions.tables[at - 1], table):
-                versions.tables[at - 1] = table
+            # Of several at one position the last one told holds.
+            versions.tables[at - 1] = table
             return
         versions.positions.insert(at, record.position)
         versions.tables.insert(at, table)

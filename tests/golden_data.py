@@ -160,7 +160,7 @@ def reading_options(variant: Variant) -> dict[str, str]:
     return options
 
 
-def open_decoder(**options: str) -> MessageDecoder:
+def open_decoder(counts: Counter[str] | None = None, **options: str) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
     codec = default_registry().get_codec(options["protocol"])
     own = {option.name for option in codec.options}
@@ -173,6 +173,7 @@ def open_decoder(**options: str) -> MessageDecoder:
         validate(special, codec.options, owner="the test"),
         EventFilter(),
         claim_checks=None if uri is None else open_claim_check_store(uri),
+        counts=counts,
     )
 
 

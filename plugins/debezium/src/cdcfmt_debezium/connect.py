@@ -79,6 +79,8 @@ class FieldType:
             return None
         if isinstance(logical, Int) and isinstance(own, Int) and not _holds(own, logical):
             return None
+        if isinstance(own, Bool) and isinstance(logical, Bit):
+            return Bit(1)
         if type(logical) is not type(own):
             return logical
         known = attrs.asdict(logical, recurse=False)

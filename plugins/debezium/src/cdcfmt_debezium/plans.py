@@ -28,7 +28,7 @@ _DEFAULTS = "values equal to the default of a nullable column: NULL arrives as t
 class TablePlan:
     """A table schema, and the columns that need parsing: name, type that needs none, parser.
 
-    ``signless`` are 64-bit integers that may be unsigned for all that the message says.
+    ``signless`` may be 64-bit integers without a sign, for all that is known.
     ``key_columns`` are those that identify a row.  ``wanted``: no other columns are kept;
     None for all.
     """
@@ -141,6 +141,7 @@ class TablePlans:
             logical: LogicalType = stored.type if stored else Unknown()
             source_type = stored.source_type if stored else ""
             nullable = stored.nullable if stored else None
+            unsure = stored is None
         else:
             type_ = field_type(field, encoding)
             encoding = type_.encoding

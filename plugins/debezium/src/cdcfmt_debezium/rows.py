@@ -134,7 +134,11 @@ def _key_changed(
 def _negative(values: Mapping[str, Any], plan: TablePlan) -> tuple[str, ...]:
     if not plan.signless:
         return ()
-    return tuple(name for name in plan.signless if (values.get(name) or 0) < 0)
+    return tuple(
+        name
+        for name in plan.signless
+        if type(value := values.get(name)) is int and -(1 << 63) <= value < 0
+    )
 
 
 def parse_row(row: dict[str, Any], plan: TablePlan, field: str) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from cdcfmt_core.types import LogicalType, Unknown
 
 _FIELD: Final = "tableChanges"
 _WITH_LENGTH: Final = frozenset(
-    {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "year", "decimal", "numeric"}
-    | {"char", "varchar", "binary", "varbinary", "vector", "time", "datetime", "timestamp"}
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "numeric"}
+    | {"char", "varchar", "binary", "varbinary", "vector"}
 )
+_WITH_FRACTION: Final = frozenset({"time", "datetime", "timestamp"})
 _WITH_SCALE: Final = frozenset({"decimal", "numeric", "float", "double", "real"})
 
 
@@ -138,7 +139,7 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
         parameters = f"({length},{scale})"
     elif word == "bit" and length is None:
         parameters = "(1)"
-    elif word in _WITH_LENGTH and type(length) is int:
+    elif type(length) is int and (word in _WITH_LENGTH or (word in _WITH_FRACTION and length)):
         parameters = f"({length})"
     return " ".join(filter(None, (word + parameters, attributes.lower())))
 

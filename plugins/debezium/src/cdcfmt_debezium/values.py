@@ -61,7 +61,10 @@ _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
 _ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
 _MAX_DIGITS: Final = 65
+_PLAIN_DIGITS: Final = 10**16
+"""Numbers from here on have an exponent in Python's text of a double."""
 _WIDE: Final = decimal.Context(prec=400)
+_KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
 @attrs.frozen(cache_hash=True)
@@ -132,21 +135,21 @@ def _decimal(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str
     # What a double cannot hold leaves the type's bounds by rounding up.
     digits = (logical.precision or _MAX_DIGITS) - (logical.scale or 0)
     limit = decimal.Decimal(10) ** digits
-    unit = None if logical.scale is None else decimal.Decimal(1).scaleb(-logical.scale)
+    unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
+    any_scale = logical.scale is None
     precise = encoding.decimals == "precise" and not encoding.texts
 
     def parse_number(value: Any) -> Any:
         number = decimal.Decimal(repr(value) if type(value) is float else value)
         if not -limit < number < limit:
             return InvalidValue(str(value))
-        exponent = number.as_tuple().exponent
-        assert type(exponent) is int
-        if unit is not None and exponent >= -logical.scale:
-            # The zeros that a number does not show.
-            return number.quantize(unit, context=_WIDE)
-        if exponent > 0:
-            return number.quantize(decimal.Decimal(1), context=_WIDE)
-        return check_decimal(number)
+        if any_scale and -_PLAIN_DIGITS < number < _PLAIN_DIGITS:
+            return check_decimal(number)
+        try:
+            # With the zeros that a number does not show, and without an exponent.
+            return number.quantize(unit, None, _KEEPING_DIGITS)
+        except decimal.Inexact:
+            return check_decimal(number)
 
     def parse(value: Any) -> Any:
         if type(value) is str:
