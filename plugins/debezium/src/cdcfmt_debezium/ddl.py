@@ -93,7 +93,7 @@ def read_schema_changes(
                 names = change.names[-1]
         return SchemaChange(
             query=query,
-            ddl_type=_ddl_type(query, change),
+            ddl_type=_ddl_type(query, change, of_snapshot="snapshot" in common),
             database=names[0],
             table=names[1],
             schema=schema,
@@ -122,9 +122,15 @@ def _with_schema(change: TableChange | None, schema: str | None) -> Any:
     return attrs.evolve(change.table, schema=schema)
 
 
-def _ddl_type(query: str, change: TableChange | None) -> DdlType:
-    """Canal's word: from the statement, and where that is not MySQL's from the change."""
+def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:
+    """Canal's word: from the statement, and where that is not MySQL's from the change.
+
+    A snapshot tells the tables that are there with DROP TABLE IF EXISTS before each CREATE
+    TABLE: nobody dropped anything.
+    """
     word = ddl_type_of(query)
+    if of_snapshot and (word == "ERASE" or (change is not None and change.word == "DROP")):
+        return "QUERY"
     if change is None:
         return word
     if len(change.names) > 1 and change.word == "ALTER":
