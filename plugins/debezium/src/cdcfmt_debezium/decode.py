@@ -23,6 +23,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.wire_json import loads_exact
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader
@@ -104,9 +105,10 @@ class _Decoder:
             return [Heartbeat(emit_time=time_of(payload))]
         if self._flattened:
             return self._flat(document, payload, message)
-        for field, value in (("op", op), ("source", source)):
-            if field in payload:
-                raise DecodeError("is not one of Debezium's", field=field, sample=value)
+        if type(op) is str:
+            raise DecodeError("is not an object", field="source", sample=source)
+        if type(source) is dict:
+            raise DecodeError("is not text", field="op", sample=op)
         raise DecodeError(
             "not an envelope: it has no op; set flattened=true for messages of the transform "
             "ExtractNewRecordState",
@@ -145,7 +147,7 @@ class _Decoder:
             stream=text_of(source, "name", "source."),
             position=position_of(source),
             encoding=self._encoding(source.get("connector")),
-            key=self._key(message),
+            key=self._key(message, document.exact),
             may_lack=self._unavailable.in_message(document.value),
         )
         event.commit_ts = commit_ts
@@ -179,7 +181,7 @@ class _Decoder:
             stream=record.stream,
             position=record.position,
             encoding=self._encoding(record.connector),
-            key=self._key(message),
+            key=self._key(message, document is None or document.exact),
             may_lack=document is not None and self._unavailable.in_message(document.value),
         )
         event.source_time, event.emit_time = record.source_time, record.emit_time
@@ -208,7 +210,7 @@ class _Decoder:
             return self._encodings["cloudcanal"]
         return self._encodings["connector"]
 
-    def _key(self, message: Message) -> dict[str, Any] | None:
+    def _key(self, message: Message, exact: bool) -> dict[str, Any] | None:
         """The key's columns; None where there is no key, or not as JSON."""
         data = message.key
         if data is None:
@@ -216,8 +218,8 @@ class _Decoder:
         if self._decompress is not None:
             data = self._decompress(data)
         try:
-            key = orjson.loads(data)
-        except orjson.JSONDecodeError:
+            key = loads_exact(data) if exact else orjson.loads(data)
+        except (orjson.JSONDecodeError, DecodeError):
             key = None
         if type(key) is dict and "payload" in key and key.keys() <= {"schema", "payload"}:
             key = key["payload"]
