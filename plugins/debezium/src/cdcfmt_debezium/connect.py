@@ -49,7 +49,7 @@ from cdcfmt_core.types import (
     Vector,
     Year,
 )
-from cdcfmt_debezium.values import Encoding
+from cdcfmt_debezium.encoding import Encoding
 
 _TIME: Final = "io.debezium.time."
 _DATA: Final = "io.debezium.data."

@@ -27,6 +27,7 @@ from cdcfmt_core.wire_json import loads_exact
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader
+from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.envelope import (
     commit_ts_of,
     extra_of,
@@ -48,7 +49,6 @@ from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.plans import TablePlans
 from cdcfmt_debezium.rows import RowDecoder, image_of
 from cdcfmt_debezium.unavailable import Unavailable
-from cdcfmt_debezium.values import Encoding
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:

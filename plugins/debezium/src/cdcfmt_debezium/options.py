@@ -8,8 +8,8 @@ from typing import Any, Final
 from cdcfmt_core import Option
 from cdcfmt_core.large_messages import COMPRESSION_OPTION
 from cdcfmt_debezium.binary import BINARY_MODES
+from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, TICDC
-from cdcfmt_debezium.values import Encoding
 
 _UNITS: Final[dict[str, tuple[str | None, str | None]]] = {
     "adaptive_time_microseconds": (None, "us"),

@@ -18,7 +18,8 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import WireSchema
-from cdcfmt_debezium.values import Encoding, ParseValue, value_parser
+from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.values import value_parser
 
 _MAX_PLANS = 10_000
 _DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"

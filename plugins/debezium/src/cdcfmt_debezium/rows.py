@@ -14,10 +14,10 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_debezium.documents import WireSchema
+from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.envelope import object_of
 from cdcfmt_debezium.plans import TablePlan, TablePlans
 from cdcfmt_debezium.unavailable import Unavailable
-from cdcfmt_debezium.values import Encoding
 
 _AMBIGUOUS = "ambiguous_unsigned"
 

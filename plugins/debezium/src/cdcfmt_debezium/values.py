@@ -1,6 +1,6 @@
 """A column's JSON value → the Python value of its logical type.
 
-JSON has no bytes, decimals or times; how the producer writes them is an :class:`Encoding`:
+JSON has no bytes, decimals or times; how a producer writes them is an ``Encoding``:
 
 - BINARY, VARBINARY, BLOB: base64, or as ``binary.handling.mode`` says
 - BIT(1): a boolean; BIT(n): base64 of the little-endian bytes
@@ -21,14 +21,11 @@ import decimal
 import math
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Final, TypeAlias
+from datetime import UTC, tzinfo
+from typing import Any, Final
 
-import attrs
-
-from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.mysql import InexactNumber, json_value_parser
 from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal, parse_vector
-from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -53,38 +50,20 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_debezium.binary import binary_parser, bytes_of
+from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.temporal import (
+    date_parser,
+    datetime_parser,
+    time_parser,
+    timestamp_parser,
+    year_parser,
+)
 
-ParseValue: TypeAlias = Callable[[Any], Any]
-
-_DAY_ZERO: Final = date(1970, 1, 1).toordinal()
-_LAST_DAY: Final = date.max.toordinal()
-_MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
 _MAX_DIGITS: Final = 65
 _PLAIN_DIGITS: Final = 10**16
 """Numbers from here on have an exponent in Python's text of a double."""
 _WIDE: Final = decimal.Context(prec=400)
 _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
-
-
-@attrs.frozen(cache_hash=True)
-class Encoding:
-    """How a producer writes what JSON has no type for.
-
-    ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), or None for milliseconds
-    up to three digits of fraction and microseconds beyond.  ``decimals`` says what a text is:
-    ``precise`` or ``string``.  ``scale`` is that of a Connect Decimal where its schema tells
-    it.  ``doubles``: numbers of decimals went through a double anyway, so their shortest
-    digits are all that there is.  ``texts``: scalars are MySQL's own texts (CloudCanal).
-    """
-
-    datetimes: str | None = None
-    times: str | None = "us"
-    decimals: str = "precise"
-    scale: int | None = None
-    doubles: bool = True
-    binary: str = "base64"
-    texts: bool = False
 
 
 def value_parser(
@@ -210,110 +189,6 @@ def _binary(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
     return binary_parser(encoding.binary)
 
 
-def _date(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    from_ordinal = date.fromordinal
-
-    def parse(value: Any) -> Any:
-        if type(value) is int:
-            ordinal = value + _DAY_ZERO
-            return from_ordinal(ordinal) if 0 < ordinal <= _LAST_DAY else InvalidValue(str(value))
-        if type(value) is str:
-            return from_text(value.removesuffix("Z"))
-        raise ValueError("neither days since 1970 nor a date")
-
-    return parse
-
-
-def _datetime(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    microseconds = _unit_parser(_unit(encoding.datetimes, logical.fsp), counts)
-
-    def parse(value: Any) -> Any:
-        if type(value) is int:
-            try:
-                return EPOCH + timedelta(0, 0, microseconds(value))
-            except OverflowError:
-                return InvalidValue(str(value))
-        if type(value) is str:
-            return from_text(value.removesuffix("Z"))
-        raise ValueError("neither a number since 1970 nor a datetime")
-
-    return parse
-
-
-def _timestamp(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=zone, counts=counts)
-    from_iso = datetime.fromisoformat
-
-    def parse(value: Any) -> Any:
-        if type(value) is not str:
-            raise ValueError("not a timestamp")
-        # 2023-12-27T04:27:23.123456Z; the rest is for the exact parser.
-        if value[-1:] == "Z" and value[4:20:3] in _ZONED_MARKS and len(value) <= 27:
-            try:
-                instant = from_iso(value)
-            except ValueError:
-                pass
-            else:
-                if instant.hour or value[11] == "0":
-                    return instant
-        if not (encoding.texts or value[-1:] == "Z" or value[-6:-5] in ("+", "-")):
-            raise ValueError("a timestamp without zone")
-        return from_text(value)
-
-    return parse
-
-
-def _time(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    microseconds = _unit_parser(_unit(encoding.times, logical.fsp), counts)
-
-    def parse(value: Any) -> Any:
-        if type(value) is int:
-            try:
-                time = timedelta(0, 0, microseconds(value))
-            except OverflowError:
-                raise ValueError("beyond 838:59:59") from None
-            if -MAX_TIME <= time <= MAX_TIME:
-                return time
-            raise ValueError("beyond 838:59:59")
-        if type(value) is str:
-            return from_text(value.removesuffix("Z"))
-        raise ValueError("neither a number since midnight nor a time")
-
-    return parse
-
-
-def _unit(unit: str | None, fsp: int | None) -> str:
-    return unit or ("us" if (fsp or 0) > 3 else "ms")
-
-
-def _unit_parser(unit: str, counts: Counter[str]) -> Callable[[int], int]:
-    if unit == "ns":
-
-        def from_nanoseconds(value: int) -> int:
-            microseconds, rest = divmod(value, 1000)
-            if rest:
-                counts["nanoseconds cut to microseconds"] += 1
-            return microseconds
-
-        return from_nanoseconds
-    return _MICROSECONDS[unit].__mul__
-
-
-def _year(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    other = json_value_parser(logical, time_zone=UTC, counts=counts)
-
-    def parse(value: Any) -> Any:
-        if type(value) is int and 1900 <= value <= 2155:
-            # YEAR begins with 1901: the connectors write 1900 for 0000.
-            return value if value > 1900 else 0
-        return other(value)
-
-    return parse
-
-
 def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
     names = frozenset(logical.names or ())
@@ -358,11 +233,11 @@ _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], Parse
     Decimal: _decimal,
     Bit: _bit,
     Binary: _binary,
-    Date: _date,
-    DateTime: _datetime,
-    Timestamp: _timestamp,
-    Time: _time,
-    Year: _year,
+    Date: date_parser,
+    DateTime: datetime_parser,
+    Timestamp: timestamp_parser,
+    Time: time_parser,
+    Year: year_parser,
     Enum: _members,
     Set: _members,
     Vector: _vector,
