@@ -165,7 +165,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
     assert rows[3]._corrupt_record.value == json.dumps(BAD_ROW).encode()
     assert spark.read.format("cdc").option("mode", "dropmalformed").load(path).count() == 3
     failfast = spark.read.format("cdc").option("mode", "FAILFAST").option("protocol", "canal-json")
-    with pytest.raises(PySparkException, match=r"canal-json file .*bad\.json, offset \d+: not JSON"):
+    with pytest.raises(PySparkException, match=r"canal-json file .*bad\.json, offset \d+: not"):
         failfast.load(path).collect()
 
 

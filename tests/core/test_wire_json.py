@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from decimal import Decimal
 
 import pytest
@@ -72,6 +73,17 @@ def test_what_is_not_json(data: bytes, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason) as caught:
         loads_exact(data)
     assert len(str(caught.value)) < 1_200
+
+
+def test_many_brackets_are_not_deep() -> None:
+    assert len(loads_exact(b"[" + b"[{}]," * 100_000 + b"[]]")) == 100_001
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python's own limit is lower")
+@pytest.mark.parametrize("depth", [1_025, 2_000])
+def test_what_python_parses_and_cannot_walk(depth: int) -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        loads_exact(b"[" * depth + b"]" * depth)
 
 
 JSON = st.recursive(
