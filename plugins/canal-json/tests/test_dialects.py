@@ -1006,6 +1006,7 @@ def test_sniffing(value: str) -> None:
         b"{}",
         b"[]",
         b"\0",
+        b'{"database":"d","type":"t","data":[],"es":1}',
         # Debezium, Open Protocol, Simple, CloudCanal Json
         b'{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}',
         b'{"u":{"id":{"t":3,"h":true,"f":11,"v":1}}}',
