@@ -54,11 +54,11 @@ def test_registering_by_hand(spark: SparkSession, orders: str) -> None:
 @pytest.mark.smoke
 def test_sql(spark: SparkSession, orders: str) -> None:
     spark.sql(
-        "CREATE TEMPORARY VIEW order_changes USING cdc "
+        "CREATE TEMPORARY VIEW typed_orders USING cdc "
         f"OPTIONS (path '{orders}', table 'shop.orders')"
     )
     counted = spark.sql(
-        "SELECT _change_type, count(*) FROM order_changes GROUP BY ALL ORDER BY ALL"
+        "SELECT _change_type, count(*) FROM typed_orders GROUP BY ALL ORDER BY ALL"
     ).collect()
     assert counted == [
         ("delete", 1), ("insert", 1), ("update_postimage", 1), ("update_preimage", 1)
