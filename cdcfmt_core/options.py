@@ -48,7 +48,7 @@ class Option:
             return None
         try:
             parsed = _PARSERS[self.type](self, value)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OSError) as error:
             shown = "the given value" if self.hidden else repr(value)
             raise OptionError(
                 f"option {self.name}: {shown} is not {self.describe_type()}"

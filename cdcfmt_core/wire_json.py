@@ -13,15 +13,16 @@ from typing import Any, NoReturn
 from cdcfmt_core.errors import DecodeError
 
 _MAX_NUMBER_LENGTH = 1000
+_MAX_DEPTH = 1024
 
 
 def loads_exact(data: bytes) -> Any:
     """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
 
-    :raises DecodeError: if the bytes are not JSON, or nested beyond Python's recursion limit.
+    :raises DecodeError: if the bytes are not JSON, or nested too deeply.
     """
     try:
-        return json.loads(
+        parsed = json.loads(
             data.decode("utf-8", "surrogateescape"),
             parse_float=_number,
             parse_int=_number,
@@ -31,6 +32,24 @@ def loads_exact(data: bytes) -> Any:
         raise DecodeError("the JSON is nested too deeply", sample=data) from None
     except ValueError as error:
         raise DecodeError(f"not JSON ({error})", sample=data) from error
+    # Newer Pythons parse deeper than they can walk.
+    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
+        raise DecodeError("the JSON is nested too deeply", sample=data)
+    return parsed
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _number(text: str) -> int | Decimal:
@@ -41,9 +60,13 @@ def _number(text: str) -> int | Decimal:
     except ValueError:
         pass
     try:
-        return Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"a number out of range: {text[:40]}") from None
+        number = Decimal("Infinity")
+    # 1e999999999 is small until someone writes it out.
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number out of range: {text[:40]}")
+    return number
 
 
 def _refuse(text: str) -> NoReturn:

@@ -311,11 +311,18 @@ def in_variant(true: Truth | None, type_: str, full: bool) -> Any:
     if true is None:
         return None
     kind = true["t"]
-    if kind in ("enum", "set"):
-        return true["v"] if full else int(true["n"])
-    if kind in ("int", "uint", "year", "bit"):
-        number = int(true["n"] if kind == "bit" else true["v"])
-        return number if number < 1 << 63 else Decimal(number)
+    if kind in ("enum", "set") and full:
+        return true["v"]
+    if kind == "set":
+        return Decimal(true["n"])
+    if kind == "enum":
+        return int(true["n"])
+    if kind == "bit":
+        if not full or type_ == "bit(64)":
+            return Decimal(true["n"])
+        return bool(int(true["n"])) if type_ == "bit(1)" else int(true["n"])
+    if kind in ("int", "uint", "year"):
+        return Decimal(true["v"]) if type_ == "bigint(20) unsigned" else int(true["v"])
     if kind == "str":
         return true["v"]
     if kind == "time":

@@ -54,11 +54,11 @@ def test_registering_by_hand(spark: SparkSession, orders: str) -> None:
 @pytest.mark.smoke
 def test_sql(spark: SparkSession, orders: str) -> None:
     spark.sql(
-        "CREATE TEMPORARY VIEW order_changes USING cdc "
+        "CREATE TEMPORARY VIEW typed_orders USING cdc "
         f"OPTIONS (path '{orders}', table 'shop.orders')"
     )
     counted = spark.sql(
-        "SELECT _change_type, count(*) FROM order_changes GROUP BY ALL ORDER BY ALL"
+        "SELECT _change_type, count(*) FROM typed_orders GROUP BY ALL ORDER BY ALL"
     ).collect()
     assert counted == [
         ("delete", 1), ("insert", 1), ("update_postimage", 1), ("update_preimage", 1)
@@ -165,9 +165,7 @@ def test_modes(spark: SparkSession, tmp_path: Path) -> None:
     assert rows[3]._corrupt_record.value == json.dumps(BAD_ROW).encode()
     assert spark.read.format("cdc").option("mode", "dropmalformed").load(path).count() == 3
     failfast = spark.read.format("cdc").option("mode", "FAILFAST").option("protocol", "canal-json")
-    with pytest.raises(
-        PySparkException, match=r"canal-json file .*bad\.json, offset \d+: not JSON"
-    ):
+    with pytest.raises(PySparkException, match=r"canal-json file .*bad\.json, offset \d+: not"):
         failfast.load(path).collect()
 
 

@@ -124,7 +124,8 @@ def varint(number: int) -> bytes:
 @pytest.mark.parametrize("claimed", [1_000, 1 << 20, (1 << 32) - 1, 1 << 34])
 @pytest.mark.parametrize("limit", [1 << 20, 1 << 40])
 def test_a_length_that_snappy_claims_is_not_allocated(claimed: int, limit: int) -> None:
-    with at_most(1), pytest.raises(DecodeError, match=r"cannot hold|more than|not a snappy block"):
+    reason = "more than" if claimed > limit else f"bytes cannot hold {claimed}"
+    with at_most(1), pytest.raises(DecodeError, match=reason):
         decompress("snappy", varint(claimed) + b"\x00a", limit)
 
 

@@ -471,7 +471,7 @@ def test_no_hook_is_called_while_messages_are_decoded(
     registry = site.registry()
     context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
     decoder = MessageDecoder("a", {}, lambda type_map: context, EventFilter(), registry)
-    monkeypatch.delattr(registry, "_manager")
+    monkeypatch.delattr(registry._loader, "_manager")
     for _ in range(10):
         assert decoder.decode(Message(None, b"x")) == [Heartbeat()]
     # Nor when a format is looked up again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from decimal import Decimal
 
 import pytest
@@ -20,7 +21,8 @@ from cdcfmt_core.wire_json import loads_exact
         ("12345678901234567890.123", Decimal("12345678901234567890.123")),
         ("-0.0", Decimal("-0.0")),
         ("1E2", Decimal("1E+2")),
-        ("1e999999999", Decimal("1e999999999")),
+        ("1e1000", Decimal("1e1000")),
+        ("-1.5e-1000", Decimal("-1.5e-1000")),
         ("-7", -7),
         ("123456789012345678901234567890", 123456789012345678901234567890),
         ("9" * 1_000, int("9" * 1_000)),
@@ -64,6 +66,10 @@ def test_bytes_that_are_not_utf8_are_kept() -> None:
         (b"9" * 1_001, "a number of 1001 characters"),
         (b"0." + b"1" * 5_000_000, "a number of 5000002 characters"),
         (b"1e" + b"9" * 100, "a number out of range: 1e999"),
+        (b"1e999999999", "a number out of range: 1e999999999"),
+        (b"[-1e-999999999]", "a number out of range: -1e-999999999"),
+        (b"0e999999999", "a number out of range"),
+        (b"1e1001", "a number out of range"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
     ],
@@ -72,6 +78,17 @@ def test_what_is_not_json(data: bytes, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason) as caught:
         loads_exact(data)
     assert len(str(caught.value)) < 1_200
+
+
+def test_many_brackets_are_not_deep() -> None:
+    assert len(loads_exact(b"[" + b"[{}]," * 100_000 + b"[]]")) == 100_001
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python's own limit is lower")
+@pytest.mark.parametrize("depth", [1_025, 2_000])
+def test_what_python_parses_and_cannot_walk(depth: int) -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        loads_exact(b"[" * depth + b"]" * depth)
 
 
 JSON = st.recursive(

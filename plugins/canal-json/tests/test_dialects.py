@@ -369,7 +369,7 @@ def test_ticdc_types_without_and_with_parameters() -> None:
 
 
 def test_a_length_that_no_binary_has_is_not_padded_to() -> None:
-    event = decode_row(table({"a": "binary(4000000000)"}, {"a": "x"}))
+    event = decode_row(table({"a": "binary(999999999)"}, {"a": "x"}))
     assert event.after == Image({"a": b"x"})
 
 
@@ -716,7 +716,6 @@ def test_numbers(row: str, values: dict[str, Any]) -> None:
         ('{"big":1.5}', "data[0].big"),
         ('{"big":true}', "data[0].big"),
         ('{"dbl":1e400}', "data[0].dbl"),
-        ('{"dec":1e999999999}', "data[0].dec"),
         ('{"dec":1e66}', "data[0].dec"),
         ('{"txt":1}', "data[0].txt"),
         ('{"txt":{"a":1}}', "data[0].txt"),
@@ -1006,6 +1005,7 @@ def test_sniffing(value: str) -> None:
         b"{}",
         b"[]",
         b"\0",
+        b'{"database":"d","type":"t","data":[],"es":1}',
         # Debezium, Open Protocol, Simple, CloudCanal Json
         b'{"before":null,"after":{"id":1},"source":{"db":"d","table":"t"},"op":"c","ts_ms":1}',
         b'{"u":{"id":{"t":3,"h":true,"f":11,"v":1}}}',

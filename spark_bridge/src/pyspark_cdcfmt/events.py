@@ -38,7 +38,7 @@ from cdcfmt_core.row_changes import split_key_update
 from pyspark_cdcfmt.image_json import image_to_json
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.values import plain_value
+from pyspark_cdcfmt.values import plain_value, variant_form
 from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
 
 _COLUMN = StructType(
@@ -227,6 +227,11 @@ class EventRows:
         special = {
             column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
         }
+        forms = [
+            (name, form)
+            for name, type_ in types.items()
+            if (form := variant_form(type_)) is not None
+        ]
         policy = self._policy
         encode = VariantEncoder(table.column_names).encode_object
         as_json = self._json
@@ -240,6 +245,9 @@ class EventRows:
                 )
                 for name, value in image.values.items()
             }
+            for name, form in forms:
+                if type(values.get(name)) is int:
+                    values[name] = form(values[name])
             return image_to_json(values) if as_json else encode(values)
 
         return write

@@ -23,6 +23,7 @@ from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.image_json import json_column
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.types import TypeOptions, spark_type
 from pyspark_cdcfmt.variant import encode_variant
 
 Convert: TypeAlias = Callable[[Any], Any]
@@ -89,6 +90,17 @@ def _convert_to(
     if isinstance(target, spark.TimestampNTZType):
         return lambda value: _to_wall_clock(value, policy.time_zone)
     return _SIMPLE.get(type(target), _unsupported(target))
+
+
+def variant_form(source: LogicalType) -> Convert | None:
+    """What makes of an ``int`` the type that a column has in every variant; None for itself.
+
+    So the type does not depend on the value: all of a bigint unsigned are decimals.
+    """
+    default = spark_type(source, TypeOptions())
+    if isinstance(default, spark.DecimalType) and not isinstance(source, logical.Decimal):
+        return Decimal
+    return bool if isinstance(default, spark.BooleanType) else None
 
 
 def plain_value(

@@ -1,0 +1,169 @@
+"""Loading plugins: the entry-point loop, and each plugin asked alone for what it brings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from typing import Any
+
+import attrs
+import pluggy
+
+from cdcfmt_core import hookspecs
+from cdcfmt_core.codec import API_VERSION, CodecSpec
+from cdcfmt_core.errors import BrokenPluginError, CdcfmtError, PluginApiError
+from cdcfmt_core.types import TypeMap
+
+
+@attrs.define
+class PluginInfo:
+    """One entry point of the group ``cdcfmt``, and what came of it."""
+
+    entry_point: str
+    dist: str
+    version: str
+    codecs: tuple[str, ...] = ()
+    type_maps: tuple[str, ...] = ()
+    error: CdcfmtError | None = None
+    disabled: bool = False
+
+
+@attrs.frozen
+class Loaded:
+    """What one plugin registers."""
+
+    info: PluginInfo
+    codecs: list[CodecSpec] = attrs.field(factory=list)
+    type_maps: list[TypeMap] = attrs.field(factory=list)
+
+
+class PluginLoader:
+    """Loads entry points, each once; a failure stays with its plugin's :class:`PluginInfo`."""
+
+    def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
+        self._entry_points = _distinct(
+            metadata.entry_points(group=hookspecs.PROJECT) if entry_points is None else entry_points
+        )
+        self._disabled = {
+            name.strip() for name in os.environ.get("CDCFMT_DISABLED_PLUGINS", "").split(",")
+        } - {""}
+        self._strict = os.environ.get("CDCFMT_STRICT_PLUGINS", "") not in ("", "0")
+        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager.add_hookspecs(hookspecs)
+        self.infos: dict[str, PluginInfo] = {}
+
+    def load(self, name: str | None = None) -> Iterator[Loaded]:
+        """Load the entry points of this name, or all, that have not been loaded yet."""
+        for entry_point in self._entry_points:
+            if name is None or entry_point.name.lower() == name:
+                yield self._load(entry_point)
+
+    def adopt(self, plugin: object, name: str) -> Loaded:
+        """Take a plugin object of this process, in place of an earlier one of this name."""
+        key = f"{name}:{name}"
+        if self._manager.has_plugin(key):
+            self._manager.unregister(name=key)
+        info = self.infos[key] = PluginInfo(name, name, "in this process")
+        return self._ask(plugin, info, names=None)
+
+    def _load(self, entry_point: metadata.EntryPoint) -> Loaded:
+        dist = entry_point.dist
+        dist_name = dist.name if dist is not None else "unknown"
+        key = f"{dist_name}:{entry_point.name}"
+        if key in self.infos:
+            return Loaded(self.infos[key])
+        info = PluginInfo(entry_point.name, dist_name, dist.version if dist is not None else "?")
+        self.infos[key] = info
+        if {entry_point.name, dist_name} & self._disabled:
+            info.disabled = True
+            return Loaded(info)
+        try:
+            plugin = entry_point.load()
+        except Exception as error:
+            return self._fail(info, BrokenPluginError(_broken(info, error)), error)
+        if self._manager.is_registered(plugin):
+            return Loaded(info)
+        names = {
+            other.name.lower()
+            for other in self._entry_points
+            if other.dist is dist or (other.dist and dist and other.dist.name == dist.name)
+        }
+        return self._ask(plugin, info, names)
+
+    def _ask(self, plugin: object, info: PluginInfo, names: set[str] | None) -> Loaded:
+        # Each plugin is asked alone, so that whose result it is and whose fault is known.
+        pluginname = f"{info.dist}:{info.entry_point}"
+        try:
+            self._manager.register(plugin, name=pluginname)
+            others = [p for n, p in self._manager.list_name_plugin() if n != pluginname]
+            self._manager.check_pending()
+            ask = self._manager.subset_hook_caller
+            codecs = _flatten(ask("cdcfmt_register_codecs", others)())
+            type_maps = _flatten(ask("cdcfmt_register_type_maps", others)())
+            _check_results(codecs, CodecSpec)
+            _check_results(type_maps, TypeMap)
+            if names is not None:
+                _check_names([spec.name for spec in codecs], names)
+                _check_names([item.overrides or item.name for item in type_maps], names)
+        except Exception as error:
+            if self._manager.has_plugin(pluginname):
+                self._manager.unregister(name=pluginname)
+            return self._fail(info, BrokenPluginError(_broken(info, error)), error)
+        for spec in codecs:
+            if spec.api_version != API_VERSION:
+                return self._fail(info, PluginApiError(_wrong_api(info, spec)))
+        info.codecs = tuple(spec.name for spec in codecs)
+        info.type_maps = tuple(type_map.name for type_map in type_maps)
+        return Loaded(info, codecs, type_maps)
+
+    def _fail(
+        self, info: PluginInfo, error: CdcfmtError, cause: BaseException | None = None
+    ) -> Loaded:
+        error.__cause__ = cause
+        info.error = error
+        if self._strict:
+            raise error
+        return Loaded(info)
+
+
+def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
+    """Sorted, and without twins: one package found twice on the path is one package."""
+    found: dict[tuple[str, str, str], metadata.EntryPoint] = {}
+    for entry_point in entry_points:
+        dist = entry_point.dist.name if entry_point.dist is not None else ""
+        found.setdefault((entry_point.name, dist, entry_point.value), entry_point)
+    return [found[key] for key in sorted(found)]
+
+
+def _flatten(results: Iterable[Iterable[Any]]) -> list[Any]:
+    return [item for result in results for item in result]
+
+
+def _check_results(results: list[Any], expected: type) -> None:
+    for result in results:
+        if not isinstance(result, expected):
+            raise TypeError(f"a hook returned {result!r} where {expected.__name__} belongs")
+
+
+def _check_names(registered: Iterable[str], entry_points: set[str]) -> None:
+    for name in registered:
+        if name.lower() not in entry_points:
+            raise ValueError(
+                f"it registers {name!r}, but has no entry point of that name (an entry point "
+                "is named after its format, or after the type map that it brings or overrides)"
+            )
+
+
+def _broken(info: PluginInfo, error: Exception) -> str:
+    return (
+        f"plugin {info.entry_point!r} of {info.dist} {info.version} could not be loaded: "
+        f"{type(error).__name__}: {error}"
+    )
+
+
+def _wrong_api(info: PluginInfo, spec: CodecSpec) -> str:
+    return (
+        f"{info.dist} {info.version} was written for plugin API {spec.api_version}, this "
+        f"cdcfmt-core has {API_VERSION}: install versions of {info.dist} and cdcfmt-core that fit"
+    )

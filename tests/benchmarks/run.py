@@ -1,0 +1,131 @@
+"""How fast messages are decoded, beside what any decoder must do at least.
+
+``python tests/benchmarks/run.py [rounds]`` (``make bench``); see README.md beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
+from cdcfmt_core.events import Corrupt, Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.options import validate
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "bench"
+MIN_SECONDS = 0.5
+"""A round repeats all messages until this long has passed."""
+
+ELSEWHERE = [("TiCDC's Go decoder, canal-json", 29_000, "measured elsewhere, on another machine")]
+"""Figures for orientation only: (what, messages per second, where from)."""
+
+
+def load(name: str) -> list[Message]:
+    with gzip.open(GOLDEN / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        wires = [json.loads(line) for line in lines]
+    return [
+        Message(
+            None if wire["key_b64"] is None else base64.b64decode(wire["key_b64"]),
+            base64.b64decode(wire["value_b64"]),
+            topic="bench",
+            partition=0,
+            offset=offset,
+        )
+        for offset, wire in enumerate(wires)
+    ]
+
+
+def open_cdcfmt(protocol: str) -> Callable[[Message], object]:
+    """The whole way of a message to events, as every reader goes it."""
+    own: dict[str, Any] = {}
+    for codec in default_registry().codecs().values():
+        own |= validate({}, codec.options, owner="the benchmark")
+    values = {"protocol": protocol, "sourceTimeZone": "Asia/Shanghai"}
+    common = validate(values, DECODING_OPTIONS, owner="the benchmark")
+    return open_message_decoder(common, own, EventFilter()).decode
+
+
+def candidates(protocol: str) -> list[tuple[str, Callable[[Message], object]]]:
+    return [
+        ("orjson.loads alone", lambda message: orjson.loads(message.value or b"")),
+        ("json.loads alone", lambda message: json.loads(message.value or b"")),
+        (f"cdcfmt, protocol={protocol}", open_cdcfmt(protocol)),
+        ("cdcfmt, protocol=auto", open_cdcfmt("auto")),
+    ]
+
+
+def check(decode: Callable[[Message], Any], messages: list[Message]) -> int:
+    """The number of events; a decoder that fails is fast and worth nothing."""
+    events = [event for message in messages for event in decode(message)]
+    bad = [event for event in events if isinstance(event, Corrupt)]
+    if bad:
+        raise SystemExit(f"{len(bad)} corrupt messages, first: {bad[0].error}")
+    return len(events)
+
+
+def seconds_of_a_round(function: Callable[[Message], object], messages: list[Message]) -> float:
+    """Seconds for all messages once, over as many repetitions as a round needs."""
+    repetitions = 0
+    start = time.perf_counter()
+    while True:
+        for message in messages:
+            function(message)
+        repetitions += 1
+        passed = time.perf_counter() - start
+        if passed >= MIN_SECONDS:
+            return passed / repetitions
+
+
+def measure(name: str, protocol: str, rounds: int) -> None:
+    messages = load(name)
+    megabytes = sum(len(message.value or b"") for message in messages) / 1e6
+    contenders = candidates(protocol)
+    events = check(open_cdcfmt(protocol), messages)
+    print(
+        f"\n{name}: {len(messages)} messages, {events} events, {megabytes:.1f} MB, "
+        f"{megabytes * 1e6 / len(messages):.0f} bytes a message"
+    )
+    best = dict.fromkeys((label for label, _ in contenders), float("inf"))
+    for turn in range(rounds):
+        # All of them in every round: what slows the machine slows them alike.
+        for label, function in contenders:
+            print(
+                f"\r  round {turn + 1}/{rounds}: {label:<40}", end="", file=sys.stderr, flush=True
+            )
+            best[label] = min(best[label], seconds_of_a_round(function, messages))
+    print("\r" + " " * 70 + "\r", end="", file=sys.stderr, flush=True)
+    floor = best[contenders[0][0]]
+    print(f"  {'best of ' + str(rounds):<40}{'messages/s':>12}{'MB/s':>8}{'time':>8}")
+    for label, seconds in best.items():
+        print(
+            f"  {label:<40}{len(messages) / seconds:>12,.0f}{megabytes / seconds:>8.0f}"
+            f"{seconds / floor:>7.1f}x"
+        )
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    print(
+        f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, "
+        f"orjson {orjson.__version__}; one core, best of {rounds} rounds"
+    )
+    for name in ("canal-json", "canal-json-default"):
+        measure(name, "canal-json", rounds)
+    print()
+    for what, rate, origin in ELSEWHERE:
+        print(f"for orientation: {what}: {rate:,} messages/s ({origin})")
+
+
+if __name__ == "__main__":
+    main()
