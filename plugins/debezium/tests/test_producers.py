@@ -339,6 +339,17 @@ def test_tombstones_and_keys_of_others_are_counted() -> None:
     assert counts == {"tombstones": 2, "keys that are no JSON object": 1}
 
 
+def test_a_key_may_stay_uncompressed() -> None:
+    value = encode(row(after={"id": 1}))
+    # A snappy block of one literal.
+    block = bytes([len(value) & 0x7F | 0x80, len(value) >> 7, 61 << 2])
+    block += (len(value) - 1).to_bytes(2, "little") + value
+    decoder = open_decoder(largeMessageHandleCompression="snappy")
+    for key, names in ((b'{"id":1}', ("id",)), (b"\xff\xff", ())):
+        (event,) = decoder.decode(Message(key, block))
+        assert event.table.key_columns == names
+
+
 def test_projection() -> None:
     projection = Projection(frozenset({"b"}), before_updates=False)
     decoder = open_decoder(projection=projection)

@@ -6,6 +6,7 @@ metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -216,7 +217,9 @@ class _Decoder:
         if data is None:
             return None
         if self._decompress is not None:
-            data = self._decompress(data)
+            # A key that another step wrote may not be compressed.
+            with contextlib.suppress(DecodeError):
+                data = self._decompress(data)
         try:
             key = loads_exact(data) if exact else orjson.loads(data)
         except (orjson.JSONDecodeError, DecodeError):
