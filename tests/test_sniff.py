@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import GOLDEN, load_variant, native_messages, variant_names
 
 from cdcfmt_core import default_registry
@@ -28,6 +29,13 @@ def ticdc(protocol: str) -> Iterator[Message]:
         # Compressed messages tell nothing, and a storage file holds many.
         if variant.compression == "none":
             yield from (golden.message for golden in variant.messages)
+
+
+@pytest.mark.parametrize("wire", [DML, DDL_EXAMPLE], ids=["DML", "DDL"])
+def test_cloudcanal(wire: dict[str, Any]) -> None:
+    older = {("ddl" if name == "isDdl" else name): value for name, value in wire.items()}
+    for value in (wire, older):
+        assert claims(Message(None, json.dumps(value).encode())) == {"cloudcanal-json": 1.0}
 
 
 @pytest.mark.parametrize("name", ["canal_flat", "canal_flat_hash"])
