@@ -271,6 +271,8 @@ CASES: list[tuple[int, Any, Any, Any]] = [
     (252, ("BinaryObject", {"type": "blob", "value": b"\xff"}), Binary(), b"\xff"),
     (252, ("TextObject", {"type": "text", "value": "x"}), Text(), "x"),
     (252, None, Unknown("text/blob"), None),
+    (246, None, Unknown("decimal"), None),
+    (10, None, Date(), None),
     (252, ("EmptyObject", "NULL"), Unknown("text/blob"), None),
     (99, ("TextObject", {"type": "XML", "value": "<a/>"}), Text(), "<a/>"),
 ]  # fmt: skip

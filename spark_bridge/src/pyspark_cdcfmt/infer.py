@@ -14,7 +14,7 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.sources import BadLine
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, Unknown
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -34,7 +34,8 @@ def infer_columns(
     """The table's columns as seen in the first ``sample`` of its row messages.
 
     Columns keep the order in which they first came; a type that changes on the way widens.
-    A NULL tells a type only while there is no value: some wires (DTS) type each value.
+    A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
+    type each value.
     ``any_table`` decodes every table, for the error that names those that are there.
 
     :raises SourceError: if no message of the table is found.
@@ -83,16 +84,17 @@ def _with_progress(
 
 
 def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
-    """Schemas, each with the columns of which its row has no value."""
+    """Schemas, each with the columns of unknown type of which its row has no value."""
     for event in events:
         if isinstance(event, RowChange):
             images = [image.values for image in (event.before, event.after) if image is not None]
             yield (
                 event.table,
                 frozenset(
-                    name
-                    for name in event.table.column_names
-                    if all(values.get(name) is None for values in images)
+                    column.name
+                    for column in event.table.columns
+                    if isinstance(column.type, Unknown)
+                    and all(values.get(column.name) is None for values in images)
                 ),
             )
         else:

@@ -14,7 +14,7 @@ from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope, split_object_name
-from cdcfmt_dts_avro.types import family_of, source_type_of, type_of_number
+from cdcfmt_dts_avro.types import family_of, source_type_of, type_of_nulls
 from cdcfmt_dts_avro.values import (
     ABSENT,
     OtherType,
@@ -46,7 +46,7 @@ class TablePlan:
         self._schema_name = None if self._family == "mysql" and schema == database else schema
         self._keys = _primary_key(envelope.tags.get(_PK_TAG))
         self._fields = fields
-        self._types = [type_of_number(self._family, number) for _, number in fields]
+        self._types = [type_of_nulls(self._family, number) for _, number in fields]
         self._seen = [False] * len(fields)
         self._readers: list[dict[int, Reader]] = [_readers() for _ in fields]
         self._columns = [

@@ -99,6 +99,12 @@ def type_of_number(family: Family, number: int) -> LogicalType:
     return Unknown(f"type {number}")
 
 
+def type_of_nulls(family: Family, number: int) -> LogicalType:
+    """The type of a column that has had no value: unknown where its values tell more."""
+    logical = type_of_number(family, number)
+    return Unknown(source_type_of(family, number, Unknown())) if logical == Decimal() else logical
+
+
 def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
     """The source's name of a column's type, as far as number and values tell it."""
     if family == "postgresql" and number in POSTGRESQL:
