@@ -7,6 +7,7 @@ fractions into binary floats.  Codecs come here for such a message alone.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -16,8 +17,12 @@ _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
 
 
-def loads_exact(data: bytes) -> Any:
+def loads_exact(
+    data: bytes, *, object_of: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
+
+    ``object_of`` makes an object from its members, which may bear the same name.
 
     :raises DecodeError: if the bytes are not JSON, or nested too deeply.
     """
@@ -27,6 +32,7 @@ def loads_exact(data: bytes) -> Any:
             parse_float=_number,
             parse_int=_number,
             parse_constant=_refuse,
+            object_pairs_hook=object_of,
         )
     except RecursionError:
         raise DecodeError("the JSON is nested too deeply", sample=data) from None

@@ -1,0 +1,145 @@
+"""The images of a row event.
+
+Source: TiCDC Open Protocol, "Row Changed Event".  ``u`` are the new values, ``p`` the old
+ones of an update, ``d`` those of a deleted row.  ``p`` may hold the changed columns only
+(``only-output-updated-columns``): then absent means unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Image, Op, RowChange
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_open_protocol.message import ROW_FIELDS
+from cdcfmt_open_protocol.old_values import certain_cells
+from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
+
+
+class RowDecoder:
+    """Makes the row change of one event; fields in errors are relative to its value."""
+
+    def __init__(self, context: DecoderContext, *, handle_key_deletes: bool) -> None:
+        self._plans = TablePlans(context)
+        self._before_updates = context.projection.before_updates
+        self._handle_key_deletes = handle_key_deletes
+
+    def decode(
+        self,
+        key: Mapping[str, Any],
+        wire: Any,
+        data: bytes,
+        insert_op: Op,
+        extra: dict[str, Any] | None,
+        index: int,
+    ) -> RowChange:
+        """``wire`` is ``data`` parsed; ``insert_op`` is what ``u`` alone means.
+
+        :raises DecodeError: for a bad column or value, naming it.
+        :raises InexactNumber: if ``data`` must be parsed exactly.
+        """
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object", sample=data)
+        database, table = key.get("scm") or "", key["tbl"]
+        if not wire.keys() <= ROW_FIELDS:
+            rest = {name: value for name, value in wire.items() if name not in ROW_FIELDS}
+            extra = {**(extra or {}), **rest}
+        only_handle_key = key.get("ohk") is True
+        new, deleted = _cells_of(wire, "u"), _cells_of(wire, "d")
+        before: Image | None = None
+        after: Image | None = None
+        op: Op
+        if deleted:
+            if new or _cells_of(wire, "p"):
+                raise DecodeError("a row is deleted and has new or updated values, too", field="d")
+            op = "delete"
+            plan = self._plans.find(database, table, deleted, "d")
+            # delete-only-output-handle-key-columns leaves no mark but this one: nothing
+            # besides the handle key came.
+            whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
+            before = Image(_parse(deleted, plan, "d"), whole)
+        elif new:
+            old = _cells_of(wire, "p")
+            unknown: tuple[str, ...] = ()
+            if old is not None:
+                old, unknown = certain_cells(old, new, data, has_row_id="rid" in key)
+            op = insert_op if old is None else "update"
+            plan = self._plans.find(database, table, _all_cells(new, old), "u")
+            values = _parse(new, plan, "u")
+            after = Image(values, not only_handle_key)
+            if old is not None and (self._before_updates or _key_changed(old, new, plan)):
+                old_values = self._parse_old(old, plan)
+                if unknown:
+                    extra = {**(extra or {}), "before_unknown": list(unknown)}
+                before = _before_image(old_values, values, unknown, only_handle_key)
+        else:
+            raise DecodeError("a row event has neither new nor deleted columns", sample=data)
+        return RowChange(
+            op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
+        )
+
+    def _parse_old(self, old: Cells, plan: TablePlan) -> dict[str, Any]:
+        """``p``, whose columns are some of those in ``u``."""
+        for name, cell in old.items():
+            check_cell(cell, f"p.{name}")
+            if self._plans.parser_of(cell) is not plan.parsers[name]:
+                raise DecodeError("has another type than the new value", field=f"p.{name}")
+        return _parse(old, plan, "p")
+
+
+def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
+    cells: Any = wire.get(field)
+    if cells is None or type(cells) is dict:
+        return cells  # type: ignore[no-any-return]
+    raise DecodeError("is not an object", field=field, sample=cells)
+
+
+def _all_cells(new: Cells, old: Cells | None) -> Cells:
+    if old is None or old.keys() <= new.keys():
+        return new
+    return {**new, **{name: cell for name, cell in old.items() if name not in new}}
+
+
+def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
+    return any(
+        name in old and name in new and old[name].get("v") != new[name].get("v")
+        for name in plan.key_columns
+    )
+
+
+def _before_image(
+    old: dict[str, Any],
+    after: dict[str, Any],
+    unknown: tuple[str, ...],
+    only_handle_key: bool,
+) -> Image:
+    # Of a message that was reduced to its handle key nothing can be said.
+    if only_handle_key or (not unknown and after.keys() <= old.keys()):
+        return Image(old, not only_handle_key)
+    completed = tuple(name for name in after if name not in old and name not in unknown)
+    values = {name: after[name] for name in completed}
+    return Image(values | old, not unknown, completed)
+
+
+def _parse(cells: Cells, plan: TablePlan, field: str) -> dict[str, Any]:
+    """An image's values; the error of a bad one names its path."""
+    parsers = plan.parsers
+    if plan.wanted is not None:
+        cells = {name: cells[name] for name in plan.wanted if name in cells}
+    values: dict[str, Any] = {}
+    name = ""
+    value: Any = None
+    try:
+        for name, cell in cells.items():
+            value = cell["v"]
+            values[name] = None if value is None else parsers[name](value)
+    except InexactNumber:
+        raise
+    except ValueError as error:
+        raise DecodeError(str(error), field=f"{field}.{name}.v", sample=value) from error
+    except KeyError:
+        raise DecodeError("a column has no value", field=f"{field}.{name}.v") from None
+    return values
