@@ -27,11 +27,14 @@ from cdcfmt_core.mysql import (
     json_value_parser,
     logical_from_code,
     source_type_from_code,
+    text_parser,
 )
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
 from cdcfmt_open_protocol.go_quote import unquote
 
 ParseValue: TypeAlias = Callable[[Any], Any]
+Parsers: TypeAlias = tuple[ParseValue, ParseValue]
+"""For text, and for any other JSON value but null; both raise ValueError."""
 
 _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 _GEOMETRY: Final = 255
@@ -44,7 +47,7 @@ class ColumnTypes:
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
-        self._parsers: dict[tuple[int, int | None], ParseValue] = {}
+        self._parsers: dict[tuple[int, int | None], Parsers] = {}
 
     def column(self, name: str, code: int, flags: int | None, handle: bool | None) -> Column:
         """The column; it is part of the key where ``h`` or the HandleKeyFlag says so."""
@@ -58,13 +61,12 @@ class ColumnTypes:
             flags=flag_names(flags),
         )
 
-    def parser(self, code: int, flags: int | None) -> ParseValue:
-        """The parser of values that are not null; it raises ValueError."""
+    def parsers(self, code: int, flags: int | None) -> Parsers:
         found = self._parsers.get((code, flags))
         if found is None:
             if len(self._parsers) >= _MAX_PARSERS:
                 self._parsers.clear()
-            found = self._parsers[code, flags] = self._make_parser(code, flags)
+            found = self._parsers[code, flags] = self._make_parsers(code, flags)
         return found
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:
@@ -79,32 +81,46 @@ class ColumnTypes:
             logical = self._context.resolve_type(source_type)
         return source_type, logical
 
-    def _make_parser(self, code: int, flags: int | None) -> ParseValue:
-        context = self._context
+    def _make_parsers(self, code: int, flags: int | None) -> Parsers:
+        zone, counts = self._context.time_zone, self._context.counts
         _, logical = self._type(code, flags)
-        parse = json_value_parser(logical, time_zone=context.time_zone, counts=context.counts)
-        read: ParseValue | None = None
-        if code in TEXT_OR_BINARY_CODES and flags is not None:
-            if code in _BASE64_CODES:
-                read = _parse_base64 if flags & BINARY_FLAG else _parse_base64_text
-            elif flags & BINARY_FLAG:
-                read = unquote
-        if read is None:
-            return parse
-        if isinstance(logical, (Text, Binary)):
-            return read
-        # A type map may know better what is in a text.
-        return lambda value: parse(read(value))
+        parse_text = text_parser(logical, time_zone=zone, counts=counts)
+        parse_other = json_value_parser(logical, time_zone=zone, counts=counts)
+        if code not in TEXT_OR_BINARY_CODES or flags is None:
+            return parse_text, parse_other
+        binary = bool(flags & BINARY_FLAG)
+        read: ParseValue = _READERS[code in _BASE64_CODES, binary]
+        if isinstance(logical, Binary if binary else Text):
+            return read, _refuse
+        # A type map may know better what is in a column.
+        if binary:
+            return (lambda value: parse_text(_text(read(value)))), _refuse
+        return (lambda value: parse_text(read(value))), _refuse
 
 
-def _parse_base64(value: object) -> bytes:
-    if type(value) is not str:
-        raise ValueError("not base64 text")
+def _refuse(value: object) -> object:
+    raise ValueError("is not text")
+
+
+def _parse_base64(text: str) -> bytes:
     try:
-        return binascii.a2b_base64(value, strict_mode=True)
+        return binascii.a2b_base64(text, strict_mode=True)
     except ValueError as error:
         raise ValueError(f"not base64 ({error})") from None
 
 
-def _parse_base64_text(value: object) -> str:
-    return _parse_base64(value).decode("utf-8", "surrogateescape")
+def _parse_base64_text(text: str) -> str:
+    return _text(_parse_base64(text))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+_READERS: Final[dict[tuple[bool, bool], ParseValue]] = {
+    (False, False): str,
+    (False, True): unquote,
+    (True, False): _parse_base64_text,
+    (True, True): _parse_base64,
+}
+"""By whether it is base64, and whether it is binary."""

@@ -27,7 +27,8 @@ def schema_change(
     """
     if type(wire) is not dict:
         raise DecodeError("not a JSON object", sample=wire)
-    query, code = wire.get("q"), wire.get("t")
+    query = wire.get("q")
+    code: Any = wire.get("t")
     if type(query) is not str or not query:
         raise DecodeError("a DDL event has no statement", field="q", sample=query)
     extra = {**(extra or {})}

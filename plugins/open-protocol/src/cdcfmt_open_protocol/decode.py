@@ -8,13 +8,14 @@ or missing; the file of a claim check holds a message of one event.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
+from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.wire_json import loads_exact
@@ -24,7 +25,8 @@ from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import RESOLVED, ROW
 from cdcfmt_open_protocol.rows import RowDecoder
 
-_LZ4_MAGIC = b'\x04"M\x18'
+_INSERT_OPS: Final[dict[str, Op | None]] = {"true": "insert", "false": "upsert", "auto": None}
+_LZ4_MAGIC: Final = b'\x04"M\x18'
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -35,9 +37,11 @@ def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
 class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._context = context
+        self._wants_all = context.event_filter == EventFilter()
         self._wants = context.event_filter.wants
         self._limit = options["maxBatchEvents"]
-        self._old_value = options["oldValue"]
+        # None: told from each message.
+        self._insert_op: Op | None = _INSERT_OPS[options["oldValue"]]
         self._max_bytes = self._bytes_left = context.max_message_bytes
         self._decompress = open_decompressor(
             options["largeMessageHandleCompression"], self._max_bytes
@@ -58,7 +62,7 @@ class _Decoder:
             except DecodeError as error:
                 keys.append(_below(f"key[{index}]", error))
         values = self._values_of(keys, message.value)
-        insert_op = self._insert_op(keys, values)
+        insert_op = self._insert_op or self._judge_inserts(keys, values)
         events: list[Event] = []
         self._bytes_left = self._max_bytes
         for index, (key, value) in enumerate(zip(keys, values, strict=True)):
@@ -80,10 +84,10 @@ class _Decoder:
             # A tombstone: it deletes the key from a compacted topic and says nothing, but
             # a resolved event needs no value.
             return [None] * len(keys)
-        resolved = [isinstance(key, dict) and key["t"] == RESOLVED for key in keys]
-        frames = split_value(value, self._limit)
+        frames: list[bytes | None] = list(split_value(value, self._limit))
         if len(frames) == len(keys):
-            return list(frames)
+            return frames
+        resolved = [isinstance(key, dict) and key["t"] == RESOLVED for key in keys]
         if len(frames) == len(keys) - sum(resolved):
             rest = iter(frames)
             return [None if is_resolved else next(rest) for is_resolved in resolved]
@@ -94,12 +98,8 @@ class _Decoder:
             sample=value,
         )
 
-    def _insert_op(
-        self, keys: list[EventKey | DecodeError], values: list[bytes | None]
-    ) -> Op:
-        """What a row with new values only is."""
-        if self._old_value != "auto":
-            return "insert" if self._old_value == "true" else "upsert"
+    def _judge_inserts(self, keys: list[EventKey | DecodeError], values: list[bytes | None]) -> Op:
+        """What a row with new values only is, by the other rows of its message."""
         self._bytes_left = self._max_bytes
         for key, value in zip(keys, values, strict=True):
             # All rows, wanted or not: what an event is must not hang on a filter.
@@ -112,9 +112,7 @@ class _Decoder:
                     return "insert"
         return "upsert"
 
-    def _event(
-        self, key: EventKey, value: bytes | None, index: int, insert_op: Op
-    ) -> Event | None:
+    def _event(self, key: EventKey, value: bytes | None, index: int, insert_op: Op) -> Event | None:
         kind, commit_ts = key["t"], key["ts"]
         database, table = key.get("scm") or "", key.get("tbl") or ""
         field = f"value[{index}]"
@@ -125,7 +123,7 @@ class _Decoder:
         if value is None:
             return None
         kind_name = "row" if kind == ROW else "ddl"
-        if not self._wants(kind_name, database, table, None, None, commit_ts):
+        if not (self._wants_all or self._wants(kind_name, database, table, None, None, commit_ts)):
             return None
         try:
             data = self._decompressed(value)

@@ -8,56 +8,49 @@ text was not quoted, and its bytes would be guessed.
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import Final
 
-_NAMED: Final = {
-    rb"\a": b"\a",
-    rb"\b": b"\b",
-    rb"\f": b"\f",
-    rb"\n": b"\n",
-    rb"\r": b"\r",
-    rb"\t": b"\t",
-    rb"\v": b"\v",
-    rb"\\": b"\\",
-    rb"\"": b'"',
-}
-_BYTES: Final = {
-    form % byte: bytes([byte]) for byte in range(256) for form in (rb"\x%02x", rb"\x%02X")
-}
-_KNOWN: Final = _NAMED | _BYTES
+_PLAIN: Final = rb'[^\\"\x00-\x1f\x7f]*+'
+_BYTE: Final = rb'\\(?:x[0-9A-Fa-f][0-9A-Fa-f]|[abfnrtv\\"])'
+_RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 
-# What Quote never leaves as it is: control characters, quotes, and backslashes.
-_SPECIAL = re.compile(
-    rb"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU])|[\x00-\x1f\x7f\"\\]", re.DOTALL
-)
-_replace_special = _SPECIAL.sub
+_only_bytes = re.compile(rb"%s(?:%s%s)*+" % (_PLAIN, _BYTE, _PLAIN)).fullmatch
+_quoted_part = re.compile(rb"%s(?:(?:%s|%s)%s)*+" % (_PLAIN, _BYTE, _RUNE, _PLAIN)).match
+# A backslash may be the second half of an escaped one, so both kinds are looked for.
+_replace_runes = re.compile(rb"%s|(%s)" % (_BYTE, _RUNE)).sub
 
 
-def unquote(text: object) -> bytes:
+def unquote(text: str) -> bytes:
     """The bytes that were quoted.
 
     :raises ValueError: if ``text`` is not what Quote writes.
     """
-    if type(text) is not str:
-        raise ValueError("not quoted text")
     try:
         data = text.encode()
     except UnicodeEncodeError:
         raise ValueError("not Go-quoted: a byte or half a character that is not escaped") from None
-    return _replace_special(_unescape, data)
+    if not _only_bytes(data):
+        data = _without_runes(data)
+    # What Python reads in a bytes literal: Go's escapes and some more, ruled out above.
+    return codecs.escape_decode(data)[0]
 
 
-def _unescape(match: re.Match[bytes]) -> bytes:
-    escape = match[0]
-    try:
-        return _KNOWN[escape]
-    except KeyError:
-        pass
-    if escape[:2] in (rb"\u", rb"\U"):
-        code = int(escape[2:], 16)
-        if code < 0xD800 or 0xDFFF < code < 0x110000:
-            return chr(code).encode()
-    elif escape[:2] == rb"\x" and len(escape) == 4:
-        return bytes([int(escape[2:], 16)])
-    raise ValueError(f"not Go-quoted: {escape.decode('latin-1')!r} at byte {match.start()}")
+def _without_runes(data: bytes) -> bytes:
+    r"""``data`` with ``\u`` and ``\U`` replaced; it is held against the whole pattern."""
+    match = _quoted_part(data)
+    end = match.end() if match else 0
+    if end < len(data):
+        raise ValueError(f"not Go-quoted: {data[end : end + 10].decode('latin-1')!r} at byte {end}")
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        if match[1] is None:
+            return match[0]
+        code = int(match[1][2:], 16)
+        if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+            raise ValueError(f"not Go-quoted: {match[1].decode()} is no character")
+        # It may be a backslash, which stands for itself from here on.
+        return b"".join(b"\\x%02x" % byte for byte in chr(code).encode())
+
+    return _replace_runes(replace, data)

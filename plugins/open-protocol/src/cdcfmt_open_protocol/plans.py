@@ -10,6 +10,7 @@ import attrs
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.types import Timestamp
 from cdcfmt_open_protocol.columns import ColumnTypes, ParseValue
 
@@ -22,21 +23,63 @@ _MAX_CODE = 2**31 - 1
 
 @attrs.define
 class TablePlan:
-    """A table schema with a parser for each column.
+    """A table schema and how its rows are read.
 
-    ``names`` and ``types`` (code, flags and handle of each column in turn) are what it was
-    made from.  ``wanted`` are the only columns to parse, if not all; ``key_columns`` are
-    those that identify a row, and ``is_handle`` tells that there are no others.
+    ``steps`` are, for each column in order: name, code, flags, number of members, whether
+    it is wanted, and its parsers.  ``handles`` are the names of cells that have ``h``.
+    ``key_columns`` identify a row, and ``is_handle`` tells that there are no others.
     """
 
     schema: TableSchema
-    parsers: dict[str, ParseValue]
-    names: list[str]
-    types: list[Any]
-    kinds: list[type]
+    steps: list[tuple[str, int, int | None, int, bool, ParseValue, ParseValue]]
+    handles: dict[str, bool]
     key_columns: tuple[str, ...]
     is_handle: bool
-    wanted: tuple[str, ...] | None
+
+    def read(self, cells: Cells, field: str) -> dict[str, Any] | None:
+        """The values of these cells, or None where the plan may not be theirs.
+
+        Types are compared by identity: that fails at worst where it need not, and it takes
+        neither 1.0 nor true for 1.
+
+        :raises DecodeError: for a bad value; ``field`` is the path of ``cells``.
+        """
+        if len(cells) != len(self.steps):
+            return None
+        values: dict[str, Any] = {}
+        name = ""
+        value: Any = None
+        try:
+            for (name, cell), (expected, code, flags, size, wanted, text, other) in zip(
+                cells.items(), self.steps, strict=True
+            ):
+                if (
+                    cell["t"] is not code
+                    or cell["f"] is not flags
+                    or len(cell) != size
+                    or name != expected
+                ):
+                    return None
+                value = cell["v"]
+                if wanted:
+                    values[name] = (
+                        None
+                        if value is None
+                        else text(value)
+                        if type(value) is str
+                        else other(value)
+                    )
+            # The others have "t", "f", "v" and no fourth member.
+            for name, handle in self.handles.items():
+                if cells[name]["h"] is not handle:
+                    return None
+        except (KeyError, TypeError):
+            return None
+        except InexactNumber:
+            raise
+        except ValueError as error:
+            raise _bad_value(error, f"{field}.{name}", value) from error
+        return values
 
 
 class TablePlans:
@@ -48,43 +91,65 @@ class TablePlans:
         self._recent: dict[tuple[str, str], TablePlan] = {}
         self._plans: dict[tuple[Any, ...], TablePlan] = {}
 
+    def read(
+        self, database: str, table: str, cells: Cells, field: str
+    ) -> tuple[TablePlan, dict[str, Any]]:
+        """The values of these cells, and the plan for rows with these columns.
+
+        :raises DecodeError: for what is no column and for a bad value; ``field`` is the
+            path of ``cells``.
+        """
+        plan = self._recent.get((database, table))
+        values = None if plan is None else plan.read(cells, field)
+        if plan is None or values is None:
+            plan = self.find(database, table, cells, field)
+            values = self.read_some(plan, cells, field)
+        return plan, values
+
+    def read_some(self, plan: TablePlan, cells: Cells, field: str) -> dict[str, Any]:
+        """The values of cells whose columns are some of the plan's.
+
+        :raises DecodeError: as ``read``, and for a column of another type.
+        """
+        types = {name: (code, flags) for name, code, flags, *_ in plan.steps}
+        wanted = {name for name, _, _, _, is_wanted, *_ in plan.steps if is_wanted}
+        values: dict[str, Any] = {}
+        for name, cell in cells.items():
+            path = f"{field}.{name}"
+            check_cell(cell, path)
+            type_ = cell["t"], cell.get("f")
+            if type_ != types[name]:
+                raise DecodeError("has another type than the new value", field=path)
+            value = cell["v"]
+            if name in wanted:
+                try:
+                    parse = self._columns.parsers(*type_)[type(value) is not str]
+                    values[name] = None if value is None else parse(value)
+                except InexactNumber:
+                    raise
+                except ValueError as error:
+                    raise _bad_value(error, path, value) from error
+        return values
+
     def find(self, database: str, table: str, cells: Cells, field: str) -> TablePlan:
-        """The plan for rows with these columns, in this order; ``field`` is their path.
+        """The plan for rows with these columns, in this order.
 
         :raises DecodeError: for a column that is none, naming it.
         """
-        types: list[Any] = []
-        try:
-            for cell in cells.values():
-                types += (cell["t"], cell.get("f"), cell.get("h"))
-        except (KeyError, TypeError, AttributeError):
-            _check(cells, field)
-            raise
-        plan = self._recent.get((database, table))
-        # Python's 1, 1.0 and True are equal: the kinds tell them apart.
-        if (
-            plan is not None
-            and plan.types == types
-            and plan.names == list(cells)
-            and plan.kinds == list(map(type, types))
-        ):
-            return plan
-        _check(cells, field)
-        key = (database, table, tuple(cells), tuple(types))
+        for name, cell in cells.items():
+            check_cell(cell, f"{field}.{name}")
+        types = tuple((name, cell["t"], *map(cell.get, "fh")) for name, cell in cells.items())
+        key = (database, table, types)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
                 self._recent.clear()
-            plan = self._plans[key] = self._make(database, table, cells, types)
+            plan = self._plans[key] = self._make(database, table, cells)
         self._recent[database, table] = plan
         return plan
 
-    def parser_of(self, cell: Mapping[str, Any]) -> ParseValue:
-        """The parser of a single cell, which was checked."""
-        return self._columns.parser(cell["t"], cell.get("f"))
-
-    def _make(self, database: str, table: str, cells: Cells, types: list[Any]) -> TablePlan:
+    def _make(self, database: str, table: str, cells: Cells) -> TablePlan:
         columns = tuple(
             self._columns.column(name, cell["t"], cell.get("f"), cell.get("h"))
             for name, cell in cells.items()
@@ -94,25 +159,24 @@ class TablePlans:
             self._context.note_zoneless_timestamps(database, table)
         projection = self._context.projection
         key_columns = projection.key_columns or handle
-        wanted = None
-        if projection.columns is not None:
-            looked_at = projection.columns.union(key_columns)
-            wanted = tuple(name for name in cells if name in looked_at)
+        handles = {name: cell["h"] for name, cell in cells.items() if cell.get("h") is not None}
         return TablePlan(
-            TableSchema(database, table, columns, handle),
-            {name: self.parser_of(cell) for name, cell in cells.items()},
-            list(cells),
-            types,
-            list(map(type, types)),
-            key_columns,
-            len(handle) == len(columns),
-            wanted,
+            schema=TableSchema(database, table, columns, handle),
+            steps=[
+                (
+                    name,
+                    cell["t"],
+                    cell.get("f"),
+                    4 if name in handles else 3,
+                    projection.columns is None or name in projection.columns or name in key_columns,
+                    *self._columns.parsers(cell["t"], cell.get("f")),
+                )
+                for name, cell in cells.items()
+            ],
+            handles=handles,
+            key_columns=key_columns,
+            is_handle=len(handle) == len(columns),
         )
-
-
-def _check(cells: Cells, field: str) -> None:
-    for name, cell in cells.items():
-        check_cell(cell, f"{field}.{name}")
 
 
 def check_cell(cell: Any, field: str) -> None:
@@ -132,3 +196,7 @@ def check_cell(cell: Any, field: str) -> None:
 
 def _shown(value: Any) -> Any:
     return "nothing" if value is None else value
+
+
+def _bad_value(error: ValueError, field: str, value: Any) -> DecodeError:
+    return DecodeError(str(error), field=f"{field}.v", sample=value)

@@ -13,10 +13,9 @@ from typing import Any
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
-from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_open_protocol.message import ROW_FIELDS
 from cdcfmt_open_protocol.old_values import certain_cells
-from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
+from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans
 
 
 class RowDecoder:
@@ -56,22 +55,23 @@ class RowDecoder:
             if new or _cells_of(wire, "p"):
                 raise DecodeError("a row is deleted and has new or updated values, too", field="d")
             op = "delete"
-            plan = self._plans.find(database, table, deleted, "d")
+            plan, values = self._plans.read(database, table, deleted, "d")
             # delete-only-output-handle-key-columns leaves no mark but this one: nothing
             # besides the handle key came.
             whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
-            before = Image(_parse(deleted, plan, "d"), whole)
+            before = Image(values, whole)
         elif new:
             old = _cells_of(wire, "p")
             unknown: tuple[str, ...] = ()
             if old is not None:
                 old, unknown = certain_cells(old, new, data, has_row_id="rid" in key)
             op = insert_op if old is None else "update"
-            plan = self._plans.find(database, table, _all_cells(new, old), "u")
-            values = _parse(new, plan, "u")
+            plan, values = self._read_new(database, table, new, old)
             after = Image(values, not only_handle_key)
             if old is not None and (self._before_updates or _key_changed(old, new, plan)):
-                old_values = self._parse_old(old, plan)
+                old_values = plan.read(old, "p")
+                if old_values is None:
+                    old_values = self._plans.read_some(plan, old, "p")
                 if unknown:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
                 before = _before_image(old_values, values, unknown, only_handle_key)
@@ -81,26 +81,22 @@ class RowDecoder:
             op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
         )
 
-    def _parse_old(self, old: Cells, plan: TablePlan) -> dict[str, Any]:
-        """``p``, whose columns are some of those in ``u``."""
-        for name, cell in old.items():
-            check_cell(cell, f"p.{name}")
-            if self._plans.parser_of(cell) is not plan.parsers[name]:
-                raise DecodeError("has another type than the new value", field=f"p.{name}")
-        return _parse(old, plan, "p")
+    def _read_new(
+        self, database: str, table: str, new: Cells, old: Cells | None
+    ) -> tuple[TablePlan, dict[str, Any]]:
+        if old is None or old.keys() <= new.keys():
+            return self._plans.read(database, table, new, "u")
+        # Columns that only the old row has: nobody sends them, and nothing forbids it.
+        only_old = {name: cell for name, cell in old.items() if name not in new}
+        plan = self._plans.find(database, table, {**new, **only_old}, "u")
+        return plan, self._plans.read_some(plan, new, "u")
 
 
 def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
     cells: Any = wire.get(field)
     if cells is None or type(cells) is dict:
-        return cells  # type: ignore[no-any-return]
+        return cells
     raise DecodeError("is not an object", field=field, sample=cells)
-
-
-def _all_cells(new: Cells, old: Cells | None) -> Cells:
-    if old is None or old.keys() <= new.keys():
-        return new
-    return {**new, **{name: cell for name, cell in old.items() if name not in new}}
 
 
 def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
@@ -122,24 +118,3 @@ def _before_image(
     completed = tuple(name for name in after if name not in old and name not in unknown)
     values = {name: after[name] for name in completed}
     return Image(values | old, not unknown, completed)
-
-
-def _parse(cells: Cells, plan: TablePlan, field: str) -> dict[str, Any]:
-    """An image's values; the error of a bad one names its path."""
-    parsers = plan.parsers
-    if plan.wanted is not None:
-        cells = {name: cells[name] for name in plan.wanted if name in cells}
-    values: dict[str, Any] = {}
-    name = ""
-    value: Any = None
-    try:
-        for name, cell in cells.items():
-            value = cell["v"]
-            values[name] = None if value is None else parsers[name](value)
-    except InexactNumber:
-        raise
-    except ValueError as error:
-        raise DecodeError(str(error), field=f"{field}.{name}.v", sample=value) from error
-    except KeyError:
-        raise DecodeError("a column has no value", field=f"{field}.{name}.v") from None
-    return values
