@@ -14,6 +14,8 @@ from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_open_protocol.event_key import EventKey
 from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES, DDL_WORDS
 
+_MAX_DIGITS = 9
+
 
 def schema_change(
     key: EventKey, wire: Any, extra: dict[str, Any] | None, index: int
@@ -34,12 +36,9 @@ def schema_change(
     extra = {**(extra or {})}
     extra.update((name, value) for name, value in wire.items() if name not in DDL_FIELDS)
     if type(code) is str:
-        # Ten digits hold every code, and keep hostile ones from becoming huge integers.
-        if code.isascii() and code.isdigit() and len(code) <= 10:
-            code = int(code)
-        else:
-            code = DDL_CODES.get(code.lower(), code)
-    elif code is not None and type(code) is not int:
+        is_number = code.isascii() and code.isdigit() and len(code) <= _MAX_DIGITS
+        code = int(code) if is_number else DDL_CODES.get(code.lower(), code)
+    elif code is not None and (type(code) is not int or not 0 <= code < 10**_MAX_DIGITS):
         raise DecodeError("is not a DDL type code", field="t", sample=code)
     if code is not None:
         extra["ddl_type"] = DDL_NAMES.get(code, code)

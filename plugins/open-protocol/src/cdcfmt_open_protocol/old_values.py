@@ -19,8 +19,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.mysql import NULLABLE_FLAG
 from cdcfmt_core.wire_json import loads_exact
-from cdcfmt_open_protocol.plans import Cells
+from cdcfmt_open_protocol.plans import Cells, check_cell
 
 _EMPTY: Final[dict[int, Any]] = {
     **dict.fromkeys((10, 14), "0000-00-00"),
@@ -33,7 +34,6 @@ _EMPTY: Final[dict[int, Any]] = {
 """Type code → the value that was written as null, where its form leaves no doubt."""
 
 _EMPTY_IS_NULL: Final = _EMPTY.keys() | {7, 12, 246}
-_NULLABLE: Final = 0x40
 
 
 class _Members(list[tuple[str, Any]]):
@@ -53,7 +53,7 @@ def certain_cells(
     # A column may be named "t" as well; then it is an object, and hides members that
     # came before it only if "f" and "v" are columns, too.
     if "t" in before and (type(before["t"]) is not dict or {"f", "v"} <= before.keys()):
-        before, unknown = _name_cells(data, after)
+        before, unknown = _name_cells(before, after, data)
     if not has_row_id and any(_is_null(cell) for cell in before.values()):
         before, doubtful = _judge_nulls(before, after)
         unknown += doubtful
@@ -64,43 +64,44 @@ def _is_null(cell: Any) -> bool:
     return type(cell) is dict and cell.get("v") is None and "v" in cell
 
 
-def _name_cells(data: bytes, after: Cells) -> tuple[dict[str, Any], list[str]]:
+def _name_cells(before: Cells, after: Cells, data: bytes) -> tuple[dict[str, Any], list[str]]:
     members = loads_exact(data, object_of=_Members)
     named: dict[str, Any] = {}
     nameless: list[dict[str, Any]] = []
     for name, value in next(value for name, value in reversed(members) if name == "p"):
         if isinstance(value, _Members):
-            named[name] = dict(value)
+            cell = before[name]
+            named[name] = cell if type(cell) is dict else dict(value)
             continue
         if name == "t":
             nameless.append({})
         if not nameless or name in nameless[-1] or name not in ("t", "h", "f", "v"):
-            # Nobody writes this; it will be refused as the column that it is not.
-            named[name] = value
-        else:
-            nameless[-1][name] = value
+            raise DecodeError("is not a column", field=f"p.{name}", sample=value)
+        nameless[-1][name] = value
     groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)
     for cell in nameless:
+        check_cell(cell, "p")
         groups[_type_of(cell)].append(cell)
+    bearers: dict[Any, list[str]] = defaultdict(list)
+    for name, cell in after.items():
+        if name not in named and _is_null(cell):
+            check_cell(cell, f"u.{name}")
+            bearers[_type_of(cell)].append(name)
     unknown: list[str] = []
     for type_, cells in groups.items():
-        bearers = [
-            name
-            for name, cell in after.items()
-            if name not in named and _is_null(cell) and _type_of(cell) == type_
-        ]
-        if len(bearers) < len(cells):
+        names = bearers[type_]
+        if len(names) < len(cells):
             raise DecodeError("members without a column's name, and none can be theirs", field="p")
         # Both in the table's order: if they are equally many, each has its own.
-        if len(bearers) == len(cells) and all("v" in cell for cell in cells):
-            named.update(zip(bearers, cells, strict=True))
+        if len(names) == len(cells):
+            named.update(zip(names, cells, strict=True))
         else:
-            unknown += bearers
+            unknown += names
     return named, unknown
 
 
-def _type_of(cell: Mapping[str, Any]) -> tuple[Any, Any, bool]:
-    return cell.get("t"), cell.get("f"), bool(cell.get("h"))
+def _type_of(cell: Mapping[str, Any]) -> tuple[int, int | None, bool]:
+    return cell["t"], cell.get("f"), bool(cell.get("h"))
 
 
 def _judge_nulls(before: Cells, after: Cells) -> tuple[dict[str, Any], list[str]]:
@@ -112,9 +113,11 @@ def _judge_nulls(before: Cells, after: Cells) -> tuple[dict[str, Any], list[str]
     certain: dict[str, Any] = {}
     doubtful: list[str] = []
     for name, cell in before.items():
-        if _is_null(cell) and cell.get("t") in _EMPTY_IS_NULL:
+        if _is_null(cell):
+            check_cell(cell, f"p.{name}")
+        if _is_null(cell) and cell["t"] in _EMPTY_IS_NULL:
             flags = cell.get("f")
-            if type(flags) is int and not flags & _NULLABLE and cell["t"] in _EMPTY:
+            if flags is not None and not flags & NULLABLE_FLAG and cell["t"] in _EMPTY:
                 certain[name] = {**cell, "v": _EMPTY[cell["t"]]}
             else:
                 doubtful.append(name)

@@ -159,6 +159,7 @@ class TablePlans:
             self._context.note_zoneless_timestamps(database, table)
         projection = self._context.projection
         key_columns = projection.key_columns or handle
+        wanted = None if projection.columns is None else projection.columns.union(key_columns)
         handles = {name: cell["h"] for name, cell in cells.items() if cell.get("h") is not None}
         return TablePlan(
             schema=TableSchema(database, table, columns, handle),
@@ -168,7 +169,7 @@ class TablePlans:
                     cell["t"],
                     cell.get("f"),
                     4 if name in handles else 3,
-                    projection.columns is None or name in projection.columns or name in key_columns,
+                    wanted is None or name in wanted,
                     *self._columns.parsers(cell["t"], cell.get("f")),
                 )
                 for name, cell in cells.items()

@@ -15,7 +15,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
 from cdcfmt_open_protocol.message import ROW_FIELDS
 from cdcfmt_open_protocol.old_values import certain_cells
-from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans
+from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
 
 
 class RowDecoder:
@@ -64,7 +64,7 @@ class RowDecoder:
             old = _cells_of(wire, "p")
             unknown: tuple[str, ...] = ()
             if old is not None:
-                old, unknown = certain_cells(old, new, data, has_row_id="rid" in key)
+                old, unknown = certain_cells(old, new, data, has_row_id=key.get("rid") is not None)
             op = insert_op if old is None else "update"
             plan, values = self._read_new(database, table, new, old)
             after = Image(values, not only_handle_key)
@@ -88,6 +88,8 @@ class RowDecoder:
             return self._plans.read(database, table, new, "u")
         # Columns that only the old row has: nobody sends them, and nothing forbids it.
         only_old = {name: cell for name, cell in old.items() if name not in new}
+        for name, cell in only_old.items():
+            check_cell(cell, f"p.{name}")
         plan = self._plans.find(database, table, {**new, **only_old}, "u")
         return plan, self._plans.read_some(plan, new, "u")
 
@@ -115,6 +117,7 @@ def _before_image(
     # Of a message that was reduced to its handle key nothing can be said.
     if only_handle_key or (not unknown and after.keys() <= old.keys()):
         return Image(old, not only_handle_key)
-    completed = tuple(name for name in after if name not in old and name not in unknown)
+    known = old.keys() | set(unknown)
+    completed = tuple(name for name in after if name not in known)
     values = {name: after[name] for name in completed}
     return Image(values | old, not unknown, completed)
