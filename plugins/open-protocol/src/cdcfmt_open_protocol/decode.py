@@ -91,7 +91,7 @@ class _Decoder:
         if len(frames) == len(keys) - sum(resolved):
             rest = iter(frames)
             return [None if is_resolved else next(rest) for is_resolved in resolved]
-        if all(resolved) and not any(frames):
+        if keys and all(resolved) and not any(frames):
             return [None] * len(keys)
         raise DecodeError(
             f"{len(keys)} event keys and {len(frames)} event values: which belongs to which "
