@@ -15,6 +15,7 @@ from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
+from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.types import LogicalType
 
 logger = logging.getLogger("cdcfmt_core")
@@ -26,6 +27,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 Encode: TypeAlias = Callable[[Event], Iterable[Message]]
+ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
 
 
 @attrs.frozen
@@ -49,8 +51,9 @@ class DecoderContext:
     ``resolve_type`` is the type map in force.  ``event_filter`` and ``projection`` let a
     decoder skip what nobody wants before it decodes it; whoever calls the decoder filters
     again, so both may be ignored.  ``claim_checks`` is where claim-check messages lie, or
-    None.  ``counts`` collects what was done to values without being an error, by a text
-    that names it.
+    None.  ``schemas`` are the table schemas that were found before decoding; a decoder
+    adds those that it meets.  ``counts`` collects what was done to values without being an
+    error, by a text that names it.
     """
 
     resolve_type: Callable[[str], LogicalType]
@@ -59,6 +62,7 @@ class DecoderContext:
     source_time_zone: tzinfo | None = None
     claim_checks: ClaimCheckStore | None = None
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
+    schemas: SchemaStore = attrs.field(factory=SchemaStore)
     counts: Counter[str] = attrs.field(factory=Counter)
 
     @property
@@ -92,6 +96,10 @@ class CodecSpec:
     :class:`~cdcfmt_core.errors.DecodeError` where the whole message is undecodable, and
     yields :class:`~cdcfmt_core.events.Corrupt` for a single bad row.
 
+    ``scan_schemas(options, context)`` is for formats whose rows may lack their column types:
+    it returns a function that finds the table schemas in one message, quickly where there
+    are none.  A batch reader looks through its whole input with it before any row is decoded.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
     """
@@ -105,5 +113,6 @@ class CodecSpec:
     options: tuple[Option, ...] = ()
     type_map: str = "mysql"
     open_encoder: Callable[[Mapping[str, Any]], Encode] | None = None
+    scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

@@ -24,10 +24,12 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import LogicalType
 
 AUTO = "auto"
-_CERTAIN_ENOUGH = 0.5
+CERTAIN_ENOUGH = 0.5
+"""A message is of the format that is most confident of it, and at least so."""
 
 DECODING_OPTIONS = (
     Option(
@@ -154,10 +156,10 @@ class MessageDecoder:
         self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
 
     def _recognise(self, message: Message, last: CodecSpec | None) -> CodecSpec:
-        if last is not None and _confidence(last, message) >= _CERTAIN_ENOUGH:
+        if last is not None and confidence(last, message) >= CERTAIN_ENOUGH:
             return last
-        best = max(self._codecs, key=lambda codec: _confidence(codec, message), default=None)
-        if best is None or _confidence(best, message) < _CERTAIN_ENOUGH:
+        best = max(self._codecs, key=lambda codec: confidence(codec, message), default=None)
+        if best is None or confidence(best, message) < CERTAIN_ENOUGH:
             raise DecodeError(
                 "no installed format recognises this message (installed: "
                 f"{join_names(codec.name for codec in self._codecs)}); set the option protocol, "
@@ -207,7 +209,8 @@ class MessageDecoder:
         )
 
 
-def _confidence(codec: CodecSpec, message: Message) -> float:
+def confidence(codec: CodecSpec, message: Message) -> float:
+    """What the format's ``sniff`` says."""
     try:
         return float(codec.sniff(message))
     except Exception:
@@ -231,10 +234,12 @@ def open_message_decoder(
     *,
     projection: Projection = Projection(),  # noqa: B008 (frozen)
     claim_checks: ClaimCheckStore | None = None,
+    schemas: SchemaStore | None = None,
     counts: Counter[str] | None = None,
     registry: Registry | None = None,
 ) -> MessageDecoder:
     """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own."""
+    schemas = SchemaStore() if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
 
@@ -249,6 +254,7 @@ def open_message_decoder(
             source_time_zone=options["sourceTimeZone"],
             claim_checks=claim_checks,
             max_message_bytes=options["maxMessageBytes"],
+            schemas=schemas,
         )
         if counts is not None:
             context.counts = counts

@@ -16,6 +16,9 @@ SAMPLE_BYTES = 200
 class CdcfmtError(Exception):
     """Base of all."""
 
+    def __str__(self) -> str:
+        return _encodable(super().__str__())
+
 
 class OptionError(CdcfmtError, ValueError):
     """An option is unknown, misspelt or has a value that it cannot have."""
@@ -101,7 +104,7 @@ class DecodeError(CdcfmtError, ValueError):
             if value is not None
         ]
         head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
-        return f"{head}: {self.summary}" if head else self.summary
+        return _encodable(f"{head}: {self.summary}" if head else self.summary)
 
 
 class EncodeError(CdcfmtError, ValueError):
@@ -110,6 +113,11 @@ class EncodeError(CdcfmtError, ValueError):
 
 class UnsupportedTypeError(CdcfmtError, TypeError):
     """A type that this engine or format has no place for."""
+
+
+def _encodable(text: str) -> str:
+    # Names from the wire may hold lone surrogates; Spark's workers hang on a text with them.
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _rebuild(cls: type[DecodeError], state: dict[str, Any]) -> DecodeError:

@@ -171,6 +171,14 @@ class Heartbeat(_Occurrence):
 
 
 @attrs.define
+class LogicalMessage(_Occurrence):
+    """What an application wrote into the source's log (``pg_logical_emit_message``)."""
+
+    prefix: str
+    content: bytes | None = None
+
+
+@attrs.define
 class Corrupt:
     """A message, or one row of a good message, that cannot be decoded; ``error`` says why."""
 
@@ -179,7 +187,14 @@ class Corrupt:
 
 
 Event: TypeAlias = (
-    RowChange | SchemaChange | TableSchemaEvent | Watermark | Transaction | Heartbeat | Corrupt
+    RowChange
+    | SchemaChange
+    | TableSchemaEvent
+    | Watermark
+    | Transaction
+    | Heartbeat
+    | LogicalMessage
+    | Corrupt
 )
 
 KIND_OF: dict[type, Kind] = {
@@ -189,5 +204,6 @@ KIND_OF: dict[type, Kind] = {
     Watermark: "watermark",
     Transaction: "transaction",
     Heartbeat: "heartbeat",
+    LogicalMessage: "message",
     Corrupt: "corrupt",
 }

@@ -15,7 +15,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError, OptionError
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
-_ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "corrupt"})
+_ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", "corrupt"})
 
 
 def parse_table_name(text: str, *, option: str = "table") -> tuple[str, ...]:

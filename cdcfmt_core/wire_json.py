@@ -66,9 +66,13 @@ def _number(text: str) -> int | Decimal:
     except ValueError:
         pass
     try:
-        return Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
-        raise ValueError(f"a number out of range: {text[:40]}") from None
+        number = Decimal("Infinity")
+    # 1e999999999 is small until someone writes it out.
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number out of range: {text[:40]}")
+    return number
 
 
 def _refuse(text: str) -> NoReturn:

@@ -148,7 +148,7 @@ def dumped_tables() -> dict[str, list[dict[str, tuple[str, str | None]]]]:
 # --- Decoding -------------------------------------------------------------------------
 
 
-CODECS = {"canal-json": "canal-json", "open": "open-protocol"}
+CODECS = {"canal-json": "canal-json", "debezium": "debezium", "open": "open-protocol"}
 """Folder of the golden messages → the format that reads them."""
 
 
@@ -166,7 +166,7 @@ def reading_options(variant: Variant) -> dict[str, str]:
     return options
 
 
-def open_decoder(**options: str) -> MessageDecoder:
+def open_decoder(counts: Counter[str] | None = None, **options: str) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
     codec = default_registry().get_codec(options["protocol"])
     own = {option.name for option in codec.options}
@@ -179,6 +179,7 @@ def open_decoder(**options: str) -> MessageDecoder:
         validate(special, codec.options, owner="the test"),
         EventFilter(),
         claim_checks=None if uri is None else open_claim_check_store(uri),
+        counts=counts,
     )
 
 

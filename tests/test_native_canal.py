@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 import pytest
@@ -18,10 +18,9 @@ from golden_data import (
     open_decoder,
     same,
 )
+from native_workload import ALTERED, Row
 
 from cdcfmt_core.events import Event, Message, RowChange, SchemaChange
-
-Row: TypeAlias = dict[str, Any]
 
 LOSSES = [
     Loss("wide", "c_gbk", "gbk", "Canal decodes every text with one charset, here UTF-8"),
@@ -59,29 +58,6 @@ DDL = [
 
 UNIQUE_KEYS = {"uk": ("u",)}
 """Keys that pkNames leaves out; of ``nopk`` there is none."""
-
-
-def _add_columns(row: Row) -> None:
-    row |= {"extra": Decimal("1.5"), "last": None}
-
-
-def _rename_column(row: Row) -> None:
-    row["renamed"] = row.pop("last") or ""
-
-
-def _drop_column(row: Row) -> None:
-    del row["extra"]
-
-
-ALTERED: dict[str, Callable[[Row], None]] = {
-    "ALTER TABLE pair ADD COLUMN extra DECIMAL(12,4) DEFAULT 1.5 AFTER v, "
-    "ADD COLUMN last VARCHAR(10)": _add_columns,
-    "ALTER TABLE pair CHANGE last renamed VARCHAR(30) NOT NULL DEFAULT ''": _rename_column,
-    "ALTER TABLE pair MODIFY n BIGINT NOT NULL DEFAULT 7": lambda row: None,
-    "ALTER TABLE later COMMENT='commented /* not */ -- here'": lambda row: None,
-    "ALTER TABLE pair DROP COLUMN extra": _drop_column,
-}
-"""What a statement does to the rows that are there: no event tells."""
 
 
 @attrs.define

@@ -27,7 +27,19 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "bench"
 MIN_SECONDS = 0.5
 """A round repeats all messages until this long has passed."""
 
-ELSEWHERE = [("TiCDC's Go decoder, canal-json", 29_000, "measured elsewhere, on another machine")]
+MEASURED = {
+    "canal-json": "canal-json",
+    "canal-json-default": "canal-json",
+    "debezium": "debezium",
+    "debezium-disable-schema": "debezium",
+}
+"""Files of messages → their protocol."""
+
+_ELSEWHERE = "measured elsewhere, on another machine"
+ELSEWHERE = [
+    ("TiCDC's Go decoder, canal-json", 29_000, _ELSEWHERE),
+    ("TiCDC's Go decoder, debezium with schema", 9_000, _ELSEWHERE),
+]
 """Figures for orientation only: (what, messages per second, where from)."""
 
 
@@ -120,8 +132,8 @@ def main() -> None:
         f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, "
         f"orjson {orjson.__version__}; one core, best of {rounds} rounds"
     )
-    for name in ("canal-json", "canal-json-default"):
-        measure(name, "canal-json", rounds)
+    for name, protocol in MEASURED.items():
+        measure(name, protocol, rounds)
     print()
     for what, rate, origin in ELSEWHERE:
         print(f"for orientation: {what}: {rate:,} messages/s ({origin})")

@@ -91,6 +91,22 @@ def test_errors_of_plugins_keep_their_class() -> None:
         assert copy.__notes__ == ["a note"]
 
 
+@pytest.mark.parametrize("cls", ALL)
+def test_every_text_can_be_sent(cls: type[CdcfmtError]) -> None:
+    # Names from the wire may be anything, and Spark waits for ever for a text with these.
+    error = cls("no column a\ud800 in 表\udcff")
+    assert str(error) == "no column a\\ud800 in 表\\udcff"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_every_part_of_a_text_can_be_sent() -> None:
+    part = "x\udfff"
+    error = DecodeError(part, field=part, sample=part, protocol=part, topic=part, path=part)
+    for text in (str(error), str(error.at(offset=1)), repr(error)):
+        assert text.encode("utf-8").count(b"x\\") >= 6
+    assert error.field == part
+
+
 def test_what_to_catch() -> None:
     assert issubclass(errors.OptionError, ValueError)
     assert issubclass(errors.DecodeError, ValueError)

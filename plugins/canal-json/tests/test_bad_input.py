@@ -80,6 +80,7 @@ def check_error(error: DecodeError, protocol: str) -> None:
     assert not error.reason.startswith("the decoder failed"), error
     assert "topic t, partition 3, offset 99: " in str(error)
     assert protocol == "auto" or error.protocol == protocol
+    str(error).encode()
     assert error.sample is None or len(error.sample) < 2_100
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), type(copy)) == (str(error), type(error))
@@ -569,10 +570,14 @@ def test_monstrous_numbers(number: str, good: bool) -> None:
 
 
 def test_monstrous_numbers_where_nobody_asks() -> None:
-    for wire_text in (b'"more": 1e999999999, ', b'"more": [1e400], ', b'"id": 1e400, '):
+    for wire_text in (b'"more": 1e999, ', b'"more": [1e-400], ', b'"id": 1e400, '):
         (event,) = decode(b"{" + wire_text + text_of(UPDATE)[1:].replace(b'"id": 0, ', b"", 1))
         assert isinstance(event, RowChange)
         assert event.extra
+    # Of unknown type, and a gigabyte if anyone wrote it out.
+    for number in (b"1e999999999", b'{"a": [-1e999999999]}'):
+        untyped = text_of(UPDATE | {"mysqlType": None, "sqlType": None})
+        assert "a number out of range" in str(the_error(untyped.replace(b'"1.50"', number)))
 
 
 @pytest.mark.parametrize("depth", [100, 900, 1_100, 10_000, 1_000_000])

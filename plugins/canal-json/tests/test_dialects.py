@@ -716,7 +716,6 @@ def test_numbers(row: str, values: dict[str, Any]) -> None:
         ('{"big":1.5}', "data[0].big"),
         ('{"big":true}', "data[0].big"),
         ('{"dbl":1e400}', "data[0].dbl"),
-        ('{"dec":1e999999999}', "data[0].dec"),
         ('{"dec":1e66}', "data[0].dec"),
         ('{"txt":1}', "data[0].txt"),
         ('{"txt":{"a":1}}', "data[0].txt"),

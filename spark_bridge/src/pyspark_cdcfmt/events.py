@@ -27,10 +27,12 @@ from cdcfmt_core.events import (
     Corrupt,
     Event,
     Image,
+    LogicalMessage,
     Message,
     RowChange,
     SchemaChange,
     TableSchema,
+    Transaction,
 )
 from cdcfmt_core.row_changes import split_key_update
 from pyspark_cdcfmt.image_json import image_to_json
@@ -172,7 +174,7 @@ class EventRows:
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
     ) -> Row:
         commit_ts: int | None = getattr(event, "commit_ts", None)
-        extra = getattr(event, "extra", None)
+        extra = _extra_of(event)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
@@ -249,6 +251,16 @@ class EventRows:
             return image_to_json(values) if as_json else encode(values)
 
         return write
+
+
+def _extra_of(event: Any) -> dict[str, Any] | None:
+    """``extra``, with the fields of kinds that have no column of their own."""
+    extra: dict[str, Any] | None = getattr(event, "extra", None)
+    if isinstance(event, Transaction):
+        return {"status": event.status, "transaction_id": event.transaction_id} | (extra or {})
+    if isinstance(event, LogicalMessage):
+        return {"prefix": event.prefix, "content": event.content} | (extra or {})
+    return extra
 
 
 def _microseconds(milliseconds: int | None) -> int | None:

@@ -55,6 +55,13 @@ INPUT_OPTIONS = (
         help="Fewest Spark partitions to aim at; by default the driver's number of cores.",
     ),
     Option(
+        name="scanSchemas",
+        type="bool",
+        default=True,
+        help="Look through the whole input for table schemas first, where a format's rows may "
+        "lack their types (debezium); `false` spares that pass.",
+    ),
+    Option(
         name="storageOptions",
         hidden=True,
         help="JSON object of options for the file system (fsspec), such as credentials.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, cast
 
 import attrs
@@ -18,6 +19,7 @@ from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError, DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import (
     BadLine,
     FileSplit,
@@ -31,15 +33,17 @@ from pyspark_cdcfmt.changes import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.schemas import find_schemas
 
 logger = logging.getLogger("pyspark_cdcfmt")
 
 
 @attrs.frozen
 class FilesPartition(InputPartition):
-    """Splits of files that one task reads, in order."""
+    """Splits of files that one task reads, in order, and the schemas of the whole input."""
 
     splits: Sequence[FileSplit]
+    schemas: SchemaStore = attrs.field(factory=SchemaStore)
 
 
 def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
@@ -69,11 +73,19 @@ def read_messages(splits: Sequence[FileSplit], options: ReadOptions) -> Iterator
         )
 
 
+def read_all(
+    planned: Iterable[Sequence[FileSplit]], options: ReadOptions
+) -> Iterator[Message | BadLine]:
+    """The messages of all partitions."""
+    return chain.from_iterable(read_messages(splits, options) for splits in planned)
+
+
 def open_decoder(
     options: ReadOptions,
     event_filter: EventFilter,
     projection: Projection = Projection(),  # noqa: B008 (frozen)
     counts: Counter[str] | None = None,
+    schemas: SchemaStore | None = None,
 ) -> MessageDecoder:
     """The message decoder that the options ask for."""
     uri = options["claimCheckStorageUri"]
@@ -83,6 +95,7 @@ def open_decoder(
         event_filter,
         projection=projection,
         claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
+        schemas=schemas,
         counts=counts,
     )
 
@@ -98,7 +111,9 @@ class CdcBatchReader(DataSourceReader):
         options.require_paths()
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [FilesPartition(splits) for splits in plan_files(self._options)]
+        planned = plan_files(self._options)
+        schemas = find_schemas(self._options, read_all(planned, self._options))
+        return [FilesPartition(splits, schemas) for splits in planned]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.
@@ -119,7 +134,7 @@ class CdcBatchReader(DataSourceReader):
     def _batches(self, partition: FilesPartition) -> Iterator[pa.RecordBatch]:
         options = self._options
         counts: Counter[str] = Counter()
-        decoder = open_decoder(options, self._filter, self._projection(), counts)
+        decoder = open_decoder(options, self._filter, self._projection(), counts, partition.schemas)
         policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader
@@ -63,19 +62,21 @@ def _infer(options: ReadOptions) -> StructType:
 
     from pyspark_cdcfmt.changes import changes_schema
     from pyspark_cdcfmt.infer import infer_columns
-    from pyspark_cdcfmt.reader import open_decoder, plan_files, read_messages
+    from pyspark_cdcfmt.reader import open_decoder, plan_files, read_all
+    from pyspark_cdcfmt.schemas import find_schemas
     from pyspark_cdcfmt.types import TypeOptions
 
     partitions = plan_files(options)
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
+    schemas = find_schemas(options, read_all(partitions, options))
     columns = infer_columns(
-        lambda: chain.from_iterable(read_messages(splits, options) for splits in partitions),
-        open_decoder(options, event_filter),
+        lambda: read_all(partitions, options),
+        open_decoder(options, event_filter, schemas=schemas),
         table,
         options["inferSampleMessages"],
         TypeOptions.of(options.values),
-        any_table=open_decoder(options, attrs.evolve(event_filter, table=None)),
+        any_table=open_decoder(options, attrs.evolve(event_filter, table=None), schemas=schemas),
     )
     return changes_schema(columns, options)

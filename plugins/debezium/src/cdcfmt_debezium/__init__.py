@@ -1,0 +1,40 @@
+"""Debezium's JSON for cdcfmt: TiCDC's, the Debezium connectors' and CloudCanal's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_debezium.options import OPTIONS
+from cdcfmt_debezium.sniff import sniff
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_debezium.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
+    from cdcfmt_debezium.scan import open_schema_scan
+
+    return open_schema_scan(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="debezium",
+            summary="Debezium JSON: TiCDC, the Debezium connectors, CloudCanal's Envelope",
+            spec_url="https://docs.pingcap.com/tidb/stable/ticdc-debezium",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "watermark", "transaction", "heartbeat", "message"}),
+            options=OPTIONS,
+            scan_schemas=_scan_schemas,
+            api_version=1,
+        )
+    ]

@@ -1,0 +1,138 @@
+"""DDL messages: the statement, and the schemas that it leaves behind.
+
+Sources: Debezium MySQL connector, "Schema change topic"; TiCDC Debezium (DDL messages are not
+in its document: seen from its encoder); CloudCanal's Debezium Envelope, DDL example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import DdlType, SchemaChange
+from cdcfmt_core.mysql.ddl import ddl_type_of
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.types import LogicalType
+from cdcfmt_debezium.envelope import (
+    commit_ts_of,
+    extra_of,
+    object_of,
+    position_of,
+    text_of,
+    time_of,
+)
+from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
+from cdcfmt_debezium.table_changes import TableChange, read_table_changes
+
+_BEFORE_ALL: Final = (0, "", 0)
+_OF_WORD: Final[dict[str, DdlType]] = {"CREATE": "CREATE", "ALTER": "ALTER", "DROP": "ERASE"}
+_TAKEN: Final = frozenset({"databaseName", "schemaName", "ddl", "tableChanges"})
+
+
+@attrs.frozen
+class SchemaChanges:
+    """What a DDL message says."""
+
+    events: tuple[SchemaChange, ...]
+    records: tuple[SchemaRecord, ...]
+
+
+def is_schema_change(payload: Mapping[str, Any]) -> bool:
+    """Whether a payload is that of a DDL message: of all rows only these have a statement."""
+    return (
+        "ddl" in payload
+        and type(payload.get("source")) is dict
+        and "before" not in payload
+        and "after" not in payload
+    )
+
+
+def read_schema_changes(
+    payload: Mapping[str, Any], resolve_type: Callable[[str], LogicalType]
+) -> SchemaChanges:
+    """The events, one for each table that the statement changes, and the schemas.
+
+    :raises DecodeError: for fields of the wrong type.
+    """
+    source = object_of(payload, "source") or {}
+    query = text_of(payload, "ddl")
+    connector = text_of(source, "connector", "source.")
+    database = text_of(source, "db", "source.") or text_of(payload, "databaseName")
+    schema = text_of(source, "schema", "source.") or text_of(payload, "schemaName") or None
+    table = text_of(source, "table", "source.")
+    changes = read_table_changes(
+        payload.get("tableChanges"),
+        database,
+        table,
+        resolve_type if connector in MYSQL_CONNECTORS else None,
+        escaped_values=connector != TICDC,
+    )
+    if not query and not changes:
+        raise DecodeError("a DDL event has none", field="ddl")
+    position = position_of(source) or _BEFORE_ALL
+    stream = text_of(source, "name", "source.")
+    commit_ts, source_time, emit_time = (
+        commit_ts_of(source),
+        time_of(source, "source."),
+        time_of(payload),
+    )
+    left = {name: value for name, value in payload.items() if name not in _TAKEN}
+    common = extra_of(left, source) or {}
+
+    def event(index: int, change: TableChange | None) -> SchemaChange:
+        extra, names = dict(common), (database, table)
+        if change is not None:
+            if change.word:
+                extra["ddl_type"] = change.word
+            if len(change.names) > 1:
+                extra["table_id"] = change.id
+            if change.names and (len(changes) > 1 or not table):
+                names = change.names[-1]
+        return SchemaChange(
+            query=query,
+            ddl_type=_ddl_type(query, change, of_snapshot="snapshot" in common),
+            database=names[0],
+            table=names[1],
+            schema=schema,
+            table_schema=_with_schema(change, schema),
+            commit_ts=commit_ts,
+            source_time=source_time,
+            emit_time=emit_time,
+            index=index,
+            extra=extra or None,
+        )
+
+    events = tuple(event(index, change) for index, change in enumerate(changes or [None]))
+    return SchemaChanges(
+        events,
+        tuple(
+            SchemaRecord(change.table_schema, position, stream)
+            for change in events
+            if change.table_schema is not None
+        ),
+    )
+
+
+def _with_schema(change: TableChange | None, schema: str | None) -> Any:
+    if change is None or change.table is None or schema is None:
+        return change.table if change is not None else None
+    return attrs.evolve(change.table, schema=schema)
+
+
+def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:
+    """Canal's word: from the statement, and where that is not MySQL's from the change.
+
+    A snapshot tells the tables that are there with DROP TABLE IF EXISTS before each CREATE
+    TABLE: nobody dropped anything.
+    """
+    word = ddl_type_of(query)
+    if of_snapshot and (word == "ERASE" or (change is not None and change.word == "DROP")):
+        return "QUERY"
+    if change is None:
+        return word
+    if len(change.names) > 1 and change.word == "ALTER":
+        return "RENAME"
+    return _OF_WORD.get(change.word, "QUERY") if not query else word

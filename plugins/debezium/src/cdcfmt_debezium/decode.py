@@ -1,0 +1,277 @@
+"""Debezium's JSON messages to events: the exact reference decoder.
+
+Sources: Debezium MySQL connector, "Data change events", "Schema change topic", "Transaction
+metadata"; TiCDC Debezium, "Message format", where op ``m`` is a watermark.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import (
+    Event,
+    Heartbeat,
+    LogicalMessage,
+    Message,
+    Transaction,
+    Watermark,
+)
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_debezium.binary import bytes_of
+from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
+from cdcfmt_debezium.documents import Document, DocumentReader
+from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.envelope import (
+    commit_ts_of,
+    extra_of,
+    object_of,
+    position_of,
+    text_of,
+    time_of,
+)
+from cdcfmt_debezium.flattened import read_flat_record
+from cdcfmt_debezium.message import (
+    HEARTBEAT_SCHEMA,
+    MESSAGE,
+    OP_OF_WORD,
+    TICDC,
+    TRANSACTION_FIELDS,
+    TRANSACTION_STATUS,
+)
+from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.plans import TablePlans
+from cdcfmt_debezium.rows import RowDecoder, image_of
+from cdcfmt_debezium.unavailable import Unavailable
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    return _Decoder(options, context).decode
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._filter = context.event_filter
+        self._encodings = encodings(options)
+        self._decompress = open_decompressor(
+            options["largeMessageHandleCompression"], context.max_message_bytes
+        )
+        self._documents = DocumentReader()
+        self._unavailable = Unavailable(options["unavailableValuePlaceholder"] or "")
+        self._rows = RowDecoder(
+            context,
+            TablePlans(context, fail_without_schema=options["onMissingSchema"] == "fail"),
+            self._unavailable,
+        )
+        self._flattened = options["flattened"]
+        self._flattened_database = options["flattenedDatabase"]
+
+    def decode(self, message: Message) -> list[Event]:
+        value = message.value
+        if value is None:
+            return self._tombstone(message)
+        if self._decompress is not None:
+            value = self._decompress(value)
+        document = self._documents.read(value)
+        try:
+            return self._events(document, message)
+        except InexactNumber:
+            return self._events(self._documents.read_exact(document), message)
+
+    def _events(self, document: Document, message: Message) -> list[Event]:
+        payload = document.payload
+        if payload is None:
+            return self._tombstone(message)
+        if type(payload) is not dict:
+            raise DecodeError("not a JSON object", sample=payload)
+        op, source = payload.get("op"), payload.get("source")
+        if type(op) is str and type(source) is dict:
+            return self._enveloped(document, payload, op, source, message)
+        if is_schema_change(payload):
+            return self._schema_changes(payload)
+        if payload.keys() >= TRANSACTION_FIELDS and not (op or source):
+            return [_transaction(payload)]
+        if payload.keys() == {"ts_ms"} or (
+            document.schema is not None and document.schema.name == HEARTBEAT_SCHEMA
+        ):
+            return [Heartbeat(emit_time=time_of(payload))]
+        if self._flattened:
+            return self._flat(document, payload, message)
+        if type(op) is str:
+            raise DecodeError("is not an object", field="source", sample=source)
+        if type(source) is dict:
+            raise DecodeError("is not text", field="op", sample=op)
+        raise DecodeError(
+            "not an envelope: it has no op; set flattened=true for messages of the transform "
+            "ExtractNewRecordState",
+            sample=document.value,
+        )
+
+    def _enveloped(
+        self,
+        document: Document,
+        payload: dict[str, Any],
+        word: str,
+        source: dict[str, Any],
+        message: Message,
+    ) -> list[Event]:
+        if is_schema_change(payload):
+            # CloudCanal gives its DDL an op, too.
+            return self._schema_changes(payload)
+        commit_ts = commit_ts_of(source)
+        if word == MESSAGE:
+            return [_message(payload, source, commit_ts)]
+        op = OP_OF_WORD.get(word)
+        if op is None:
+            raise DecodeError("is no operation of Debezium", field="op", sample=word)
+        database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
+        schema = text_of(source, "schema", "source.") or None
+        if not table:
+            raise DecodeError("a row event has none", field="source.table")
+        if not self._filter.wants("row", database, table, schema, op, commit_ts):
+            return []
+        event = self._rows.decode(
+            op,
+            image_of(payload, "before"),
+            image_of(payload, "after"),
+            wire=document.schema,
+            place=(database, table, schema),
+            stream=text_of(source, "name", "source."),
+            position=position_of(source),
+            encoding=self._encoding(source.get("connector")),
+            key=self._key(message, document.exact),
+            may_lack=self._unavailable.in_message(document.value),
+        )
+        event.commit_ts = commit_ts
+        event.source_time = time_of(source, "source.")
+        event.emit_time = time_of(payload)
+        extra = extra_of(payload, source)
+        if event.extra:
+            extra = event.extra | (extra or {})
+        event.extra = extra
+        return [event]
+
+    def _tombstone(self, message: Message) -> list[Event]:
+        if self._flattened and message.key is not None:
+            return self._flat(None, None, message)
+        self._context.counts["tombstones"] += 1
+        return []
+
+    def _flat(
+        self, document: Document | None, payload: dict[str, Any] | None, message: Message
+    ) -> list[Event]:
+        record = read_flat_record(payload, message, self._flattened_database)
+        database, table, schema = record.place
+        if not self._filter.wants("row", database, table, schema, record.op, None):
+            return []
+        event = self._rows.decode(
+            record.op,
+            record.row if record.op == "delete" else None,
+            record.row,
+            wire=document.schema if document is not None else None,
+            place=record.place,
+            stream=record.stream,
+            position=record.position,
+            encoding=self._encoding(record.connector),
+            key=self._key(message, document is None or document.exact),
+            may_lack=document is not None and self._unavailable.in_message(document.value),
+        )
+        event.source_time, event.emit_time = record.source_time, record.emit_time
+        if record.extra:
+            event.extra = (event.extra or {}) | record.extra
+        return [event]
+
+    def _schema_changes(self, payload: dict[str, Any]) -> list[Event]:
+        changes = read_schema_changes(payload, self._context.resolve_type)
+        for record in changes.records:
+            self._context.schemas.add(record)
+        events: list[Event] = []
+        for change in changes.events:
+            table = change.table
+            if self._filter.wants(
+                "ddl", change.database, table, change.schema, None, change.commit_ts
+            ):
+                events.append(change)
+        return events
+
+    def _encoding(self, connector: Any) -> Encoding:
+        if connector == TICDC:
+            return self._encodings[TICDC]
+        # The connectors' names are lower-case; CloudCanal's are the databases'.
+        if type(connector) is str and connector != connector.lower():
+            return self._encodings["cloudcanal"]
+        return self._encodings["connector"]
+
+    def _key(self, message: Message, exact: bool) -> dict[str, Any] | None:
+        """The key's columns; None where there is no key, or not as JSON."""
+        data = message.key
+        if data is None:
+            return None
+        if self._decompress is not None:
+            # A key that another step wrote may not be compressed.
+            with contextlib.suppress(DecodeError):
+                data = self._decompress(data)
+        try:
+            key = loads_exact(data) if exact else orjson.loads(data)
+        except (orjson.JSONDecodeError, DecodeError):
+            key = None
+        if type(key) is dict and "payload" in key and key.keys() <= {"schema", "payload"}:
+            key = key["payload"]
+        if type(key) is not dict:
+            self._context.counts["keys that are no JSON object"] += 1
+            return None
+        return key
+
+
+def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
+    """TiCDC's watermark, or a message that somebody wrote into the source's log."""
+    source_time, emit_time = time_of(source, "source."), time_of(payload)
+    if source.get("connector") == TICDC:
+        if commit_ts is None:
+            raise DecodeError("a watermark has none", field="source.commit_ts")
+        return Watermark(
+            commit_ts,
+            source_time=source_time,
+            emit_time=emit_time,
+            extra=extra_of(payload, source),
+        )
+    body = object_of(payload, "message") or {}
+    content = body.get("content")
+    try:
+        data = None if content is None else bytes_of(content)
+    except ValueError as error:
+        raise DecodeError(str(error), field="message.content", sample=content) from error
+    return LogicalMessage(
+        text_of(body, "prefix", "message."),
+        data,
+        commit_ts=commit_ts,
+        source_time=source_time,
+        emit_time=emit_time,
+        extra=extra_of({**payload, "message": None}, source),
+    )
+
+
+def _transaction(payload: dict[str, Any]) -> Transaction:
+    counts = {
+        name: payload[name]
+        for name in ("event_count", "data_collections")
+        if payload[name] is not None
+    }
+    status = TRANSACTION_STATUS.get(text_of(payload, "status"))
+    if status is None:
+        raise DecodeError("is neither BEGIN nor END", field="status", sample=payload["status"])
+    return Transaction(
+        status,
+        text_of(payload, "id"),
+        source_time=time_of(payload),
+        extra=counts or None,
+    )

@@ -1,0 +1,186 @@
+"""A message's JSON: ``schema`` and ``payload``, where the schema is read once.
+
+A stream with schemas repeats several kilobytes of schema in each message, byte by byte the
+same.  JsonConverter writes ``{"schema":…,"payload":…}``, TiCDC ``{"payload":…,"schema":…}``.
+Where the value splits at those words into two parts that each are whole JSON values, it was
+exactly that object; a schema that is known by its bytes need not be parsed again.  Whatever
+does not split so is parsed as a whole.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.wire_json import loads_exact
+
+_SCHEMA_FIRST: Final = b'{"schema":'
+_PAYLOAD_FIRST: Final = b'{"payload":'
+_THEN_PAYLOAD: Final = b',"payload":'
+_THEN_SCHEMA: Final = b',"schema":'
+_LZ4_MAGIC: Final = b'\x04"M\x18'
+_MAX_SCHEMA_BYTES: Final = 64 << 20
+
+
+@attrs.frozen(eq=False)
+class WireSchema:
+    """A parsed ``schema``, the same object for each message that repeats it."""
+
+    name: str
+    fields: tuple[dict[str, Any], ...]
+    wire: dict[str, Any]
+
+    def row_fields(self) -> dict[str, dict[str, Any]] | None:
+        """The fields of a row, by name: of an envelope's images, or of a flattened record."""
+        by_name = {field["field"]: field for field in self.fields}
+        if "source" not in by_name:
+            return by_name or None
+        for image in ("after", "before"):
+            if by_name.get(image, {}).get("type") == "struct":
+                return {field["field"]: field for field in fields_of(by_name[image])}
+        return None
+
+
+@attrs.frozen
+class Document:
+    """A payload, its schema if any, and the bytes that the payload was read from."""
+
+    payload: Any
+    schema: WireSchema | None
+    value: bytes
+    exact: bool = False
+
+
+class DocumentReader:
+    """Reads values; keeps the schemas that it has seen."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, list[tuple[bytes, WireSchema | None]]] = {}
+        self._bytes = 0
+
+    def read(self, value: bytes) -> Document:
+        """:raises DecodeError: for what is not JSON, or has a ``schema`` that is none."""
+        if value[-1:] == b"}":
+            if value.startswith(_SCHEMA_FIRST):
+                at = value.find(_THEN_PAYLOAD)
+                if at > 0:
+                    schema = value[len(_SCHEMA_FIRST) : at]
+                    return self._split(value, schema, value[at + len(_THEN_PAYLOAD) : -1])
+            elif value.startswith(_PAYLOAD_FIRST):
+                at = value.rfind(_THEN_SCHEMA)
+                if at > 0:
+                    payload = value[len(_PAYLOAD_FIRST) : at]
+                    return self._split(value, value[at + len(_THEN_SCHEMA) : -1], payload)
+        return self._whole(value)
+
+    def read_exact(self, document: Document) -> Document:
+        """The same with numbers beyond doubles as decimals."""
+        wire = loads_exact(document.value)
+        payload = wire["payload"] if _is_wrapped(wire) else wire
+        return Document(payload, document.schema, document.value, exact=True)
+
+    def _split(self, value: bytes, schema: bytes, payload: bytes) -> Document:
+        if schema[:1] in (b"{", b"n"):
+            loaded = _loads(payload)
+            if loaded is not None and type(loaded[0]) is dict:
+                try:
+                    return Document(loaded[0], self._schema(schema), value, loaded[1])
+                except orjson.JSONDecodeError:
+                    pass
+        return self._whole(value)
+
+    def _whole(self, value: bytes) -> Document:
+        exact = False
+        try:
+            wire = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            wire, exact = _loads_odd(value), True
+        if not _is_wrapped(wire):
+            return Document(wire, None, value, exact)
+        return Document(wire["payload"], self._schema_of(wire.get("schema")), value, exact)
+
+    def _schema_of(self, wire: Any) -> WireSchema | None:
+        try:
+            return self._schema(orjson.dumps(wire))
+        except TypeError:  # decimals or surrogates of an exact parse
+            return _parse_schema(wire)
+
+    def _schema(self, data: bytes) -> WireSchema | None:
+        known = self._schemas.setdefault(len(data), [])
+        for raw, schema in known:
+            if raw == data:
+                return schema
+        # Raises for bytes that are no JSON: only whole values are kept.
+        schema = _parse_schema(orjson.loads(data))
+        self._bytes += len(data)
+        if self._bytes > _MAX_SCHEMA_BYTES:
+            self._schemas.clear()
+            self._bytes = len(data)
+            known = self._schemas.setdefault(len(data), [])
+        known.append((data, schema))
+        return schema
+
+
+def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A struct's fields, in order; of two with one name the first.
+
+    TiCDC lists hidden columns once more.
+    """
+    fields = struct.get("fields")
+    if type(fields) is not list:
+        raise DecodeError("is no list of fields", field="schema.fields", sample=fields)
+    by_name: dict[str, dict[str, Any]] = {}
+    for field in fields:
+        if type(field) is not dict or type(field.get("field")) is not str:
+            raise DecodeError("is no field", field="schema.fields", sample=field)
+        by_name.setdefault(field["field"], field)
+    return tuple(by_name.values())
+
+
+def _parse_schema(wire: Any) -> WireSchema | None:
+    if wire is None:
+        return None
+    if type(wire) is not dict:
+        raise DecodeError("is no schema", field="schema", sample=wire)
+    if wire.get("type") != "struct":
+        # A primitive's: of a key or header that is no struct.
+        return WireSchema("", (), wire)
+    name = wire.get("name")
+    return WireSchema(name if type(name) is str else "", fields_of(wire), wire)
+
+
+def _is_wrapped(wire: Any) -> bool:
+    return (
+        type(wire) is dict
+        and "payload" in wire
+        and wire.keys() <= {"schema", "payload"}
+        # A row of a table that has such columns.
+        and type(wire["payload"]) in (dict, type(None))
+        and type(wire.get("schema")) in (dict, type(None))
+    )
+
+
+def _loads(data: bytes) -> tuple[Any, bool] | None:
+    """A value and whether it is exact; None for what is no JSON."""
+    try:
+        return orjson.loads(data), False
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        # TiCDC writes bytes that are not UTF-8 as they are.
+        return loads_exact(data), True
+    except DecodeError:
+        return None
+
+
+def _loads_odd(value: bytes) -> Any:
+    if not value:
+        raise DecodeError("the value is empty")
+    if value[:4] == _LZ4_MAGIC:
+        raise DecodeError(
+            "the value is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=value
+        )
+    return loads_exact(value)

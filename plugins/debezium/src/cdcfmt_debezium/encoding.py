@@ -1,0 +1,30 @@
+"""How a producer writes what JSON has no type for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import attrs
+
+ParseValue: TypeAlias = Callable[[Any], Any]
+
+
+@attrs.frozen(cache_hash=True)
+class Encoding:
+    """How a producer writes what JSON has no type for.
+
+    ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), or None for milliseconds
+    up to three digits of fraction and microseconds beyond.  ``decimals`` says what a text is:
+    ``precise`` or ``string``.  ``scale`` is that of a Connect Decimal where its schema tells
+    it.  ``doubles``: numbers of decimals went through a double anyway, so their shortest
+    digits are all that there is.  ``texts``: scalars are MySQL's own texts (CloudCanal).
+    """
+
+    datetimes: str | None = None
+    times: str | None = "us"
+    decimals: str = "precise"
+    scale: int | None = None
+    doubles: bool = True
+    binary: str = "base64"
+    texts: bool = False

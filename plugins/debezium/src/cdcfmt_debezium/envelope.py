@@ -1,0 +1,102 @@
+"""Reading the envelope's fields, each with its type checked.
+
+Sources: Debezium MySQL connector, "Data change events"; TiCDC Debezium, "Message format"
+(``commit_ts``, ``cluster_id``; ``start_ts`` with debezium-include-start-ts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.schema_store import Position
+from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
+
+_MAX_COMMIT_TS = 2**63 - 1
+# The end of the year 9999: what Python's and Spark's timestamps can show.
+_MAX_TIME = 253_402_300_799_999_999
+
+
+def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
+    """Text, or "" where the field is null or missing."""
+    value = wire.get(field)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    raise DecodeError("is not text", field=path + field, sample=value)
+
+
+def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    value = wire.get(field)
+    if value is None or type(value) is dict:
+        return value
+    raise DecodeError("is not an object", field=field, sample=value)
+
+
+def commit_ts_of(source: Mapping[str, Any]) -> int | None:
+    value = source.get("commit_ts")
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field="source.commit_ts", sample=value)
+    return value
+
+
+def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:
+    """The finest of ``ts_us``, ``ts_ns`` and ``ts_ms``, in microseconds."""
+    value = wire.get("ts_us")
+    if value is not None:
+        return _checked(value, value, path + "ts_us")
+    value = wire.get("ts_ns")
+    if value is not None:
+        return _checked(value, value // 1000 if type(value) is int else 0, path + "ts_ns")
+    value = wire.get("ts_ms")
+    if value is not None:
+        return _checked(value, value * 1000 if type(value) is int else 0, path + "ts_ms")
+    return None
+
+
+def _checked(value: Any, microseconds: int, field: str) -> int:
+    if type(value) is not int:
+        raise DecodeError("is not a time", field=field, sample=value)
+    if not 0 <= microseconds <= _MAX_TIME:
+        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+    return microseconds
+
+
+def position_of(source: Mapping[str, Any]) -> Position | None:
+    """What orders an event and the schemas of its stream: the TSO, or the binlog's position.
+
+    None where the wire tells neither.
+    """
+    commit_ts = source.get("commit_ts")
+    if type(commit_ts) is int:
+        return (commit_ts,)
+    file, offset = source.get("file"), source.get("pos")
+    if type(file) is str and file and type(offset) is int:
+        # binlog.1000000 comes after binlog.999999.
+        return (len(file), file, offset)
+    return None
+
+
+def extra_of(payload: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the wire has and no field of an event takes; None if there is nothing."""
+    extra: dict[str, Any] = {}
+    # TiCDC fills the fields of a binlog, which it does not have, with zeros.
+    no_binlog = source.get("connector") == TICDC
+    for name, value in source.items():
+        if value is None or value == "" or name in SOURCE_TAKEN:
+            continue
+        if no_binlog and value == 0:
+            continue
+        if name == "snapshot" and value in ("false", False):
+            continue
+        extra[name] = value
+    for name, value in payload.items():
+        if name not in PAYLOAD_KNOWN:
+            extra[name] = value
+    if payload.get("transaction"):
+        extra["transaction"] = payload["transaction"]
+    return extra or None

@@ -1,0 +1,122 @@
+"""Records that the transform ExtractNewRecordState took out of their envelopes.
+
+Source: Debezium, "New Record State Extraction": ``add.fields`` and ``add.headers`` (with
+their default prefix ``__``), ``delete.tombstone.handling.mode``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import orjson
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Message, Op
+from cdcfmt_core.schema_store import Position
+from cdcfmt_debezium.envelope import position_of, text_of, time_of
+from cdcfmt_debezium.message import (
+    FLATTENED_FIELDS,
+    FLATTENED_PREFIX,
+    FLATTENED_PREFIXES,
+    OP_OF_WORD,
+    SOURCE_TAKEN,
+)
+
+_SOURCE = "source_"
+_SPENT = SOURCE_TAKEN | {"op", "deleted"}
+
+
+@attrs.frozen
+class FlatRecord:
+    """A flattened record: its row, and what its added fields and headers say."""
+
+    row: dict[str, Any]
+    op: Op
+    place: tuple[str, str, str | None]
+    stream: str
+    connector: str
+    position: Position | None
+    source_time: int | None
+    emit_time: int | None
+    extra: dict[str, Any] | None
+
+
+def read_flat_record(
+    payload: Mapping[str, Any] | None, message: Message, database: str | None
+) -> FlatRecord:
+    """Take a payload apart; None is a delete.
+
+    :raises DecodeError: if nothing tells the table.
+    """
+    row: dict[str, Any] = {}
+    added = {name: value for name, value in _headers(message) if value is not None}
+    for name, value in (payload or {}).items():
+        if name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES):
+            added[name.removeprefix(FLATTENED_PREFIX)] = value
+        else:
+            row[name] = value
+    source: dict[str, Any] = {}
+    for name, value in added.items():
+        source.setdefault(name.removeprefix(_SOURCE), value)
+    # Without the prefix they are the envelope's own: when the producer wrote it.
+    emitted: dict[str, Any] = {
+        name: added[name] for name in ("ts_ms", "ts_us", "ts_ns") if name in added
+    }
+    executed: dict[str, Any] = {
+        name: added[_SOURCE + name]
+        for name in ("ts_ms", "ts_us", "ts_ns")
+        if _SOURCE + name in added
+    }
+    parts = (message.topic or "").split(".")
+    table = text_of(source, "table") or (parts[-1] if len(parts) > 2 else "")
+    if not table:
+        raise DecodeError("neither a field or header __table nor the topic tells the table")
+    extra = {
+        name: value for name, value in source.items() if name not in _SPENT and value is not None
+    }
+    return FlatRecord(
+        row,
+        _op(payload, added),
+        (
+            text_of(source, "db") or database or (parts[1] if len(parts) > 2 else ""),
+            table,
+            text_of(source, "schema") or None,
+        ),
+        text_of(source, "name") or parts[0],
+        text_of(source, "connector"),
+        position_of(source),
+        time_of(executed, "__source_"),
+        time_of(emitted, "__"),
+        extra or None,
+    )
+
+
+def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:
+    if payload is None or added.get("deleted") in ("true", True):
+        return "delete"
+    word = added.get("op")
+    if word is None:
+        return "upsert"
+    op = OP_OF_WORD.get(word) if type(word) is str else None
+    if op is None or op == "delete":
+        raise DecodeError("is no operation of a row that is there", field="__op", sample=word)
+    # The before image is gone: what was updated is known, but not from what.
+    return op
+
+
+def _headers(message: Message) -> list[tuple[str, Any]]:
+    """The added headers without their prefix; JsonConverter's, or plain text."""
+    result = []
+    for name, data in message.headers:
+        if data is None or not (name in FLATTENED_FIELDS or name.startswith(FLATTENED_PREFIXES)):
+            continue
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            value = data.decode("utf-8", "replace")
+        if type(value) is dict and "payload" in value:
+            value = value["payload"]
+        result.append((name.removeprefix(FLATTENED_PREFIX), value))
+    return result

@@ -1,0 +1,62 @@
+"""Debezium's JSON on the wire: field names and words.
+
+https://docs.pingcap.com/tidb/stable/ticdc-debezium, "Message format";
+https://debezium.io/documentation/reference/stable/connectors/mysql.html, "Data change
+events" and "Schema change topic"; Kafka Connect's ``JsonConverter`` for ``schema`` and
+``payload``; CloudCanal's "MQ message formats", Debezium Envelope.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from cdcfmt_core.events import Op
+
+OP_OF_WORD: Final[dict[str, Op]] = {
+    "c": "insert",
+    "i": "insert",
+    "u": "update",
+    "d": "delete",
+    "r": "read",
+    "t": "truncate",
+}
+"""``i`` is CloudCanal's insert."""
+
+MESSAGE: Final = "m"
+"""TiCDC's watermark; with the connectors a message of the source's log."""
+
+TICDC: Final = "TiCDC"
+
+MYSQL_CONNECTORS: Final = frozenset({"mysql", "mariadb", "vitess", TICDC, "MySQL"})
+"""Connectors whose ``tableChanges`` speak MySQL's types; ``MySQL`` is CloudCanal's."""
+
+SOURCE_TAKEN: Final = frozenset(
+    {"db", "schema", "table", "ts_ms", "ts_us", "ts_ns", "commit_ts"}
+    # The producer's own constants.
+    | {"version", "connector", "name"}
+)
+"""Fields of ``source`` that other fields of the event hold, or that say nothing of the event."""
+
+PAYLOAD_KNOWN: Final = frozenset(
+    {"op", "before", "after", "source", "transaction", "ts_ms", "ts_us", "ts_ns"}
+)
+
+HEARTBEAT_SCHEMA: Final = "io.debezium.connector.common.Heartbeat"
+TRANSACTION_FIELDS: Final = frozenset({"status", "id", "event_count", "data_collections"})
+TRANSACTION_STATUS: Final[dict[str, Literal["begin", "commit"]]] = {
+    "BEGIN": "begin",
+    "END": "commit",
+}
+
+FLATTENED_PREFIX: Final = "__"
+FLATTENED_FIELDS: Final = frozenset(
+    {"__deleted", "__op", "__ts_ms", "__ts_us", "__ts_ns"}
+    | {f"__{name}" for name in ("db", "schema", "table", "connector", "name", "version")}
+    | {f"__{name}" for name in ("snapshot", "sequence", "lsn", "txId", "xmin", "server_id")}
+    | {f"__{name}" for name in ("gtid", "file", "pos", "row", "thread", "query")}
+)
+"""What ``add.fields`` of ExtractNewRecordState adds, with the prefix that it has by default."""
+
+FLATTENED_PREFIXES: Final = ("__source_", "__transaction_")
+
+DEFAULT_PLACEHOLDER: Final = "__debezium_unavailable_value"

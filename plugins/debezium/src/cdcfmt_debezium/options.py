@@ -1,0 +1,91 @@
+"""The options of debezium."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cdcfmt_core import Option
+from cdcfmt_core.large_messages import COMPRESSION_OPTION
+from cdcfmt_debezium.binary import BINARY_MODES
+from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, TICDC
+
+_UNITS: Final[dict[str, tuple[str | None, str | None]]] = {
+    "adaptive_time_microseconds": (None, "us"),
+    "adaptive": (None, None),
+    "connect": ("ms", "ms"),
+    "microseconds": ("us", "us"),
+    "nanoseconds": ("ns", "ns"),
+    "isostring": (None, "us"),
+}
+"""``time.precision.mode`` → the units of DATETIME and of TIME."""
+
+OPTIONS = (
+    COMPRESSION_OPTION,
+    Option(
+        name="onMissingSchema",
+        type="choice",
+        choices=("raw", "fail"),
+        default="raw",
+        help="A row whose column types neither the message nor a DDL before it tells. `raw`: "
+        "types are unknown and values stay as the JSON has them. `fail`: a bad row.",
+    ),
+    Option(
+        name="decimalHandlingMode",
+        type="choice",
+        choices=("precise", "double", "string"),
+        default="precise",
+        help="The connector's `decimal.handling.mode`; needed where messages have no schema.",
+    ),
+    Option(
+        name="timePrecisionMode",
+        type="choice",
+        choices=tuple(_UNITS),
+        default="adaptive_time_microseconds",
+        help="The connector's `time.precision.mode`; needed where messages have no schema.",
+    ),
+    Option(
+        name="binaryHandlingMode",
+        type="choice",
+        choices=("bytes", *BINARY_MODES),
+        default="bytes",
+        help="The connector's `binary.handling.mode`; the wire tells only `bytes`, and that "
+        "where messages have a schema.",
+    ),
+    Option(
+        name="unavailableValuePlaceholder",
+        default=DEFAULT_PLACEHOLDER,
+        help="The connector's `unavailable.value.placeholder`: a column that holds it is absent.",
+    ),
+    Option(
+        name="flattened",
+        type="bool",
+        default=False,
+        help="The messages went through the transform ExtractNewRecordState: rows without "
+        "envelope. A message without value is then a delete.",
+    ),
+    Option(
+        name="flattenedDatabase",
+        help="The database of flattened rows, where neither a header nor a field `__db` tells "
+        "it; else the topic's second part.",
+    ),
+)
+
+
+def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
+    """How each producer encodes values: TiCDC, CloudCanal, and the connectors by options."""
+    datetimes, times = _UNITS[options["timePrecisionMode"]]
+    binary = options["binaryHandlingMode"]
+    connector = Encoding(
+        datetimes=datetimes,
+        times=times,
+        decimals="string" if options["decimalHandlingMode"] == "string" else "precise",
+        doubles=options["decimalHandlingMode"] == "double",
+        binary="base64" if binary == "bytes" else binary,
+    )
+    return {
+        TICDC: Encoding(),
+        "connector": connector,
+        "cloudcanal": Encoding(decimals="string", doubles=False, texts=True),
+    }

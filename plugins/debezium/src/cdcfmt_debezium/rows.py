@@ -1,0 +1,162 @@
+"""Row images: the values of ``before`` and ``after``, and those that are not there.
+
+Sources: Debezium MySQL connector, "Data change events"; Debezium PostgreSQL connector,
+"Toasted values"; TiCDC Debezium, "DML event".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Image, Op, RowChange
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_debezium.documents import WireSchema
+from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.envelope import object_of
+from cdcfmt_debezium.plans import TablePlan, TablePlans
+from cdcfmt_debezium.unavailable import Unavailable
+
+_AMBIGUOUS = "ambiguous_unsigned"
+
+
+class RowDecoder:
+    """Decodes the images of one row; the rest of the event is the caller's."""
+
+    def __init__(
+        self, context: DecoderContext, plans: TablePlans, unavailable: Unavailable
+    ) -> None:
+        self._plans = plans
+        self._before_updates = context.projection.before_updates
+        self._schemas = context.schemas
+        self._unavailable = unavailable
+
+    def decode(
+        self,
+        op: Op,
+        before: Any,
+        after: Any,
+        *,
+        wire: WireSchema | None,
+        place: tuple[str, str, str | None],
+        stream: str,
+        position: Any,
+        encoding: Encoding,
+        key: dict[str, Any] | None,
+        may_lack: bool,
+    ) -> RowChange:
+        """The change of one row; its times, commit_ts and extra are still to be filled in.
+
+        ``may_lack``: the message holds a placeholder of an unavailable value.
+        """
+        database, table, schema = place
+        stored = (
+            self._schemas.find(database, table, position, schema=schema, stream=stream)
+            if self._schemas
+            else None
+        )
+        only_key = False
+        if op == "delete":
+            after = None
+            if not before:
+                # No image, but the key tells which row it was.
+                before, only_key = key, True
+                if not key:
+                    raise DecodeError("a delete has neither an image nor a key", field="before")
+        elif op == "truncate":
+            before = after = None
+        elif not after:
+            raise DecodeError(f"an event of kind {op} has none", field="after", sample=after)
+        elif op != "update":
+            before = None
+
+        lacking_before = self._unavailable.take_from(before) if may_lack and before else ()
+        lacking_after = self._unavailable.take_from(after) if may_lack and after else ()
+        names = _names(before or None, after, wire, stored, lacking_before + lacking_after)
+        keys = None if key is None else tuple(key)
+        plan = self._plans.find(wire, stored, place, encoding, names, keys)
+
+        old: Image | None = None
+        new: Image | None = None
+        ambiguous: tuple[str, ...] = ()
+        if before and (
+            op == "delete" or self._before_updates or _key_changed(before, after, plan.key_columns)
+        ):
+            old = Image(parse_row(before, plan, "before"), not (only_key or lacking_before))
+            ambiguous = _negative(old.values, plan)
+        if after:
+            completed: tuple[str, ...] = ()
+            if lacking_after and before:
+                # Unavailable means unchanged.
+                completed = tuple(name for name in lacking_after if name in before)
+                after = after | {name: before[name] for name in completed}
+            values = parse_row(after, plan, "after")
+            new = Image(values, len(completed) == len(lacking_after), completed)
+            ambiguous += tuple(name for name in _negative(values, plan) if name not in ambiguous)
+        extra = {_AMBIGUOUS: list(ambiguous)} if ambiguous else None
+        return RowChange(op, plan.schema, old, new, extra=extra)
+
+
+def image_of(payload: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    """An image; None where it is null or missing, and CloudCanal's ``{}``."""
+    return object_of(payload, field) or None
+
+
+def _names(
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+    wire: WireSchema | None,
+    stored: Any,
+    lacking: tuple[str, ...],
+) -> tuple[str, ...]:
+    """The columns that the message knows of, in the order of its images."""
+    if after is None and before is None:
+        fields = wire.row_fields() if wire else None
+        return tuple(fields or (stored.column_names if stored else ()))
+    names = tuple(after if after is not None else before or ())
+    if after is not None and before is not None and not before.keys() <= after.keys():
+        names += tuple(name for name in before if name not in after)
+    if lacking:
+        names += tuple(dict.fromkeys(name for name in lacking if name not in names))
+    return names
+
+
+def _key_changed(
+    before: Mapping[str, Any], after: Mapping[str, Any] | None, key_columns: tuple[str, ...]
+) -> bool:
+    return after is not None and any(
+        name in before and name in after and before[name] != after[name] for name in key_columns
+    )
+
+
+def _negative(values: Mapping[str, Any], plan: TablePlan) -> tuple[str, ...]:
+    if not plan.signless:
+        return ()
+    return tuple(
+        name
+        for name in plan.signless
+        if type(value := values.get(name)) is int and -(1 << 63) <= value < 0
+    )
+
+
+def parse_row(row: dict[str, Any], plan: TablePlan, field: str) -> dict[str, Any]:
+    """A wire row's values; the error of a bad one names its path."""
+    if plan.wanted is None:
+        values = row.copy()
+    else:
+        wanted = plan.wanted
+        values = {name: value for name, value in row.items() if name in wanted}
+    name = ""
+    value: Any = None
+    try:
+        for name, plain, parse in plan.steps:
+            value = values.get(name)
+            if value is not None and type(value) is not plain:
+                values[name] = parse(value)
+    except InexactNumber:
+        raise
+    except ValueError as error:
+        raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
+    return values

@@ -1,0 +1,36 @@
+"""The table schemas in a message, for who looks through an input before decoding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from cdcfmt_core.codec import DecoderContext, ScanSchemas
+from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
+from cdcfmt_debezium.documents import DocumentReader
+
+_MARK: Final = b'"tableChanges"'
+
+
+def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
+    """A function that returns a message's schemas; rows are told by their bytes alone."""
+    decompress = open_decompressor(
+        options["largeMessageHandleCompression"], context.max_message_bytes
+    )
+    documents = DocumentReader()
+
+    def scan(message: Message) -> Iterable[SchemaRecord]:
+        value = message.value
+        if value is not None and decompress is not None:
+            value = decompress(value)
+        if value is None or _MARK not in value:
+            return ()
+        payload = documents.read(value).payload
+        if type(payload) is not dict or not is_schema_change(payload):
+            return ()
+        return read_schema_changes(payload, context.resolve_type).records
+
+    return scan

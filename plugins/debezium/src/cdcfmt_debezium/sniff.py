@@ -1,0 +1,29 @@
+"""Recognising Debezium's JSON from the bytes alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cdcfmt_core.events import Message
+
+_ROW: Final = (b'"op"', b'"source"')
+_IMAGES: Final = (b'"before"', b'"after"')
+_DDL: Final = (b'"source"', b'"ddl"', b'"tableChanges"', b'"databaseName"')
+_TRANSACTION: Final = (b'"status"', b'"event_count"', b'"data_collections"')
+_HEARTBEAT: Final = b'"io.debezium.connector.common.Heartbeat"'
+
+
+def sniff(message: Message) -> float:
+    """Near 1.0 with an envelope's names and ``source.connector``, less without it, else 0.0."""
+    value = message.value
+    if value is None or value[:1] != b"{":
+        return 0.0
+    if all(name in value for name in _ROW) and (
+        any(name in value for name in _IMAGES) or b'"op":"m"' in value
+    ):
+        return 0.9 if b'"connector"' in value else 0.6
+    if all(name in value for name in _DDL):
+        return 0.9 if b'"connector"' in value else 0.6
+    if all(name in value for name in _TRANSACTION) or _HEARTBEAT in value:
+        return 0.8
+    return 0.0

@@ -1,0 +1,156 @@
+"""Table schemas from ``tableChanges``, which DDL messages carry.
+
+Sources: Debezium MySQL connector, "Schema change topic"; CloudCanal's "MQ message formats",
+Debezium Envelope, where it is one object and no list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.types import LogicalType, Unknown
+
+_FIELD: Final = "tableChanges"
+_WITH_LENGTH: Final = frozenset(
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "numeric"}
+    | {"char", "varchar", "binary", "varbinary", "vector"}
+)
+_WITH_FRACTION: Final = frozenset({"time", "datetime", "timestamp"})
+_WITH_SCALE: Final = frozenset({"decimal", "numeric", "float", "double", "real"})
+
+
+@attrs.frozen
+class TableChange:
+    """One entry: its word, the table's id as it stands and as its names, and the schema."""
+
+    word: str
+    id: str
+    names: tuple[tuple[str, str], ...]
+    table: TableSchema | None
+
+
+def read_table_changes(
+    changes: Any,
+    database: str,
+    table: str,
+    resolve_type: Callable[[str], LogicalType] | None,
+    *,
+    escaped_values: bool,
+) -> list[TableChange]:
+    """The entries; ``database`` and ``table`` name the table where there is only one.
+
+    ``resolve_type`` is None for a database whose type texts are not known.
+    ``escaped_values``: whether a quote in a name of ``enumValues`` is doubled (TiCDC: not).
+
+    :raises DecodeError: if it has another shape.
+    """
+    if changes is None:
+        return []
+    entries = [changes] if type(changes) is dict else changes
+    if type(entries) is not list or not all(type(entry) is dict for entry in entries):
+        raise DecodeError("is no list of changes", field=_FIELD, sample=changes)
+    result = []
+    for entry in entries:
+        id_ = entry.get("id")
+        names = _names(id_) if type(id_) is str else ()
+        of_table = names[-1] if names and (len(entries) > 1 or not table) else (database, table)
+        word = entry.get("type")
+        schema = None
+        if entry.get("table") is not None:
+            schema = _table(entry["table"], of_table, resolve_type, escaped_values)
+        result.append(
+            TableChange(
+                word if type(word) is str else "", id_ if type(id_) is str else "", names, schema
+            )
+        )
+    return result
+
+
+def _names(id_: str) -> tuple[tuple[str, str], ...]:
+    """``"db"."table"``, or two of them for TiCDC's RENAME; quotes inside are not escaped."""
+    names = []
+    for part in id_.split('","'):
+        parts = part.strip('"').split('"."')
+        names.append((parts[0] if len(parts) > 1 else "", parts[-1]))
+    return tuple(names)
+
+
+def _table(
+    body: Any,
+    of_table: tuple[str, str],
+    resolve_type: Callable[[str], LogicalType] | None,
+    escaped: bool,
+) -> TableSchema:
+    if type(body) is not dict or type(body.get("columns")) is not list:
+        raise DecodeError("is not a table's columns", field=f"{_FIELD}.table", sample=body)
+    keys = body.get("primaryKeyColumnNames") or []
+    if type(keys) is not list or not all(type(name) is str for name in keys):
+        raise DecodeError(
+            "is not a list of names", field=f"{_FIELD}.table.primaryKeyColumnNames", sample=keys
+        )
+    columns = []
+    for column in body["columns"]:
+        if type(column) is not dict or type(column.get("name")) is not str:
+            raise DecodeError("is not a column", field=f"{_FIELD}.table.columns", sample=column)
+        text = type_text(column, escaped)
+        nullable = column.get("optional")
+        columns.append(
+            (
+                column.get("position"),
+                Column(
+                    column["name"],
+                    text,
+                    resolve_type(text) if resolve_type and text else Unknown(text),
+                    nullable if type(nullable) is bool else None,
+                    column["name"] in keys,
+                ),
+            )
+        )
+    if all(type(position) is int for position, _ in columns):
+        columns.sort(key=itemgetter(0))
+    return TableSchema(*of_table, tuple(column for _, column in columns), tuple(keys))
+
+
+def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
+    """A column's type as SHOW CREATE TABLE prints it.
+
+    The text lacks what stands beside it: ``DECIMAL`` with length 10 and scale 4.
+    """
+    text = column.get("typeExpression") or column.get("typeName")
+    if type(text) is not str:
+        return ""
+    text = text.strip()
+    base, _, attributes = text.partition(" ")
+    values = column.get("enumValues")
+    if "(" in text or not text:
+        return text if values else text.lower()
+    word = base.lower()
+    if word in ("enum", "set") and type(values) is list and _all_text(values):
+        return f"{word}({','.join(_quoted(value, escaped_values) for value in values)})"
+    length, scale = column.get("length"), column.get("scale")
+    parameters = ""
+    if word in _WITH_SCALE and type(length) is int and type(scale) is int:
+        parameters = f"({length},{scale})"
+    elif word == "bit" and length is None:
+        parameters = "(1)"
+    elif type(length) is int and (word in _WITH_LENGTH or (word in _WITH_FRACTION and length)):
+        parameters = f"({length})"
+    return " ".join(filter(None, (word + parameters, attributes.lower())))
+
+
+def _all_text(values: Iterable[Any]) -> bool:
+    return all(type(value) is str for value in values)
+
+
+def _quoted(value: str, escaped: bool) -> str:
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        value = value[1:-1]
+        if escaped:
+            value = value.replace("''", "'")
+    return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"

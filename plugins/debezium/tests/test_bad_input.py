@@ -1,0 +1,169 @@
+"""Nothing that stands in a message may do more than spoil that message."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from debezium_messages import (
+    column,
+    ddl,
+    encode,
+    envelope_schema,
+    error_of,
+    message,
+    open_decoder,
+    row,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdcfmt_core.events import Corrupt, Message
+
+GOOD = [
+    row("u", before={"a": 1, "b": "x"}, after={"a": 2, "b": "y"}),
+    {"schema": envelope_schema({"a": {"type": "int64"}}), "payload": row(after={"a": 1})},
+    ddl("alter table orders", [column("a", "INT", enumValues=["x"], length=3)]),
+    row("m", {"connector": "TiCDC", "commit_ts": 5}),
+    row("m", {"connector": "postgresql"}, message={"prefix": "p", "content": "AA=="}),
+    {"status": "BEGIN", "id": "1", "event_count": None, "data_collections": None, "ts_ms": 1},
+    {"ts_ms": 5},
+    {"id": 1, "__op": "c", "__table": "t", "__db": "d", "__deleted": "false"},
+]
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5)
+    | st.sampled_from(["c", "u", "d", "m", "t", "TiCDC", "struct", "AA==", "__op"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["op", "source", "after", "type", "fields", "field", "a"]), inner
+        )
+    ),
+    max_leaves=8,
+)
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a JSON value."""
+    found = [at]
+    if isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            found += paths(inner, (*at, key))
+    return found
+
+
+def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
+    if not path:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[path[0]] = replaced(value[path[0]], path[1:], new)
+    return copy
+
+
+PLACES = [(index, path) for index, good in enumerate(GOOD) for path in paths(good)]
+
+
+def check(decoder: Any, value: bytes, key: bytes | None = b'{"a":1}') -> None:
+    for event in decoder.decode(Message(key, value, topic="p.d.t")):
+        if isinstance(event, Corrupt):
+            # A reason that somebody wrote, not an exception that escaped.
+            assert "the decoder failed" not in str(event.error)
+
+
+DECODERS = [open_decoder(), open_decoder(flattened="true"), open_decoder(onMissingSchema="fail")]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(PLACES), JSON)
+def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) -> None:
+    index, path = place
+    value = encode(replaced(GOOD[index], path, new))
+    for decoder in DECODERS:
+        check(decoder, value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(GOOD), st.data())
+def test_truncated_and_spoilt(good: Any, data: st.DataObject) -> None:
+    value = bytearray(encode(good))
+    at = data.draw(st.integers(0, len(value) - 1))
+    for decoder in DECODERS:
+        check(decoder, bytes(value[:at]))
+    value[at] = data.draw(st.integers(0, 255))
+    for decoder in DECODERS:
+        check(decoder, bytes(value))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40), st.none() | st.binary(max_size=20))
+def test_any_bytes(value: bytes, key: bytes | None) -> None:
+    for decoder in DECODERS:
+        check(decoder, value, key)
+
+
+@settings(max_examples=200, deadline=None)
+@given(JSON)
+def test_any_key(key: Any) -> None:
+    for decoder in DECODERS:
+        for good in GOOD[:2]:
+            check(decoder, encode(good), encode(key))
+        check(decoder, encode(row("d")), encode(key))
+
+
+DEEP = b"[" * 10_000 + b"]" * 10_000
+
+BAD = {
+    b"": "empty",
+    b"{": "not JSON",
+    b"[]": "not a JSON object",
+    b'\x04"M\x18abc': "largeMessageHandleCompression=lz4",
+    b'{"payload":' + DEEP + b"}": "nested too deeply",
+    b'{"payload":{"op":"c","source":{},"after":%s}}' % DEEP: "nested too deeply",
+    b'{"payload":{"op":"c"},"schema":%s}' % DEEP: "nested too deeply",
+    encode(row("x", after={"a": 1})): "op: is no operation",
+    encode(row(None, after={"a": 1})): "op: ",
+    encode(row(after={"a": 1}) | {"source": None}): "source: ",
+    encode(row(after={"a": 1}) | {"source": 5}): "source: ",
+    encode(row(after=None)): "after: ",
+    encode(row(after=[1])): "after: is not an object",
+    encode(row("u", before=5, after={"a": 1})): "before: is not an object",
+    encode(row(source={"table": ""}, after={"a": 1})): "source.table",
+    encode(row(source={"db": 5}, after={"a": 1})): "source.db",
+    encode(row(source={"ts_ms": "x"}, after={"a": 1})): "source.ts_ms",
+    encode(row(source={"ts_ms": 10**15}, after={"a": 1})): "source.ts_ms",
+    encode(row(source={"commit_ts": -1}, after={"a": 1})): "source.commit_ts",
+    encode({"schema": {"type": "struct", "fields": 5}, "payload": row(after={"a": 1})}): "fields",
+    encode({"schema": envelope_schema({}), "payload": row(after={"a": 1})}): "a: the schema lists",
+    encode({"schema": envelope_schema({"a": {"type": 5}}), "payload": row(after={"a": 1})}): "type",
+    encode(ddl("", None) | {"tableChanges": 5}): "tableChanges",
+    encode(ddl("", None) | {"tableChanges": []}): "ddl",
+    encode(ddl("x", [{"name": 5}])): "is not a column",
+    b'{"op":"c","source":{"db":"d","table":"t"},"after":{"a":NaN}}': "NaN is not JSON",
+    b'{"op":"c","source":{"db":"d","table":"t"},"after":{"a":1%s}}' % (b"0" * 2000): "a number of",
+}
+
+
+@pytest.mark.parametrize(("value", "reason"), BAD.items())
+def test_the_reason_is_told(value: bytes, reason: str) -> None:
+    decoder = open_decoder()
+    assert reason in error_of(decoder.decode(Message(None, value)))
+    # The next message does not suffer from it.
+    (event,) = decoder.decode(message(row(after={"a": 1})))
+    assert not isinstance(event, Corrupt)
+
+
+def test_json_numbers_of_any_size_stay_bounded() -> None:
+    for digits in ("1e999999999", "-1e400", "1e-999999999", "9" * 900):
+        value = json.dumps(row(after={"a": 0})).replace('{"a": 0}', f'{{"a": {digits}}}')
+        check(open_decoder(), value.encode())
+    decoder = open_decoder(decimalHandlingMode="double")
+    decoder.decode(message(ddl("x", [column("a", "DECIMAL", length=5, scale=2)])))
+    for digits in ("1e999999999", "1e-999999999", "9" * 900, "1e300"):
+        value = json.dumps(row(after={"a": 0})).replace('{"a": 0}', f'{{"a": {digits}}}')
+        check(decoder, value.encode())

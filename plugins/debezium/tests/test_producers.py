@@ -1,0 +1,397 @@
+"""What each producer does differently, beyond its golden messages."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from debezium_messages import (
+    SOURCE,
+    column,
+    ddl,
+    decode_one,
+    encode,
+    envelope_schema,
+    error_of,
+    message,
+    open_decoder,
+    row,
+    struct,
+)
+
+from cdcfmt_core import DecoderContext, default_registry
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.events import (
+    Heartbeat,
+    Image,
+    LogicalMessage,
+    Message,
+    RowChange,
+    SchemaChange,
+    Transaction,
+    Watermark,
+)
+from cdcfmt_core.types import Int, Unknown
+
+INT64 = {"type": "int64"}
+TICDC = {"connector": "TiCDC", "commit_ts": 446_000_000_000_000_000, "file": "", "pos": 0}
+
+
+# --- CloudCanal ---------------------------------------------------------------------------
+
+CLOUDCANAL = {"connector": "MySQL"}
+
+
+@pytest.mark.parametrize("wrapped", [{}, {"schema": None}])
+@pytest.mark.parametrize("op", ["i", "c"])
+def test_cloudcanal_rows(wrapped: dict[str, Any], op: str) -> None:
+    payload = row(op, CLOUDCANAL, before={}, after={"col1": "11", "col_pk": "12"})
+    event = decode_one(wrapped | {"payload": payload}, key=None)
+    assert event.op == "insert"
+    assert event.before is None
+    assert event.after == Image({"col1": "11", "col_pk": "12"})
+    assert {column.type for column in event.table.columns} == {Unknown()}
+
+
+def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
+    columns = [
+        column("t", "timestamp", position=1),
+        column("id", "bigint(20) unsigned", position=0),
+        column("d", "decimal(10,2)", position=2),
+        column("dt", "datetime", position=3),
+        column("e", "enum('a','b')", position=4),
+        column("b", "bit(4)", position=5),
+        column("y", "year", position=6),
+    ]
+    change = {"type": "ALTER", "table": {"columns": columns, "primaryKeyColumnNames": ["id"]}}
+    payload = ddl("alter table orders add y year", None, **CLOUDCANAL) | {"tableChanges": change}
+    context = DecoderContext(default_registry().get_type_map("mysql"))
+    context.source_time_zone = timezone(timedelta(hours=8))
+    decode = default_registry().open_decoder("debezium", {}, context)
+    (altered,) = decode(message({"payload": payload}))
+    assert isinstance(altered, SchemaChange)
+    assert (altered.ddl_type, altered.database, altered.table) == ("ALTER", "shop", "orders")
+    assert altered.table_schema is not None
+    assert altered.table_schema.column_names == ("id", "t", "d", "dt", "e", "b", "y")
+    texts = {
+        "id": "18446744073709551615",
+        "t": "2024-01-01 08:00:00",
+        "d": "1.50",
+        "dt": "2024-01-01 08:00:00",
+        "e": "b",
+        "b": "5",
+        "y": "2024",
+    }
+    (event,) = decode(message({"payload": row("i", CLOUDCANAL, before={}, after=texts)}))
+    assert isinstance(event, RowChange)
+    assert event.after is not None
+    values = event.after.values
+    assert values["id"] == 2**64 - 1
+    assert values["t"].isoformat() == "2024-01-01T00:00:00+00:00"
+    assert values["d"] == Decimal("1.50")
+    assert values["dt"] == datetime(2024, 1, 1, 8)
+    assert (values["e"], values["b"], values["y"]) == ("b", 5, 2024)
+    # There is no key: the DDL's stands in.
+    assert event.table.key_columns == ("id",)
+
+
+def test_cloudcanal_ddl_with_an_op() -> None:
+    payload = ddl("drop table orders", None, **CLOUDCANAL) | {"op": "a"}
+    payload["tableChanges"] = {"type": "DROP", "table": None}
+    event = decode_one({"payload": payload})
+    assert isinstance(event, SchemaChange)
+    assert (event.ddl_type, event.query) == ("ERASE", "drop table orders")
+
+
+# --- TiCDC --------------------------------------------------------------------------------
+
+
+def test_start_ts_and_cluster() -> None:
+    event = decode_one(
+        {"payload": row("c", TICDC | {"start_ts": 5, "cluster_id": "x"}, after={"a": 1})}
+    )
+    assert event.commit_ts == TICDC["commit_ts"]
+    assert event.extra == {"start_ts": 5, "cluster_id": "x"}
+
+
+def test_m_is_a_watermark_of_ticdc_alone() -> None:
+    watermark = decode_one({"payload": row("m", TICDC | {"db": "", "table": ""})})
+    assert isinstance(watermark, Watermark)
+    assert watermark.commit_ts == TICDC["commit_ts"]
+    text = error_of(open_decoder().decode(message(row("m", {"connector": "TiCDC"}))))
+    assert "source.commit_ts" in text
+    content = base64.b64encode(b"hello").decode()
+    body = {"prefix": "p", "content": content}
+    said = decode_one(row("m", {"connector": "postgresql"}, message=body))
+    assert isinstance(said, LogicalMessage)
+    assert (said.prefix, said.content) == ("p", b"hello")
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_negative_numbers_of_unknown_sign_are_named(wrapped: bool) -> None:
+    payload = row("u", before={"a": -2, "b": 1, "c": "x"}, after={"a": 5, "b": -1, "c": "x"})
+    fields = {"a": INT64, "b": INT64, "c": {"type": "string"}}
+    value: Any = {"schema": envelope_schema(fields), "payload": payload} if wrapped else payload
+    event = decode_one(value)
+    assert event.extra["ambiguous_unsigned"] == ["a", "b"]
+    assert (event.before.values["a"], event.after.values["b"]) == (-2, -1)
+
+
+def test_a_stale_schema_does_not_reach_the_values() -> None:
+    """What the DDL says must fit what the message's schema shows."""
+    decoder = open_decoder()
+    decoder.decode(message(ddl("alter table orders", [column("a", "DATETIME")])))
+    value = {"schema": envelope_schema({"a": INT64}), "payload": row(after={"a": 7})}
+    (event,) = decoder.decode(message(value))
+    assert event.table.columns[0].type == Int(64)
+    assert event.after.values == {"a": 7}
+
+
+# --- The connectors -----------------------------------------------------------------------
+
+
+def test_truncate_has_no_images() -> None:
+    schema = envelope_schema({"a": INT64, "b": {"type": "string"}})
+    event = decode_one({"schema": schema, "payload": row("t")})
+    assert (event.op, event.before, event.after) == ("truncate", None, None)
+    assert event.table.column_names == ("a", "b")
+
+
+def test_a_delete_without_image_is_its_key() -> None:
+    event = decode_one(row("d", before=None, after=None), key={"id": 4})
+    assert event.before == Image({"id": 4}, complete=False)
+    assert event.table.key_columns == ("id",)
+    text = error_of(open_decoder().decode(message(row("d", before=None))))
+    assert "neither an image nor a key" in text
+
+
+def test_columns_are_found_by_name() -> None:
+    """Virtual columns are listed and not sent, some twice, and never in the row's order."""
+    fields = {"v": INT64, "b": {"type": "string"}, "a": INT64}
+    schema = envelope_schema(fields)
+    for image in schema["fields"][:2]:
+        image["fields"].append({"field": "v", "type": "string", "optional": True})
+    event = decode_one({"schema": schema, "payload": row(after={"a": 1, "b": "x"})}, key={"a": 1})
+    assert event.table.column_names == ("b", "a")
+    assert event.after.values == {"a": 1, "b": "x"}
+    assert [column.key for column in event.table.columns] == [False, True]
+
+
+PLACEHOLDER = "__debezium_unavailable_value"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [PLACEHOLDER, base64.b64encode(PLACEHOLDER.encode()).decode(), [PLACEHOLDER], {PLACEHOLDER: 1}],
+)
+def test_unavailable_values_are_absent(value: Any) -> None:
+    event = decode_one(row("u", before=None, after={"id": 1, "big": value}), key={"id": 1})
+    assert event.after == Image({"id": 1}, complete=False)
+    assert event.table.column_names == ("id", "big")
+
+
+def test_unavailable_values_are_taken_from_the_image_before() -> None:
+    images = {"before": {"id": 1, "big": "old"}, "after": {"id": 1, "big": PLACEHOLDER}}
+    event = decode_one(row("u", **images))
+    assert event.after == Image({"id": 1, "big": "old"}, True, ("big",))
+    other = decode_one(row("u", **images), unavailableValuePlaceholder="?")
+    assert other.after.values["big"] == PLACEHOLDER
+
+
+def test_heartbeats_and_transactions() -> None:
+    beat = decode_one({"ts_ms": 1_700_000_000_000})
+    assert beat == Heartbeat(emit_time=1_700_000_000_000_000)
+    name = "io.debezium.connector.common.Heartbeat"
+    schema = struct({"ts_ms": INT64}, name=name)
+    assert isinstance(decode_one({"schema": schema, "payload": {"ts_ms": 5}}), Heartbeat)
+    ended = {"status": "END", "id": "g:1", "event_count": 2, "ts_ms": 5}
+    ended["data_collections"] = [{"data_collection": "shop.orders", "event_count": 2}]
+    event = decode_one(ended)
+    assert isinstance(event, Transaction)
+    assert (event.status, event.transaction_id, event.source_time) == ("commit", "g:1", 5000)
+    assert event.extra == {
+        "event_count": 2,
+        "data_collections": [{"data_collection": "shop.orders", "event_count": 2}],
+    }
+    assert "status" in error_of(open_decoder().decode(message(ended | {"status": ["BEGIN"]})))
+
+
+def test_one_statement_of_many_tables() -> None:
+    payload = ddl("DROP TABLE a, b", None, table="a,b")
+    payload["tableChanges"] = [
+        {"type": "DROP", "id": f'"shop"."{name}"', "table": None} for name in ("a", "b")
+    ]
+    events = open_decoder().decode(message(payload))
+    assert [(e.table, e.ddl_type, e.index) for e in events if isinstance(e, SchemaChange)] == [
+        ("a", "ERASE", 0),
+        ("b", "ERASE", 1),
+    ]
+
+
+def test_a_snapshots_drop_drops_nothing() -> None:
+    payload = ddl("DROP TABLE IF EXISTS `shop`.`orders`", None, snapshot="true")
+    payload["tableChanges"][0]["type"] = "DROP"
+    assert decode_one(payload).ddl_type == "QUERY"
+    assert decode_one(payload).extra["snapshot"] == "true"
+    payload["source"]["snapshot"] = "false"
+    assert decode_one(payload).ddl_type == "ERASE"
+
+
+def test_types_of_other_databases_stay_unknown() -> None:
+    decoder = open_decoder()
+    decoder.decode(message(ddl("alter", [column("a", "DATE")], connector="oracle")))
+    (event,) = decoder.decode(message(row(source={"connector": "oracle"}, after={"a": 1})))
+    assert event.table.columns[0].type == Unknown("date")
+    assert event.after.values == {"a": 1}
+
+
+def test_a_row_takes_the_schema_of_its_position() -> None:
+    decoder = open_decoder()
+    for pos, type_ in ((10, "INT"), (20, "BIGINT UNSIGNED")):
+        decoder.decode(message(ddl("alter table orders", [column("a", type_)], pos=pos)))
+    found = {}
+    for file, pos in (("binlog.000001", 9), ("binlog.000001", 10), ("binlog.1000000", 1)):
+        (event,) = decoder.decode(message(row(source={"file": file, "pos": pos}, after={"a": 1})))
+        found[file, pos] = event.table.columns[0].source_type
+    assert found == {
+        ("binlog.000001", 9): "",
+        ("binlog.000001", 10): "int",
+        ("binlog.1000000", 1): "bigint unsigned",
+    }
+    (event,) = decoder.decode(message(row(source={"name": "another"}, after={"a": 1})))
+    assert event.table.columns[0].type == Unknown()
+
+
+# --- Flattened records --------------------------------------------------------------------
+
+
+def flat(value: Any, key: Any = None, **more: Any) -> RowChange:
+    options = more.pop("options", {})
+    decoder = open_decoder(flattened="true", **options)
+    (event,) = decoder.decode(message(value, key, **more))
+    assert isinstance(event, RowChange), event
+    return event
+
+
+def test_flattened_rows() -> None:
+    value = {
+        "id": 1,
+        "__op": "u",
+        "__table": "t",
+        "__source_ts_ms": 5,
+        "__source_pos": 9,
+        "__lsn": 3,
+    }
+    headers = (("__db", b'"shop"'), ("other", b"x"), ("__op", None))
+    event = flat(value, {"id": 1}, topic="p.d.t", headers=headers)
+    assert (event.op, event.table.database, event.table.table) == ("update", "shop", "t")
+    assert (event.before, event.after) == (None, Image({"id": 1}))
+    assert event.source_time == 5000
+    assert event.extra == {"pos": 9, "lsn": 3}
+
+
+def test_flattened_deletes() -> None:
+    gone = flat(None, {"id": 1}, topic="prefix.shop.orders")
+    assert (gone.op, gone.table.database, gone.table.table) == ("delete", "shop", "orders")
+    assert gone.before == Image({"id": 1}, complete=False)
+    rewritten = flat({"id": 1, "a": 2, "__deleted": "true"}, {"id": 1}, topic="prefix.shop.orders")
+    assert rewritten.op == "delete"
+    assert rewritten.before == Image({"id": 1, "a": 2})
+    kept = flat({"id": 1, "__deleted": "false"}, topic="prefix.shop.orders")
+    assert (kept.op, kept.after) == ("upsert", Image({"id": 1}))
+
+
+def test_where_a_flattened_rows_database_comes_from() -> None:
+    options = {"flattenedDatabase": "given"}
+    named = flat({"a": 1}, topic="p.d.t", options=options)
+    assert named.table.database == "given"
+    header = flat({"a": 1}, topic="p.d.t", headers=(("__db", b"plain"),), options=options)
+    assert header.table.database == "plain"
+    assert flat({"a": 1}, topic="p.d.s.t").table.table == "t"
+    text = error_of(open_decoder(flattened="true").decode(message({"a": 1})))
+    assert "__table" in text
+
+
+def test_a_flattened_stream_may_hold_envelopes() -> None:
+    event = flat(row("c", after={"a": 1}), topic="p.d.t")
+    assert (event.op, event.table.table) == ("insert", "orders")
+
+
+def test_without_the_option_a_flattened_row_says_so() -> None:
+    assert "flattened=true" in error_of(open_decoder().decode(message({"id": 1})))
+
+
+# --- Tombstones, keys, projections -----------------------------------------------------------
+
+
+def test_tombstones_and_keys_of_others_are_counted() -> None:
+    counts: Counter[str] = Counter()
+    decoder = open_decoder(counts)
+    assert decoder.decode(message(None, {"id": 1})) == []
+    assert decoder.decode(message({"schema": None, "payload": None})) == []
+    (event,) = decoder.decode(Message(b"Struct{id=1}", encode(row(after={"id": 1}))))
+    assert event.table.key_columns == ()
+    assert counts == {"tombstones": 2, "keys that are no JSON object": 1}
+
+
+def test_a_key_may_stay_uncompressed() -> None:
+    value = encode(row(after={"id": 1}))
+    # A snappy block of one literal.
+    block = bytes([len(value) & 0x7F | 0x80, len(value) >> 7, 61 << 2])
+    block += (len(value) - 1).to_bytes(2, "little") + value
+    decoder = open_decoder(largeMessageHandleCompression="snappy")
+    for key, names in ((b'{"id":1}', ("id",)), (b"\xff\xff", ())):
+        (event,) = decoder.decode(Message(key, block))
+        assert event.table.key_columns == names
+
+
+def test_projection() -> None:
+    projection = Projection(frozenset({"b"}), before_updates=False)
+    decoder = open_decoder(projection=projection)
+    same = row("u", before={"id": 1, "a": 1, "b": 1}, after={"id": 1, "a": 2, "b": 2})
+    (event,) = decoder.decode(message(same, {"id": 1}))
+    assert (event.before, event.after) == (None, Image({"id": 1, "b": 2}))
+    moved = row("u", before={"id": 1, "a": 1, "b": 1}, after={"id": 2, "a": 2, "b": 2})
+    (event,) = decoder.decode(message(moved, {"id": 2}))
+    assert event.before == Image({"id": 1, "b": 1})
+
+
+# --- The two parts of a message ---------------------------------------------------------------
+
+
+def test_however_a_message_is_written_it_says_the_same() -> None:
+    """The short cut over a known schema gives what a parse of the whole gives."""
+    fields = {"a": INT64, "s": {"type": "string", "default": ',"payload":{"x":1},"schema":'}}
+    schema = envelope_schema(fields)
+    payload = row(after={"a": 1, "s": ',"schema":{"type":"struct","fields":[]}}'})
+    payload["schema"] = {"x": 1}
+    wire = {"schema": schema, "payload": payload}
+    texts = [
+        json.dumps(wire, separators=(",", ":")),
+        json.dumps({"payload": payload, "schema": schema}, separators=(",", ":")),
+        json.dumps(wire, indent=2),
+        json.dumps(wire, separators=(",", ":")) + "\n",
+        json.dumps(wire, separators=(",", ":"), sort_keys=True),
+    ]
+    decoder = open_decoder()
+    seen = []
+    for text in texts * 2:
+        (event,) = decoder.decode(Message(None, text.encode()))
+        assert event.after.values == payload["after"]
+        assert event.extra["schema"] == {"x": 1}
+        seen.append(event.table)
+    assert [[c.type for c in table.columns] for table in seen] == [
+        [c.type for c in seen[0].columns]
+    ] * len(seen)
+    assert seen[0] is seen[5]
+
+
+def test_the_source_tells_the_table_and_not_the_schemas_name() -> None:
+    event = decode_one(row(source={"db": "a.b", "table": "名 前"}, after={"x": 1}))
+    assert (event.table.database, event.table.table) == ("a.b", "名 前")
+    assert SOURCE["name"] == "prefix"

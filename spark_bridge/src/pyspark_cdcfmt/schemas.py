@@ -1,0 +1,42 @@
+"""Table schemas from the whole input, before any part of it is decoded."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.options import ReadOptions
+
+logger = logging.getLogger("pyspark_cdcfmt")
+
+_SECONDS_BETWEEN_NEWS = 10
+
+
+def find_schemas(options: ReadOptions, messages: Iterable[Message | BadLine]) -> SchemaStore:
+    """What the messages say of their tables; empty where no format needs to look.
+
+    ``messages`` are only read if some format may need it.
+    """
+    store = SchemaStore()
+    scan = open_schema_scan(options.values, options.codec) if options["scanSchemas"] else None
+    if scan is None:
+        return store
+    said = time.monotonic()
+    for count, message in enumerate(messages):
+        if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
+            said = time.monotonic()
+            logger.warning(
+                "cdc: looking for table schemas, %d messages read and %d schemas found so far; "
+                "scanSchemas=false spares it where messages carry their types",
+                count,
+                len(store),
+            )
+        if isinstance(message, Message):
+            for record in scan(message):
+                store.add(record)
+    return store

@@ -1,0 +1,84 @@
+"""Schemas by position: which one a row finds, and what stays the same object."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schema_store import MAX_VERSIONS, SchemaRecord, SchemaStore
+from cdcfmt_core.types import Int
+
+
+def schema(*names: str, table: str = "t") -> TableSchema:
+    return TableSchema("d", table, tuple(Column(name, "int", Int(32)) for name in names))
+
+
+def filled(*records: tuple[TableSchema, int]) -> SchemaStore:
+    store = SchemaStore()
+    for table, at in records:
+        store.add(SchemaRecord(table, (at,)))
+    return store
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_row_finds_the_newest_schema_before_it(order: tuple[int, ...]) -> None:
+    records = [(schema("a"), 10), (schema("a", "b"), 20), (schema("b"), 30)]
+    store = filled(*(records[index] for index in order))
+    assert len(store) == 3
+    found = {at: store.find("d", "t", (at,)) for at in (9, 10, 19, 20, 29, 30, 99)}
+    names = {at: table and table.column_names for at, table in found.items()}
+    assert names == {
+        9: None,
+        10: ("a",),
+        19: ("a",),
+        20: ("a", "b"),
+        29: ("a", "b"),
+        30: ("b",),
+        99: ("b",),
+    }
+    newest = store.find("d", "t", None)
+    assert newest is found[99]
+
+
+def test_what_does_not_change_is_one_object() -> None:
+    store = filled((schema("a"), 10), (schema("a"), 20), (schema("b"), 30), (schema("b"), 30))
+    assert store.find("d", "t", (10,)) is store.find("d", "t", (25,))
+    first = store.find("d", "t", (30,))
+    store.add(SchemaRecord(schema("b"), (30,)))
+    assert store.find("d", "t", (30,)) is first
+
+
+def test_the_last_of_one_position_holds() -> None:
+    store = filled((schema("a"), 10), (schema("b"), 10))
+    found = store.find("d", "t", (10,))
+    assert found is not None
+    assert found.column_names == ("b",)
+    assert len(store) == 1
+
+
+def test_streams_and_names_are_kept_apart() -> None:
+    store = SchemaStore()
+    assert not store
+    store.add(SchemaRecord(schema("a"), (len("f"), "f", 4), "one"))
+    assert store
+    assert store.find("d", "t", (1, "f", 4), stream="one") is not None
+    assert store.find("d", "t", (1, "f", 4), stream="two") is None
+    assert store.find("d", "T", (1, "f", 4), stream="one") is None
+    assert store.find("d", "t", (1, "f", 4), stream="one", schema="s") is None
+
+
+def test_versions_are_bounded() -> None:
+    store = filled(*((schema(f"c{at}"), at) for at in range(MAX_VERSIONS + 5)))
+    assert len(store) == MAX_VERSIONS
+    assert store.find("d", "t", (4,)) is None
+    newest = store.find("d", "t", None)
+    assert newest is not None
+    assert newest.column_names == (f"c{MAX_VERSIONS + 4}",)
+
+
+def test_it_can_be_sent() -> None:
+    store = pickle.loads(pickle.dumps(filled((schema("a"), 1), (schema("b"), 2))))
+    found = store.find("d", "t", (2,))
+    assert found.columns == (Column("b", "int", Int(32)),)

@@ -1,0 +1,126 @@
+"""Which format a message is of: every golden message, and look-alikes of none."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from golden_data import GOLDEN, read_jsonl
+
+from cdcfmt_core.decoding import CERTAIN_ENOUGH, DECODING_OPTIONS, confidence
+from cdcfmt_core.events import Message
+from cdcfmt_core.options import validate
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_scan import open_schema_scan
+
+FOLDERS = {
+    "ticdc/canal-json": "canal-json",
+    "ticdc/debezium": "debezium",
+    "ticdc/open": "open-protocol",
+    "native/canal": "canal-json",
+    "native/debezium": "debezium",
+}
+"""Folders of golden messages → their format."""
+
+FLATTENED = "schema_unwrap_rewrite"
+"""Rows without envelope are of no format that could be told: the user has to say so."""
+
+
+def messages(folder: str) -> Iterator[tuple[str, Message]]:
+    for path in sorted((GOLDEN / folder).rglob("*.jsonl.gz")):
+        place = str(path.relative_to(GOLDEN))
+        # Compressed as a whole there is nothing to see; frames stay what they are.
+        compressed = folder != "ticdc/open" and any(word in place for word in ("lz4", "snappy"))
+        for line in read_jsonl(place):
+            if line["value_b64"] is not None and not compressed:
+                key = None if line["key_b64"] is None else base64.b64decode(line["key_b64"])
+                whole = base64.b64decode(line["value_b64"])
+                for value in whole.split(b"\r\n") if "storage" in place else [whole]:
+                    if value:
+                        yield place, Message(key, value)
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_golden_message_is_told(folder: str) -> None:
+    count = 0
+    for place, message in messages(folder):
+        count += 1
+        expected = {FOLDERS[folder]}
+        if FLATTENED in place and b'"ddl"' not in (message.value or b""):
+            expected = set()
+        assert _recognised(message) == expected, (place, message)
+        # No format claims another's, however unsure.
+        for name, codec in default_registry().codecs().items():
+            if name != FOLDERS[folder]:
+                assert confidence(codec, message) < CERTAIN_ENOUGH, (place, message)
+    assert count > 500
+
+
+def _recognised(message: Message) -> set[str]:
+    sure = {name: confidence(codec, message) for name, codec in default_registry().codecs().items()}
+    best = max(sure.values())
+    return {name for name, found in sure.items() if found == best >= CERTAIN_ENOUGH}
+
+
+def test_every_folder_is_looked_at() -> None:
+    found = {
+        str(path.relative_to(GOLDEN))
+        for path in Path(GOLDEN).glob("*/*")
+        if path.is_dir() and path.name != "workload"
+    }
+    assert found == FOLDERS.keys()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"schema": {"type": "struct", "fields": []}, "payload": {"id": 1}},
+        {"schema": None, "payload": {"op": "c", "before": None}},
+        {"op": "c", "after": {"id": 1}, "ts_ms": 1},
+        {"source": "web", "ddl": "none"},
+        {"status": "BEGIN", "id": 1},
+        {"ts_ms": 1},
+        [{"op": "c", "source": {}, "after": {}}],
+    ],
+)
+def test_connect_json_of_others_is_nobodys(value: object) -> None:
+    assert _recognised(Message(None, json.dumps(value).encode())) == set()
+
+
+CHANGES = {"type": "CREATE", "table": {"columns": [{"name": "a", "typeExpression": "int"}]}}
+
+
+def test_schemas_are_looked_for_in_the_formats_that_lack_types() -> None:
+    def open_scan(protocol: str) -> object:
+        options = validate({"protocol": protocol}, DECODING_OPTIONS, owner="the test")
+        own = {
+            option.name: option.default
+            for codec in default_registry().codecs().values()
+            for option in codec.options
+        }
+        return open_schema_scan(options, own)
+
+    assert open_scan("canal-json") is None
+    scan = open_scan("auto")
+    assert callable(scan)
+    ddl = {
+        "source": {"db": "d", "table": "t", "connector": "mysql", "file": "f.1", "pos": 4},
+        "databaseName": "d",
+        "ddl": "create table t (a int)",
+        "tableChanges": [CHANGES],
+    }
+    canal = {"isDdl": True, "type": "CREATE", "database": "d", "data": None, "es": 1, "sql": "x"}
+    (record,) = scan(Message(None, json.dumps(ddl).encode()))
+    assert (record.table.database, record.table.table) == ("d", "t")
+    assert record.position == (3, "f.1", 4)
+    for value in (
+        json.dumps(canal | {"tableChanges": CHANGES}).encode(),
+        json.dumps(ddl).encode()[:-1],
+        json.dumps(ddl | {"tableChanges": 5}).encode(),
+        b'{"tableChanges":',
+        None,
+    ):
+        assert list(scan(Message(None, value))) == []
