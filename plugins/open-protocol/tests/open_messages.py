@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ def open_decoder(
     *,
     claims: Path | None = None,
     event_filter: EventFilter | None = None,
+    counts: Counter[str] | None = None,
     protocol: str = "open-protocol",
     **options: Any,
 ) -> MessageDecoder:
@@ -63,6 +65,7 @@ def open_decoder(
         validate({"protocol": protocol} | common, DECODING_OPTIONS, owner="the test"),
         codec_options | validate(special, spec.options, owner="the test"),
         event_filter or EventFilter(),
+        counts=counts,
         claim_checks=None if claims is None else open_claim_check_store(str(claims)),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -86,9 +87,14 @@ def test_resolved_events_whose_values_are_missing_among_others() -> None:
 
 
 def test_a_tombstone_says_nothing_but_what_needs_no_value() -> None:
+    counts: Counter[str] = Counter()
+    decoder = open_decoder(counts=counts)
     keys = [ROW_KEY, RESOLVED_KEY, DDL_KEY]
-    assert open_decoder().decode(Message(VERSION + frames(keys), None)) == [Watermark(TS, index=1)]
-    assert open_decoder().decode(Message(None, None)) == []
+    assert decoder.decode(Message(VERSION + frames(keys[1:2]), None)) == [Watermark(TS)]
+    assert counts == {}
+    assert decoder.decode(Message(VERSION + frames(keys), None)) == [Watermark(TS, index=1)]
+    assert decoder.decode(Message(None, None)) == []
+    assert counts == {"tombstones": 2}
 
 
 # Rows

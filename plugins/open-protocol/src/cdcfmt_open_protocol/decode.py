@@ -53,6 +53,7 @@ class _Decoder:
     def decode(self, message: Message) -> list[Event]:
         if message.key is None:
             if message.value is None:
+                self._context.counts["tombstones"] += 1
                 return []
             raise DecodeError("the message has none", field="key", sample=message.value)
         keys: list[EventKey | DecodeError] = []
@@ -83,6 +84,8 @@ class _Decoder:
         if value is None:
             # A tombstone: it deletes the key from a compacted topic and says nothing, but
             # a resolved event needs no value.
+            if not all(isinstance(key, dict) and key["t"] == RESOLVED for key in keys):
+                self._context.counts["tombstones"] += 1
             return [None] * len(keys)
         frames: list[bytes | None] = list(split_value(value, self._limit))
         if len(frames) == len(keys):
