@@ -509,7 +509,7 @@ def test_ddl(value: Any, field: str) -> None:
 
 def test_a_resolved_event_with_a_value() -> None:
     error = the_error([RESOLVED_KEY], [{"u": {"id": ID}}])
-    assert (error.field, error.reason) == ("value[0]", "a resolved event has one")
+    assert (error.field, error.reason) == ("value[0]", "a resolved event has no value")
 
 
 # Texts and numbers

@@ -281,6 +281,8 @@ def test_projection() -> None:
     assert decode_with(no_updates, new).before is None
     moved = decode_with(no_updates, {**new, "id": {**ID, "v": 7}})
     assert moved.before == Image({"id": 7, "n": "aa"})
+    with pytest.raises(AssertionError, match=r"p\.id: is not a column"):
+        decode_with(no_updates, {"id": 1})
     by_n = Projection(frozenset({"id"}), before_updates=False, key_columns=("n",))
     assert decode_with(by_n, {**new, "id": {**ID, "v": 7}}).before is None
     assert decode_with(by_n, {"n": {**NAME, "v": "b"}}).before == Image(

@@ -123,7 +123,7 @@ class _Decoder:
         field = f"value[{index}]"
         if kind == RESOLVED:
             if value is not None and value.strip(b"\0"):
-                raise DecodeError("a resolved event has one", field=field, sample=value)
+                raise DecodeError("a resolved event has no value", field=field, sample=value)
             return Watermark(commit_ts, index=index, extra=extra_of(key))
         if value is None:
             return None

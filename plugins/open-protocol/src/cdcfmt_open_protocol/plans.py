@@ -21,17 +21,20 @@ _MAX_PLANS = 10_000
 _MAX_CODE = 2**31 - 1
 
 
+Step: TypeAlias = tuple[str, int, int | None, int, bool, ParseValue, ParseValue]
+"""A column's name, code, flags, number of members, whether it is wanted, and its parsers."""
+
+
 @attrs.define
 class TablePlan:
     """A table schema and how its rows are read.
 
-    ``steps`` are, for each column in order: name, code, flags, number of members, whether
-    it is wanted, and its parsers.  ``handles`` are the names of cells that have ``h``.
+    ``steps`` are for each column, in order.  ``handles`` are the names of cells that have ``h``.
     ``key_columns`` identify a row, and ``is_handle`` tells that there are no others.
     """
 
     schema: TableSchema
-    steps: list[tuple[str, int, int | None, int, bool, ParseValue, ParseValue]]
+    steps: dict[str, Step]
     handles: dict[str, bool]
     key_columns: tuple[str, ...]
     is_handle: bool
@@ -51,7 +54,7 @@ class TablePlan:
         value: Any = None
         try:
             for (name, cell), (expected, code, flags, size, wanted, text, other) in zip(
-                cells.items(), self.steps, strict=True
+                cells.items(), self.steps.values(), strict=True
             ):
                 if (
                     cell["t"] is not code
@@ -81,6 +84,29 @@ class TablePlan:
             raise _bad_value(error, f"{field}.{name}", value) from error
         return values
 
+    def read_some(self, cells: Cells, field: str) -> dict[str, Any]:
+        """The values of cells whose columns are some of the plan's.
+
+        :raises DecodeError: as ``read``, and for a column of another type.
+        """
+        values: dict[str, Any] = {}
+        for name, cell in cells.items():
+            path = f"{field}.{name}"
+            check_cell(cell, path)
+            _, code, flags, _, wanted, *parsers = self.steps[name]
+            if (cell["t"], cell.get("f")) != (code, flags):
+                raise DecodeError("has another type than the new value", field=path)
+            value = cell["v"]
+            if wanted:
+                try:
+                    parse = parsers[type(value) is not str]
+                    values[name] = None if value is None else parse(value)
+                except InexactNumber:
+                    raise
+                except ValueError as error:
+                    raise _bad_value(error, path, value) from error
+        return values
+
 
 class TablePlans:
     """Plans by table and columns, so that a million rows share one schema object."""
@@ -103,33 +129,8 @@ class TablePlans:
         values = None if plan is None else plan.read(cells, field)
         if plan is None or values is None:
             plan = self.find(database, table, cells, field)
-            values = self.read_some(plan, cells, field)
+            values = plan.read_some(cells, field)
         return plan, values
-
-    def read_some(self, plan: TablePlan, cells: Cells, field: str) -> dict[str, Any]:
-        """The values of cells whose columns are some of the plan's.
-
-        :raises DecodeError: as ``read``, and for a column of another type.
-        """
-        types = {name: (code, flags) for name, code, flags, *_ in plan.steps}
-        wanted = {name for name, _, _, _, is_wanted, *_ in plan.steps if is_wanted}
-        values: dict[str, Any] = {}
-        for name, cell in cells.items():
-            path = f"{field}.{name}"
-            check_cell(cell, path)
-            type_ = cell["t"], cell.get("f")
-            if type_ != types[name]:
-                raise DecodeError("has another type than the new value", field=path)
-            value = cell["v"]
-            if name in wanted:
-                try:
-                    parse = self._columns.parsers(*type_)[type(value) is not str]
-                    values[name] = None if value is None else parse(value)
-                except InexactNumber:
-                    raise
-                except ValueError as error:
-                    raise _bad_value(error, path, value) from error
-        return values
 
     def find(self, database: str, table: str, cells: Cells, field: str) -> TablePlan:
         """The plan for rows with these columns, in this order.
@@ -163,8 +164,8 @@ class TablePlans:
         handles = {name: cell["h"] for name, cell in cells.items() if cell.get("h") is not None}
         return TablePlan(
             schema=TableSchema(database, table, columns, handle),
-            steps=[
-                (
+            steps={
+                name: (
                     name,
                     cell["t"],
                     cell.get("f"),
@@ -173,7 +174,7 @@ class TablePlans:
                     *self._columns.parsers(cell["t"], cell.get("f")),
                 )
                 for name, cell in cells.items()
-            ],
+            },
             handles=handles,
             key_columns=key_columns,
             is_handle=len(handle) == len(columns),

@@ -71,7 +71,7 @@ class RowDecoder:
             if old is not None and (self._before_updates or _key_changed(old, new, plan)):
                 old_values = plan.read(old, "p")
                 if old_values is None:
-                    old_values = self._plans.read_some(plan, old, "p")
+                    old_values = plan.read_some(old, "p")
                 if unknown:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
                 before = _before_image(old_values, values, unknown, only_handle_key)
@@ -91,7 +91,7 @@ class RowDecoder:
         for name, cell in only_old.items():
             check_cell(cell, f"p.{name}")
         plan = self._plans.find(database, table, {**new, **only_old}, "u")
-        return plan, self._plans.read_some(plan, new, "u")
+        return plan, plan.read_some(new, "u")
 
 
 def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
@@ -102,8 +102,11 @@ def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
 
 
 def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
+    """Whether it did, or ``p`` must be read to know what is wrong with it."""
     return any(
-        name in old and name in new and old[name].get("v") != new[name].get("v")
+        name in old
+        and name in new
+        and (type(old[name]) is not dict or old[name].get("v") != new[name]["v"])
         for name in plan.key_columns
     )
 
