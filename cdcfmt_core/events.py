@@ -47,13 +47,17 @@ class Message:
 
 @attrs.frozen
 class Column:
-    """A column of a table schema; ``nullable`` is None where the wire does not say."""
+    """A column of a table schema; ``nullable`` is None where the wire does not say.
+
+    ``flags`` is what else the wire says of it, in the wire's own words.
+    """
 
     name: str
     source_type: str
     type: LogicalType
     nullable: bool | None = None
     key: bool = False
+    flags: tuple[str, ...] = ()
 
 
 @attrs.frozen(eq=False)

@@ -1,4 +1,4 @@
-"""Compressed messages and claim checks, as TiCDC's large-message handling writes them.
+"""Compressed, reduced and claim-check messages, as TiCDC's configuration makes them.
 
 Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  The
 compression is not told by the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
@@ -26,6 +26,14 @@ COMPRESSION_OPTION = Option(
     default="none",
     help="Compression of each message, as set in TiCDC's `large-message-handle-compression`; "
     "the wire does not tell.",
+)
+
+HANDLE_KEY_DELETES_OPTION = Option(
+    name="deleteOnlyOutputHandleKeyColumns",
+    type="bool",
+    default=False,
+    help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
+    "only, which the wire does not tell.",
 )
 
 # A copy element of snappy takes at least 3 bytes and yields at most 64.

@@ -7,7 +7,7 @@ fractions into binary floats.  Codecs come here for such a message alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -20,8 +20,12 @@ MAX_TIME = 253_402_300_799_999_999
 """The end of the year 9999 in microseconds: what Python's and Spark's timestamps can show."""
 
 
-def loads_exact(data: bytes) -> Any:
+def loads_exact(
+    data: bytes, *, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
+
+    ``make_object`` makes an object from its members, which may bear the same name.
 
     :raises DecodeError: if the bytes are not JSON, or nested too deeply.
     """
@@ -31,6 +35,7 @@ def loads_exact(data: bytes) -> Any:
             parse_float=_number,
             parse_int=_number,
             parse_constant=_refuse,
+            object_pairs_hook=make_object,
         )
     except RecursionError:
         raise DecodeError("the JSON is nested too deeply", sample=data) from None

@@ -148,15 +148,21 @@ def dumped_tables() -> dict[str, list[dict[str, tuple[str, str | None]]]]:
 # --- Decoding -------------------------------------------------------------------------
 
 
+CODECS = {"canal-json": "canal-json", "debezium": "debezium", "open": "open-protocol"}
+"""Folder of the golden messages → the format that reads them."""
+
+
 def reading_options(variant: Variant) -> dict[str, str]:
     """What a user of this changefeed has to tell, as decoder and Spark take it."""
-    options = {"protocol": variant.protocol, "sourceTimeZone": SOURCE_ZONE}
+    options = {"protocol": CODECS[variant.protocol], "sourceTimeZone": SOURCE_ZONE}
     if variant.compression != "none":
         options["largeMessageHandleCompression"] = variant.compression
     if variant.claims is not None:
         options["claimCheckStorageUri"] = str(variant.claims)
-    if variant.protocol == "canal-json" and variant.config["delete-only-output-handle-key-columns"]:
+    if variant.config["delete-only-output-handle-key-columns"]:
         options["deleteOnlyOutputHandleKeyColumns"] = "true"
+    if variant.protocol == "open" and not variant.config["open-output-old-value"]:
+        options["oldValue"] = "false"
     return options
 
 

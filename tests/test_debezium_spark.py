@@ -9,9 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from golden_data import Truth, dumped_tables, load_variant, native_messages, reading_options
-from pyspark.sql import Row, SparkSession
-from pyspark.sql.types import DataType, StringType, TimestampType, VariantType
-from test_golden_canal_json_spark import (
+from golden_spark_values import (
     TYPES,
     in_column,
     in_variant,
@@ -19,6 +17,8 @@ from test_golden_canal_json_spark import (
     same_value,
     variant_value,
 )
+from pyspark.sql import Row, SparkSession
+from pyspark.sql.types import DataType, StringType, TimestampType, VariantType
 from test_native_canal_spark import ORDERS, WIDE, _cell, _changes
 
 from cdcfmt_core.sources import wrap_line

@@ -19,6 +19,7 @@ from cdcfmt_core.mysql.codes import (
     UNSIGNED_FLAG,
     flag_names,
     logical_from_code,
+    source_type_from_code,
 )
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
 from cdcfmt_core.mysql.jdbc import jdbc_code, logical_from_jdbc
@@ -48,5 +49,6 @@ __all__ = [
     "logical_from_jdbc",
     "parse_column_type",
     "resolve_type",
+    "source_type_from_code",
     "text_parser",
 ]

@@ -88,6 +88,9 @@ FLAG_NAMES: Final = {
 TEXT_OR_BINARY_CODES: Final = frozenset({15, 249, 250, 251, 252, 253, 254})
 """Codes of a text or its binary twin: only for these does the BinaryFlag say anything."""
 
+# Of other types the UnsignedFlag says nothing: TiDB sets it on every BIT and YEAR.
+_NUMBER_CODES: Final = frozenset({0, 1, 2, 3, 4, 5, 8, 9, 246})
+
 _INT_BITS: Final = {1: 8, 2: 16, 9: 24, 3: 32, 8: 64}
 
 # The smallest type that holds the signed and the unsigned one.
@@ -125,6 +128,17 @@ _PLAIN: Final[dict[int, LogicalType]] = {
 def flag_names(flags: int) -> tuple[str, ...]:
     """The names of the flags that are set, the lowest bit first."""
     return tuple(name for flag, name in FLAG_NAMES.items() if flags & flag)
+
+
+def source_type_from_code(code: int, flags: int | None) -> str:
+    """The column type's text, as far as code and flags tell it: ``int unsigned``, ``blob``."""
+    name = CODE_NAMES.get(code, f"type code {code}")
+    if flags is None:
+        return name
+    if code in TEXT_OR_BINARY_CODES:
+        text, _, binary = name.partition("/")
+        return binary if flags & BINARY_FLAG else text
+    return f"{name} unsigned" if code in _NUMBER_CODES and flags & UNSIGNED_FLAG else name
 
 
 def logical_from_code(code: int, flags: int | None) -> LogicalType:

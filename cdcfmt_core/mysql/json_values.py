@@ -20,6 +20,7 @@ from collections.abc import Callable
 from datetime import tzinfo
 from typing import Final, TypeAlias
 
+from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET
 from cdcfmt_core.mysql.numbers import MAX_DIGITS, check_decimal
 from cdcfmt_core.mysql.text import text_parser
 from cdcfmt_core.types import (
@@ -68,6 +69,11 @@ def json_value_parser(
         return _int_first(*logical.bounds, parse)
     if isinstance(logical, Bit):
         return _int_first(0, (1 << (logical.bits or 64)) - 1, parse)
+    # Without names the number is the value.
+    if isinstance(logical, Enum) and logical.names is None:
+        return _int_first(0, MAX_ENUM, parse)
+    if isinstance(logical, Set) and logical.names is None:
+        return _int_first(0, MAX_SET, parse)
     return parse
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-_MAX_ENUM: Final = 65_535
-_MAX_SET: Final = (1 << 64) - 1
+MAX_ENUM: Final = 65_535
+MAX_SET: Final = (1 << 64) - 1
 _MAX_DIGITS: Final = 20
 _MAX_REMEMBERED: Final = 4_096
 
 
 def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Index → name, or the index itself where the names are unknown."""
-    limit = _MAX_ENUM if names is None else len(names)
+    limit = MAX_ENUM if names is None else len(names)
     known: dict[str, str | int] = {}
     if names is not None:
         known = {name: name for name in names}
@@ -42,7 +42,7 @@ def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
 
 def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Bitmap → names joined by commas, or the bitmap where the names are unknown."""
-    limit = _MAX_SET if names is None else (1 << len(names)) - 1
+    limit = MAX_SET if names is None else (1 << len(names)) - 1
     known: dict[str, str | int] = {}
 
     def parse(text: str) -> str | int:

@@ -138,6 +138,7 @@ def test_auto_recognises_each_message() -> None:
 
 
 def test_a_message_that_nobody_recognises() -> None:
+    installed = ", ".join(sorted(["acme", *default_registry().codecs()]))
     decoder = open_decoder(Fake("acme", lambda message: [Heartbeat()]), canal_too=True)
     for value in (b"", b"{}", b"\x00\x01", b'{"before":null,"after":null,"op":"c"}'):
         decoder.decode(Message(None, b"acme 1"))
@@ -147,8 +148,7 @@ def test_a_message_that_nobody_recognises() -> None:
         text = str(event.error)
         # Not the last message's format: nobody knows whose it is.
         assert text.startswith("topic t, partition 2, offset 7: no installed format recognises")
-        assert "(installed: acme, canal-json" in text
-        assert "; set the option protocol" in text
+        assert f"(installed: {installed}); set the option protocol" in text
         assert event.error.sample == repr(value)
 
 

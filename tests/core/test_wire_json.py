@@ -115,3 +115,8 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     except DecodeError:
         return
     assert parsed == json.loads(data.decode("utf-8", "surrogateescape"), parse_float=Decimal)
+
+
+def test_members_of_one_name() -> None:
+    parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', make_object=tuple)
+    assert parsed == (("a", (("t", 1), ("t", Decimal("2.50")), ("\udcff", []))),)

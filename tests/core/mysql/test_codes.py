@@ -10,6 +10,8 @@ from cdcfmt_core.mysql import (
     UNSIGNED_FLAG,
     flag_names,
     logical_from_code,
+    resolve_type,
+    source_type_from_code,
 )
 from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.types import (
@@ -108,3 +110,31 @@ def test_text_or_binary(code: int) -> None:
 def test_every_named_code_is_known() -> None:
     unknown = {code for code in CODE_NAMES if isinstance(logical_from_code(code, 0), Unknown)}
     assert unknown == {6}
+
+
+@pytest.mark.parametrize(
+    ("code", "flags", "text"),
+    [
+        (3, 65, "int"),
+        (3, 193, "int unsigned"),
+        (246, 193, "decimal unsigned"),
+        (4, 193, "float unsigned"),
+        (13, 193, "year"),
+        (16, 193, "bit"),
+        (252, 64, "text"),
+        (252, 65, "blob"),
+        (253, 65, "varbinary"),
+        (254, 65, "binary"),
+        (15, None, "varchar/varbinary"),
+        (3, None, "int"),
+        (99, 0, "type code 99"),
+    ],
+)
+def test_source_types(code: int, flags: int | None, text: str) -> None:
+    assert source_type_from_code(code, flags) == text
+
+
+@pytest.mark.parametrize("flags", [0, 65, 193])
+def test_source_types_are_those_of_the_type_map(flags: int) -> None:
+    for code in CODE_NAMES.keys() - {6}:
+        assert resolve_type(source_type_from_code(code, flags)) == logical_from_code(code, flags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
-from cdcfmt_core.large_messages import COMPRESSION_OPTION
+from cdcfmt_core.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
 
 OPTIONS = (
     COMPRESSION_OPTION,
@@ -16,11 +16,5 @@ OPTIONS = (
         help="Whose Canal-JSON it is; `auto` tells it message by message. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
     ),
-    Option(
-        name="deleteOnlyOutputHandleKeyColumns",
-        type="bool",
-        default=False,
-        help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
-        "only, which the wire does not tell.",
-    ),
+    HANDLE_KEY_DELETES_OPTION,
 )

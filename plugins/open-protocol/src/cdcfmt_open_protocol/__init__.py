@@ -1,0 +1,33 @@
+"""TiCDC's Open Protocol for cdcfmt: batched, framed JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_open_protocol.options import OPTIONS
+from cdcfmt_open_protocol.sniff import sniff
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_open_protocol.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="open-protocol",
+            summary="Open Protocol: TiCDC, with one or many events a message",
+            spec_url="https://docs.pingcap.com/tidb/stable/ticdc-open-protocol",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "watermark"}),
+            options=OPTIONS,
+            aliases=("open",),
+            api_version=1,
+        )
+    ]

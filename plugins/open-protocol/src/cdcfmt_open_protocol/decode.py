@@ -1,0 +1,199 @@
+"""Open Protocol messages to events: the exact reference decoder.
+
+Sources: TiCDC Open Protocol, "Message format" and "Event format".  Not in it: each event
+value is compressed by itself, keys never are; the value of a resolved event is of length 0,
+or missing; the file of a claim check holds a message of one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_open_protocol.ddl import schema_change
+from cdcfmt_open_protocol.event_key import EventKey, extra_of, read_key
+from cdcfmt_open_protocol.frames import split_key, split_value
+from cdcfmt_open_protocol.message import RESOLVED, ROW
+from cdcfmt_open_protocol.rows import RowDecoder
+
+_INSERT_OPS: Final[dict[str, Op | None]] = {"true": "insert", "false": "upsert", "auto": None}
+_LZ4_MAGIC: Final = b'\x04"M\x18'
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it keeps the table schemas that it has seen."""
+    return _Decoder(options, context).decode
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._wants_all = context.event_filter == EventFilter()
+        self._wants = context.event_filter.wants
+        self._limit = options["maxBatchEvents"]
+        # None: told from each message.
+        self._insert_op: Op | None = _INSERT_OPS[options["oldValue"]]
+        self._max_bytes = self._bytes_left = context.max_message_bytes
+        self._decompress = open_decompressor(
+            options["largeMessageHandleCompression"], self._max_bytes
+        )
+        self._rows = RowDecoder(
+            context, handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"]
+        )
+
+    def decode(self, message: Message) -> list[Event]:
+        if message.key is None:
+            if message.value is None:
+                self._context.counts["tombstones"] += 1
+                return []
+            raise DecodeError("the message has none", field="key", sample=message.value)
+        keys: list[EventKey | DecodeError] = []
+        for index, frame in enumerate(split_key(message.key, self._limit)):
+            try:
+                keys.append(read_key(frame))
+            except DecodeError as error:
+                keys.append(_below(f"key[{index}]", error))
+        values = self._values_of(keys, message.value)
+        insert_op = self._insert_op or self._judge_inserts(keys, values)
+        events: list[Event] = []
+        self._bytes_left = self._max_bytes
+        for index, (key, value) in enumerate(zip(keys, values, strict=True)):
+            try:
+                if isinstance(key, DecodeError):
+                    raise key
+                event = self._event(key, value, index, insert_op)
+            except DecodeError as error:
+                event = Corrupt(error, index)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _values_of(
+        self, keys: list[EventKey | DecodeError], value: bytes | None
+    ) -> list[bytes | None]:
+        """The value of each key; None where it has none."""
+        if value is None:
+            # A tombstone: it deletes the key from a compacted topic and says nothing, but
+            # a resolved event needs no value.
+            if not all(isinstance(key, dict) and key["t"] == RESOLVED for key in keys):
+                self._context.counts["tombstones"] += 1
+            return [None] * len(keys)
+        frames: list[bytes | None] = list(split_value(value, self._limit))
+        if len(frames) == len(keys):
+            return frames
+        resolved = [isinstance(key, dict) and key["t"] == RESOLVED for key in keys]
+        if len(frames) == len(keys) - sum(resolved):
+            rest = iter(frames)
+            return [None if is_resolved else next(rest) for is_resolved in resolved]
+        if keys and all(resolved) and not any(frames):
+            return [None] * len(keys)
+        raise DecodeError(
+            f"{len(keys)} event keys and {len(frames)} event values: which belongs to which "
+            "cannot be told",
+            field="value",
+            sample=value,
+        )
+
+    def _judge_inserts(self, keys: list[EventKey | DecodeError], values: list[bytes | None]) -> Op:
+        """What a row with new values only is, by the other rows of its message."""
+        self._bytes_left = self._max_bytes
+        for key, value in zip(keys, values, strict=True):
+            # All rows, wanted or not: what an event is must not hang on a filter.
+            if isinstance(key, dict) and key["t"] == ROW and value and len(keys) > 1:
+                try:
+                    wire = _loads(self._decompressed(value))
+                except DecodeError:
+                    continue
+                if type(wire) is dict and type(wire.get("p")) is dict:
+                    return "insert"
+        return "upsert"
+
+    def _event(self, key: EventKey, value: bytes | None, index: int, insert_op: Op) -> Event | None:
+        kind, commit_ts = key["t"], key["ts"]
+        database, table = key.get("scm") or "", key.get("tbl") or ""
+        field = f"value[{index}]"
+        if kind == RESOLVED:
+            if value is not None and value.strip(b"\0"):
+                raise DecodeError("a resolved event has no value", field=field, sample=value)
+            return Watermark(commit_ts, index=index, extra=extra_of(key))
+        if value is None:
+            return None
+        kind_name = "row" if kind == ROW else "ddl"
+        if not (self._wants_all or self._wants(kind_name, database, table, None, None, commit_ts)):
+            return None
+        try:
+            data = self._decompressed(value)
+            if kind == ROW and key.get("ccl"):
+                data = self._claimed(key)
+            wire = _loads(data)
+            if kind != ROW:
+                return schema_change(key, wire, extra_of(key), index)
+            extra = extra_of(key)
+            try:
+                return self._rows.decode(key, wire, data, insert_op, extra, index)
+            except InexactNumber:
+                wire = loads_exact(data)
+                return self._rows.decode(key, wire, data, insert_op, extra, index)
+        except DecodeError as error:
+            raise _below(field, error) from error
+
+    def _decompressed(self, value: bytes) -> bytes:
+        if self._decompress is None:
+            return value
+        # Each value may be as large as the limit, but not all of a batch together.
+        if self._bytes_left > 0:
+            value = self._decompress(value)
+        self._bytes_left -= len(value)
+        if self._bytes_left < 0:
+            raise DecodeError(
+                f"the batch decompresses to more than {self._max_bytes} bytes; raise "
+                "maxMessageBytes if it is real"
+            )
+        return value
+
+    def _claimed(self, key: EventKey) -> bytes:
+        """The whole value of a row whose message holds its handle key only."""
+        location = key["ccl"]
+        try:
+            file_key, file_value = resolve_claim_check(
+                self._context.claim_checks, location, self._max_bytes
+            )
+            values = split_value(file_value, 2)
+            if len(values) != 1:
+                raise DecodeError(f"it holds {len(values)} events, not 1")
+            if file_key is not None:
+                (claimed,) = map(read_key, split_key(file_key, 1))
+                if any(claimed.get(name) != key.get(name) for name in ("ts", "scm", "tbl", "t")):
+                    raise DecodeError("it holds another event", sample=file_key)
+                if claimed.get("ccl"):
+                    raise DecodeError("it leads to another one")
+            return self._decompressed(values[0])
+        except DecodeError as error:
+            raise DecodeError(f"claim check: {error.summary}", sample=location) from error
+
+
+def _loads(data: bytes) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        if not data:
+            raise DecodeError("is empty") from None
+        if data[:4] == _LZ4_MAGIC:
+            raise DecodeError(
+                "is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=data
+            ) from None
+        return loads_exact(data)
+
+
+def _below(field: str, error: DecodeError) -> DecodeError:
+    """The error of a part, its field under ``field``."""
+    return error.at(field=f"{field}.{error.field}" if error.field else field)

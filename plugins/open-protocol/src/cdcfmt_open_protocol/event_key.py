@@ -1,0 +1,69 @@
+"""Reading the key of an event, each of its fields with its type checked.
+
+Source: TiCDC Open Protocol, "Event format"; ``rid``, ``ptn``, ``ohk`` and ``ccl`` from
+TiCDC's ``open/message.go``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import orjson
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_open_protocol.message import DDL, KEY_FIELDS, NAME_IN_EXTRA, RESOLVED, ROW
+
+EventKey: TypeAlias = Mapping[str, Any]
+
+_MAX_COMMIT_TS = 2**63 - 1
+_KINDS: Final = (ROW, DDL, RESOLVED)
+
+_OPTIONAL: Final[dict[str, tuple[type, str]]] = {
+    "scm": (str, "is not text"),
+    "tbl": (str, "is not text"),
+    "rid": (int, "is not a number"),
+    "ptn": (int, "is not a number"),
+    "ohk": (bool, "is not true or false"),
+    "ccl": (str, "is not text"),
+}
+
+
+def read_key(data: bytes) -> EventKey:
+    """The key of one event.
+
+    :raises DecodeError: if it is none; the field is relative to the key.
+    """
+    try:
+        key = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        key = loads_exact(data)
+    if type(key) is not dict:
+        raise DecodeError("not a JSON object", sample=data)
+    kind, commit_ts = key.get("t"), key.get("ts")
+    if type(kind) is not int or kind not in _KINDS:
+        raise DecodeError("is no event type (1 row, 2 DDL, 3 resolved)", field="t", sample=data)
+    if type(commit_ts) is not int or not 0 <= commit_ts <= _MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field="ts", sample=data)
+    for name, value in key.items():
+        expected = _OPTIONAL.get(name)
+        if expected is not None and value is not None and type(value) is not expected[0]:
+            raise DecodeError(expected[1], field=name, sample=value)
+    if kind == ROW and not key.get("tbl"):
+        raise DecodeError("a row event has none", field="tbl", sample=data)
+    return key
+
+
+def extra_of(key: EventKey) -> dict[str, Any] | None:
+    """What the key has and no field of an event takes; None if there is nothing."""
+    extra = {
+        NAME_IN_EXTRA.get(name, name): value
+        for name, value in key.items()
+        if name not in KEY_FIELDS and value is not None
+    }
+    if key.get("ohk"):
+        extra["only_handle_key"] = True
+    if key.get("ccl"):
+        extra["claim_check"] = key["ccl"]
+    return extra or None

@@ -1,0 +1,56 @@
+r"""Undoing Go's ``strconv.Quote``, in which TiCDC writes BINARY and VARBINARY.
+
+Source: https://pkg.go.dev/strconv#Quote and TiCDC Open Protocol, "Column type code".  The
+quotes around are left out.  Bytes that are printable UTF-8 stand for themselves, all others
+are ``\a \b \f \n \r \t \v \\ \" \xHH \uHHHH \UHHHHHHHH``.  Nothing else is accepted: other
+text was not quoted, and its bytes would be guessed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Final
+
+_PLAIN: Final = rb'[^\\"\x00-\x1f\x7f]*+'
+_BYTE: Final = rb'\\(?:x[0-9A-Fa-f][0-9A-Fa-f]|[abfnrtv\\"])'
+_RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+
+_only_bytes = re.compile(rb"%s(?:%s%s)*+" % (_PLAIN, _BYTE, _PLAIN)).fullmatch
+_quoted_part = re.compile(rb"%s(?:(?:%s|%s)%s)*+" % (_PLAIN, _BYTE, _RUNE, _PLAIN)).match
+# A backslash may be the second half of an escaped one, so both kinds are looked for.
+_replace_runes = re.compile(rb"%s|(%s)" % (_BYTE, _RUNE)).sub
+
+
+def unquote(text: str) -> bytes:
+    """The bytes that were quoted.
+
+    :raises ValueError: if ``text`` is not what Quote writes.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("not Go-quoted: a byte or half a character that is not escaped") from None
+    if not _only_bytes(data):
+        data = _without_runes(data)
+    # What Python reads in a bytes literal: Go's escapes and some more, ruled out above.
+    return codecs.escape_decode(data)[0]
+
+
+def _without_runes(data: bytes) -> bytes:
+    r"""``data`` with ``\u`` and ``\U`` replaced; it is held against the whole pattern."""
+    match = _quoted_part(data)
+    end = match.end() if match else 0
+    if end < len(data):
+        raise ValueError(f"not Go-quoted: {data[end : end + 10].decode('latin-1')!r} at byte {end}")
+
+    def replace(match: re.Match[bytes]) -> bytes:
+        if match[1] is None:
+            return match[0]
+        code = int(match[1][2:], 16)
+        if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
+            raise ValueError(f"not Go-quoted: {match[1].decode()} is no character")
+        # It may be a backslash, which stands for itself from here on.
+        return b"".join(b"\\x%02x" % byte for byte in chr(code).encode())
+
+    return _replace_runes(replace, data)

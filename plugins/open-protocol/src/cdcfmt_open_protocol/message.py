@@ -1,0 +1,81 @@
+"""The Open Protocol on the wire: numbers and names.
+
+https://docs.pingcap.com/tidb/stable/ticdc-open-protocol, sections "Message format", "Event
+format" and "DDL type code".  Not in it, but written by TiCDC: ``rid``, ``ptn``, ``ohk`` and
+``ccl`` in keys, and DDL codes beyond 36, which are TiDB's ``ActionType``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cdcfmt_core.events import DdlType
+
+VERSION: Final = 1
+ROW: Final = 1
+DDL: Final = 2
+RESOLVED: Final = 3
+
+KEY_FIELDS: Final = frozenset({"ts", "scm", "tbl", "t", "ohk", "ccl"})
+"""Members of an event key that an event's fields take."""
+
+NAME_IN_EXTRA: Final = {"rid": "row_id", "ptn": "partition_id"}
+
+ROW_FIELDS: Final = frozenset({"u", "p", "d"})
+DDL_FIELDS: Final = frozenset({"q", "t"})
+
+DDL_NAMES: Final = {
+    1: "Create Schema",
+    2: "Drop Schema",
+    3: "Create Table",
+    4: "Drop Table",
+    5: "Add Column",
+    6: "Drop Column",
+    7: "Add Index",
+    8: "Drop Index",
+    9: "Add Foreign Key",
+    10: "Drop Foreign Key",
+    11: "Truncate Table",
+    12: "Modify Column",
+    13: "Rebase Auto ID",
+    14: "Rename Table",
+    15: "Set Default Value",
+    16: "Shard RowID",
+    17: "Modify Table Comment",
+    18: "Rename Index",
+    19: "Add Table Partition",
+    20: "Drop Table Partition",
+    21: "Create View",
+    22: "Modify Table Charset And Collate",
+    23: "Truncate Table Partition",
+    24: "Drop View",
+    25: "Recover Table",
+    26: "Modify Schema Charset And Collate",
+    27: "Lock Table",
+    28: "Unlock Table",
+    29: "Repair Table",
+    30: "Set TiFlash Replica",
+    31: "Update TiFlash Replica Status",
+    32: "Add Primary Key",
+    33: "Drop Primary Key",
+    34: "Create Sequence",
+    35: "Alter Sequence",
+    36: "Drop Sequence",
+}
+"""The document's names."""
+
+DDL_CODES: Final = {name.lower(): code for code, name in DDL_NAMES.items()}
+
+DDL_WORDS: Final[dict[int, DdlType]] = {
+    **dict.fromkeys((1, 2, 21, 24, 25, 26), "QUERY"),
+    # Exchange partition, cache and nocache begin with ALTER TABLE and are QUERY to TiCDC.
+    **dict.fromkeys((42, 57, 59), "QUERY"),
+    **dict.fromkeys((7, 9, 32), "CINDEX"),
+    **dict.fromkeys((8, 10, 33), "DINDEX"),
+    **dict.fromkeys((5, 6, 12, 13, 15, 17, 18, 19, 20, 22, 23), "ALTER"),
+    3: "CREATE",
+    4: "ERASE",
+    11: "TRUNCATE",
+    14: "RENAME",
+}
+"""Canal's word for a code; of any other the statement's first words decide."""

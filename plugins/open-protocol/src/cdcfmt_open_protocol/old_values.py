@@ -1,0 +1,130 @@
+"""Which old values are certain: what TiCDC's new architecture does to ``p``.
+
+With ``only-output-updated-columns`` it (pingcap/ticdc, ``pkg/sink/codec/open/codec.go``,
+``writeColumnFieldValueIfUpdated``)
+
+- forgets the name of a column whose new value is NULL, and writes the members of its cell
+  into ``p`` itself: ``"p":{"t":15,"f":64,"v":"b"}``, again and again if there are several;
+- writes null for an old value that is empty or zero.
+
+Neither is done by the older TiCDC (pingcap/tiflow), whose messages look the same.  So a
+cell without name is given back its name only where one column can bear it, and a null is
+taken for one only where it must be.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.mysql import NULLABLE_FLAG
+from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_open_protocol.plans import Cells, check_cell
+
+_EMPTY: Final[dict[int, Any]] = {
+    **dict.fromkeys((10, 14), "0000-00-00"),
+    11: "00:00:00",
+    **dict.fromkeys((15, 249, 250, 251, 252, 253, 254), ""),
+    225: "[]",
+    247: 0,
+    248: 0,
+}
+"""Type code → the value that was written as null, where its form leaves no doubt."""
+
+_EMPTY_IS_NULL: Final = _EMPTY.keys() | {7, 12, 246}
+
+
+class _Members(list[tuple[str, Any]]):
+    """The members of a JSON object, in their order and with equal names."""
+
+
+def certain_cells(
+    before: Cells, after: Cells, data: bytes, *, has_row_id: bool
+) -> tuple[Cells, tuple[str, ...]]:
+    """The cells of ``p`` that are certain, and the names of the columns that are not.
+
+    ``data`` is the event's JSON.  ``has_row_id``: only the older TiCDC sends ``rid``.
+
+    :raises DecodeError: if there are members without a name that nobody wrote so.
+    """
+    unknown: list[str] = []
+    # A column may be named "t" as well; then it is an object, and hides members that
+    # came before it only if "f" and "v" are columns, too.
+    if "t" in before and (type(before["t"]) is not dict or {"f", "v"} <= before.keys()):
+        before, unknown = _name_cells(before, after, data)
+    if not has_row_id and any(_is_null(cell) for cell in before.values()):
+        before, doubtful = _judge_nulls(before, after)
+        unknown += doubtful
+    return before, tuple(unknown)
+
+
+def _is_null(cell: Any) -> bool:
+    return type(cell) is dict and cell.get("v") is None and "v" in cell
+
+
+def _name_cells(before: Cells, after: Cells, data: bytes) -> tuple[dict[str, Any], list[str]]:
+    members = loads_exact(data, make_object=_Members)
+    named: dict[str, Any] = {}
+    nameless: list[dict[str, Any]] = []
+    for name, value in next(value for name, value in reversed(members) if name == "p"):
+        if isinstance(value, _Members):
+            cell = before[name]
+            named[name] = cell if type(cell) is dict else dict(value)
+            continue
+        if name == "t":
+            nameless.append({})
+        if not nameless or name in nameless[-1] or name not in ("t", "h", "f", "v"):
+            raise DecodeError("is not a column", field=f"p.{name}", sample=value)
+        nameless[-1][name] = value
+    groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+    for cell in nameless:
+        check_cell(cell, "p")
+        groups[_type_of(cell)].append(cell)
+    bearers: dict[Any, list[str]] = defaultdict(list)
+    for name, cell in after.items():
+        if name not in named and _is_null(cell):
+            check_cell(cell, f"u.{name}")
+            bearers[_type_of(cell)].append(name)
+    unknown: list[str] = []
+    for type_, cells in groups.items():
+        names = bearers[type_]
+        if len(names) < len(cells):
+            raise DecodeError("members without a column's name, and none can be theirs", field="p")
+        # Both in the table's order: if they are equally many, each has its own.
+        if len(names) == len(cells):
+            named.update(zip(names, cells, strict=True))
+        else:
+            unknown += names
+    return named, unknown
+
+
+def _type_of(cell: Mapping[str, Any]) -> tuple[int, int | None, bool]:
+    return cell["t"], cell.get("f"), bool(cell.get("h"))
+
+
+def _judge_nulls(before: Cells, after: Cells) -> tuple[dict[str, Any], list[str]]:
+    # One column that did not change, and the option is off that confuses the two.
+    if any(
+        type(cell) is dict and _is_unchanged(cell, after.get(name)) for name, cell in before.items()
+    ):
+        return dict(before), []
+    certain: dict[str, Any] = {}
+    doubtful: list[str] = []
+    for name, cell in before.items():
+        if _is_null(cell):
+            check_cell(cell, f"p.{name}")
+        if _is_null(cell) and cell["t"] in _EMPTY_IS_NULL:
+            flags = cell.get("f")
+            if flags is not None and not flags & NULLABLE_FLAG and cell["t"] in _EMPTY:
+                certain[name] = {**cell, "v": _EMPTY[cell["t"]]}
+            else:
+                doubtful.append(name)
+        else:
+            certain[name] = cell
+    return certain, doubtful
+
+
+def _is_unchanged(cell: Mapping[str, Any], other: Any) -> bool:
+    return type(other) is dict and "v" in cell and "v" in other and cell["v"] == other["v"]

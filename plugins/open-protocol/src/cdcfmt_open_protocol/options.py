@@ -1,0 +1,28 @@
+"""The options of open-protocol."""
+
+from __future__ import annotations
+
+from cdcfmt_core import Option
+from cdcfmt_core.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
+
+OPTIONS = (
+    COMPRESSION_OPTION,
+    Option(
+        name="oldValue",
+        type="choice",
+        choices=("true", "false", "auto"),
+        default="true",
+        help="Whether TiCDC's `sink.open.output-old-value` was on, which the wire does not tell. "
+        "`true`, TiCDC's default: a row with new values only is an insert. `false`: it is an "
+        "upsert, as updates look the same. `auto`: an insert where another row of the same "
+        "message has old values, else an upsert.",
+    ),
+    HANDLE_KEY_DELETES_OPTION,
+    Option(
+        name="maxBatchEvents",
+        type="int",
+        default=100_000,
+        minimum=1,
+        help="Most events in one message; a message with more is corrupt.",
+    ),
+)

@@ -1,0 +1,126 @@
+"""The images of a row event.
+
+Source: TiCDC Open Protocol, "Row Changed Event".  ``u`` are the new values, ``p`` the old
+ones of an update, ``d`` those of a deleted row.  ``p`` may hold the changed columns only
+(``only-output-updated-columns``): then absent means unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Image, Op, RowChange
+from cdcfmt_open_protocol.message import ROW_FIELDS
+from cdcfmt_open_protocol.old_values import certain_cells
+from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
+
+
+class RowDecoder:
+    """Makes the row change of one event; fields in errors are relative to its value."""
+
+    def __init__(self, context: DecoderContext, *, handle_key_deletes: bool) -> None:
+        self._plans = TablePlans(context)
+        self._before_updates = context.projection.before_updates
+        self._handle_key_deletes = handle_key_deletes
+
+    def decode(
+        self,
+        key: Mapping[str, Any],
+        wire: Any,
+        data: bytes,
+        insert_op: Op,
+        extra: dict[str, Any] | None,
+        index: int,
+    ) -> RowChange:
+        """``wire`` is ``data`` parsed; ``insert_op`` is what ``u`` alone means.
+
+        :raises DecodeError: for a bad column or value, naming it.
+        :raises InexactNumber: if ``data`` must be parsed exactly.
+        """
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object", sample=data)
+        database, table = key.get("scm") or "", key["tbl"]
+        if not wire.keys() <= ROW_FIELDS:
+            rest = {name: value for name, value in wire.items() if name not in ROW_FIELDS}
+            extra = {**(extra or {}), **rest}
+        only_handle_key = key.get("ohk") is True
+        new, deleted = _cells_of(wire, "u"), _cells_of(wire, "d")
+        before: Image | None = None
+        after: Image | None = None
+        op: Op
+        if deleted:
+            if new or _cells_of(wire, "p"):
+                raise DecodeError("a row is deleted and has new or updated values, too", field="d")
+            op = "delete"
+            plan, values = self._plans.read(database, table, deleted, "d")
+            # delete-only-output-handle-key-columns leaves no mark but this one: nothing
+            # besides the handle key came.
+            whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
+            before = Image(values, whole)
+        elif new:
+            old = _cells_of(wire, "p")
+            unknown: tuple[str, ...] = ()
+            if old is not None:
+                old, unknown = certain_cells(old, new, data, has_row_id=key.get("rid") is not None)
+            op = insert_op if old is None else "update"
+            plan, values = self._read_new(database, table, new, old)
+            after = Image(values, not only_handle_key)
+            if old is not None and (self._before_updates or _key_changed(old, new, plan)):
+                old_values = plan.read(old, "p")
+                if old_values is None:
+                    old_values = plan.read_some(old, "p")
+                if unknown:
+                    extra = {**(extra or {}), "before_unknown": list(unknown)}
+                before = _before_image(old_values, values, unknown, only_handle_key)
+        else:
+            raise DecodeError("a row event has neither new nor deleted columns", sample=data)
+        return RowChange(
+            op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
+        )
+
+    def _read_new(
+        self, database: str, table: str, new: Cells, old: Cells | None
+    ) -> tuple[TablePlan, dict[str, Any]]:
+        if old is None or old.keys() <= new.keys():
+            return self._plans.read(database, table, new, "u")
+        # Columns that only the old row has: nobody sends them, and nothing forbids it.
+        only_old = {name: cell for name, cell in old.items() if name not in new}
+        for name, cell in only_old.items():
+            check_cell(cell, f"p.{name}")
+        plan = self._plans.find(database, table, {**new, **only_old}, "u")
+        return plan, plan.read_some(new, "u")
+
+
+def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
+    cells: Any = wire.get(field)
+    if cells is None or type(cells) is dict:
+        return cells
+    raise DecodeError("is not an object", field=field, sample=cells)
+
+
+def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
+    """Whether it did, or ``p`` must be read to know what is wrong with it."""
+    return any(
+        name in old
+        and name in new
+        and (type(old[name]) is not dict or old[name].get("v") != new[name]["v"])
+        for name in plan.key_columns
+    )
+
+
+def _before_image(
+    old: dict[str, Any],
+    after: dict[str, Any],
+    unknown: tuple[str, ...],
+    only_handle_key: bool,
+) -> Image:
+    # Of a message that was reduced to its handle key nothing can be said.
+    if only_handle_key or (not unknown and after.keys() <= old.keys()):
+        return Image(old, not only_handle_key)
+    known = old.keys() | set(unknown)
+    completed = tuple(name for name in after if name not in known)
+    values = {name: after[name] for name in completed}
+    return Image(values | old, not unknown, completed)

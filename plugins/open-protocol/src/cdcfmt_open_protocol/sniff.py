@@ -1,0 +1,16 @@
+"""Recognising the Open Protocol from the bytes alone."""
+
+from __future__ import annotations
+
+from cdcfmt_core.events import Message
+
+_VERSION_1 = b"\0\0\0\0\0\0\0\1"
+
+
+def sniff(message: Message) -> float:
+    """1.0 for a key that begins with version 1 of the frames, else 0.0."""
+    key = message.key
+    if key is None or key[:8] != _VERSION_1:
+        return 0.0
+    # The version alone is a message without events, or some other format's number 1.
+    return 1.0 if len(key) > 8 or not message.value else 0.0

@@ -1,0 +1,357 @@
+"""What the golden tests of all formats share, on Spark: both shapes against the truth."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+from golden_data import Truth, Variant, reading_options
+from golden_rows import DDL_TYPES
+from golden_spark_values import (
+    TYPES,
+    WIDENED,
+    in_column,
+    in_variant,
+    instant,
+    same_value,
+    variant_value,
+)
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    VariantVal,
+)
+
+from cdcfmt_core.sources import wrap_line
+
+SOME_TABLES = {"all_types", "bytes_t", "large_t", "no_key", "pk_change", "uk_change", "upd_cols"}
+"""What differs between variants shows in these tables."""
+
+ADDED = StructType(
+    [
+        StructField("_change_type", StringType()),
+        StructField("_commit_version", LongType()),
+        StructField("_commit_timestamp", TimestampType()),
+        StructField(
+            "_sequence",
+            StructType(
+                [
+                    StructField("commit", LongType()),
+                    StructField("rank", IntegerType()),
+                    StructField("offset", LongType()),
+                    StructField("index", IntegerType()),
+                    StructField("part", IntegerType()),
+                ]
+            ),
+        ),
+        StructField("_absent", ArrayType(StringType())),
+        StructField(
+            "_corrupt_record",
+            StructType(
+                [
+                    StructField("reason", StringType()),
+                    StructField("key", BinaryType()),
+                    StructField("value", BinaryType()),
+                ]
+            ),
+        ),
+    ]
+)
+
+
+# --- Input -----------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Place:
+    """A true event and where it stands: message and place in the message.
+
+    ``reduced``: the message holds the row's handle key only.
+    """
+
+    truth: Truth
+    path: str
+    offset: int
+    index: int
+    reduced: bool
+
+
+@attrs.frozen
+class Input:
+    """A variant as files, and what a format's wire tells; subclasses say it for theirs."""
+
+    variant: Variant
+    path: str
+    places: tuple[Place, ...]
+
+    codec = ""
+    full = False
+    """Whether column types have their parameters on the wire."""
+    has_commit_ts = True
+    has_source_time = True
+
+    def op(self, truth: Truth) -> str:
+        op: str = truth["op"]
+        return op
+
+    def parts(self, truth: Truth) -> list[tuple[str, str]]:
+        """The rows of a change: change type, and which image it has."""
+        if truth["kind"] == "ddl":
+            return [("truncate", "")]
+        return {
+            "insert": [("insert", "new")],
+            "update": [("update_preimage", "old"), ("update_postimage", "new")],
+            "upsert": [("update_postimage", "new")],
+            "delete": [("delete", "old")],
+        }[self.op(truth)]
+
+    def key_columns(self, truth: Truth) -> list[str]:
+        raise NotImplementedError
+
+    def source_type(self, column: Truth) -> str:
+        raise NotImplementedError
+
+    def nullable(self, column: Truth) -> bool | None:
+        return None
+
+    def sent(self, place: Place) -> list[Truth]:
+        """The true columns that the message holds, in its order."""
+        deleted = place.truth["op"] == "delete" and self.variant.name == "delete-only-handle-key"
+        return [
+            column
+            for column in place.truth["columns"]
+            if "handle" in column["flags"] or not (place.reduced or deleted)
+        ]
+
+    def check_extra(self, extra: dict[str, Any], place: Place) -> None:
+        raise NotImplementedError
+
+    def read(self, spark: SparkSession, **options: str) -> DataFrame:
+        reader = spark.read.format("cdc").options(**reading_options(self.variant))
+        return reader.options(**{"mode": "FAILFAST"} | options).load(self.path)
+
+
+def write_wrapped(
+    variant: Variant, path: Path, is_reduced: Callable[[Truth, bytes], bool]
+) -> tuple[Place, ...]:
+    """All messages as JSON Lines of whole messages; ``is_reduced`` gets a truth and its key."""
+    places: list[Place] = []
+    with path.open("wb") as file:
+        for golden in variant.messages:
+            file.write(wrap_line(golden.message) + b"\n")
+            places += (
+                Place(truth, str(path), golden.seq, index, is_reduced(truth, golden.key or b""))
+                for index, truth in enumerate(golden.truth)
+            )
+    return tuple(places)
+
+
+# --- Events ----------------------------------------------------------------------------
+
+
+def check_events(spark: SparkSession, given: Input) -> None:
+    """The events shape: every column of every event."""
+    rows = given.read(spark, includeColumns="true").collect()
+    assert len(rows) == len(given.places)
+    for row, place in zip(rows, given.places, strict=True):
+        truth = place.truth
+        about = f"seq {truth['seq']} ({truth['kind']}, {truth['scenario']})"
+        for check in (_check_event, _check_ddl, _check_row):
+            check(row, place, given, about)
+
+
+def _check_event(row: Row, place: Place, given: Input, about: str) -> None:
+    truth = place.truth
+    time = datetime.fromtimestamp((truth["commit_ts"] >> 18) / 1000, UTC)
+    assert row.kind == truth["kind"], about
+    assert row.op == (given.op(truth) if truth["kind"] == "row" else None), about
+    assert (row.database, row.schema, row.table) == (
+        truth.get("schema"),
+        None,
+        truth.get("table"),
+    ), about
+    assert row.commit_ts == (truth["commit_ts"] if given.has_commit_ts else None), about
+    assert (row.commit_time and instant(row.commit_time)) == (
+        time if given.has_commit_ts else None
+    ), about
+    if given.has_source_time:
+        assert instant(row.source_time) == time, about
+        assert instant(row.emit_time) >= time, about
+    else:
+        assert (row.source_time, row.emit_time) == (None, None), about
+    assert row._source == Row(
+        protocol=given.codec,
+        topic=None,
+        path=place.path,
+        partition=None,
+        offset=place.offset,
+        index=place.index,
+        timestamp=None,
+    ), about
+    assert row._corrupt_record is None, about
+    assert row.table_schema is None, about
+    given.check_extra(row.extra.toPython() if row.extra is not None else {}, place)
+
+
+def _check_ddl(row: Row, place: Place, given: Input, about: str) -> None:
+    if place.truth["kind"] != "ddl":
+        assert row.ddl is None, about
+        return
+    assert row.ddl.query == place.truth["query"], about
+    assert row.ddl.type == DDL_TYPES[place.truth["ddl_type"]], about
+
+
+def _check_row(row: Row, place: Place, given: Input, about: str) -> None:
+    truth = place.truth
+    if truth["kind"] != "row":
+        assert (row.before, row.after, row.key_columns, row.columns) == (None,) * 4, about
+        return
+    key_columns = given.key_columns(truth)
+    assert row.key_columns == key_columns, about
+    columns = given.sent(place)
+    assert [column.name for column in row.columns] == [column["name"] for column in columns], about
+    for column, true in zip(row.columns, columns, strict=True):
+        assert column.source_type == given.source_type(true), about
+        assert column.nullable == given.nullable(true), about
+        assert column.key == (column.name in key_columns), about
+    for side, image in (("old", row.before), ("new", row.after)):
+        if side not in [image_side for _, image_side in given.parts(truth)]:
+            assert image is None, about
+            continue
+        assert isinstance(image, VariantVal), about
+        values = variant_value(image)
+        assert sorted(values) == sorted(column["name"] for column in columns), about
+        for column in columns:
+            true, actual = column[side], values[column["name"]]
+            expected = in_variant(true, column["type"], given.full)
+            assert same_value(true, expected, actual), (about, side, column, actual)
+
+
+# --- Changes ---------------------------------------------------------------------------
+
+
+def check_changes(spark: SparkSession, given: Input, tables: list[tuple[str, str]]) -> None:
+    """The changes shape of these tables: schema, every column of every row, and the order."""
+    assert tables
+    for table, (frame, rows) in zip(tables, read_tables(spark, given, tables), strict=True):
+        _check_table(given, table, frame, rows)
+
+
+def check_permissive(spark: SparkSession, given: Input) -> None:
+    """Where nothing is bad, PERMISSIVE gives what FAILFAST gives."""
+    tables = some_tables(given)
+    strict = read_tables(spark, given, tables)
+    lenient = read_tables(spark, given, tables, mode="PERMISSIVE")
+    for (_, expected), (_, actual) in zip(strict, lenient, strict=True):
+        assert [_comparable(row) for row in actual] == [_comparable(row) for row in expected]
+
+
+def _comparable(row: Row) -> list[Any]:
+    return [str(value) if isinstance(value, VariantVal) else value for value in row]
+
+
+def some_tables(given: Input) -> list[tuple[str, str]]:
+    return [table for table in given.variant.tables if table[1] in SOME_TABLES]
+
+
+def read_tables(
+    spark: SparkSession, given: Input, tables: list[tuple[str, str]], **options: str
+) -> list[tuple[DataFrame, list[Row]]]:
+    def read_table(table: tuple[str, str]) -> tuple[DataFrame, list[Row]]:
+        name = ".".join(f"`{part}`" for part in table)
+        frame = given.read(spark, table=name, incompleteRows="emit", onTruncate="row", **options)
+        return frame, frame.collect()
+
+    # Planning and starting a job take longer than these few rows.
+    with ThreadPoolExecutor(4) as pool:
+        return list(pool.map(read_table, tables))
+
+
+def _check_table(given: Input, table: tuple[str, str], frame: DataFrame, rows: list[Row]) -> None:
+    places = [place for place in given.places if _concerns(place.truth, table)]
+    types = _expected_types(given, table, places)
+    expected_schema = [(name, type_) for name, type_ in types.items()]
+    added = len(ADDED.fields)
+    fields = frame.schema.fields
+    assert [(field.name, field.dataType) for field in fields[:-added]] == expected_schema, table
+    assert StructType(fields[-added:]) == ADDED, table
+    assert all(field.nullable for field in fields)
+
+    expected = [
+        (place, change_type, side)
+        for place in places
+        for change_type, side in given.parts(place.truth)
+    ]
+    assert [row._change_type for row in rows] == [change_type for _, change_type, _ in expected]
+    sequences = defaultdict(list)
+    for row, (place, change_type, side) in zip(rows, expected, strict=True):
+        about = f"seq {place.truth['seq']}, {'.'.join(table)}, {change_type}"
+        _check_position(given, row, place, change_type, about)
+        columns = {c["name"]: c for c in given.sent(place)} if side else {}
+        if side:
+            assert row._absent == [name for name in types if name not in columns], about
+        for name, type_ in types.items():
+            true = columns[name][side] if name in columns else None
+            actual = row[name]
+            if true is not None and true["t"] == "json":
+                # A JSON null is a variant; SQL's NULL is none.
+                assert isinstance(actual, VariantVal), about
+                actual = variant_value(actual)
+            elif isinstance(actual, datetime) and isinstance(type_, TimestampType):
+                actual = instant(actual)
+            wanted = in_column(true, type_, given.full)
+            assert same_value(true, wanted, actual), (about, name, type_, true, actual)
+        if side:
+            keys = given.key_columns(place.truth)
+            sequences[tuple(str(columns[name][side]) for name in keys)].append(row._sequence)
+    for key, positions in sequences.items():
+        assert positions == sorted(positions), (table, key)
+        assert len(set(positions)) == len(positions), (table, key)
+
+
+def _concerns(truth: Truth, table: tuple[str, str]) -> bool:
+    if truth["kind"] == "watermark" or (truth["schema"], truth["table"]) != table:
+        return False
+    return truth["kind"] == "row" or truth["ddl_type"] in ("truncate table", "drop table")
+
+
+def _expected_types(
+    given: Input, table: tuple[str, str], places: list[Place]
+) -> dict[str, DataType]:
+    """By the types in the truth: columns in the order in which they first come."""
+    types: dict[str, DataType] = {}
+    for place in places:
+        if place.truth["kind"] == "row":
+            for column in given.sent(place):
+                name = column["name"]
+                of_type = WIDENED.get((*table, name)) or TYPES[column["type"]]
+                assert types.setdefault(name, of_type[given.full]) == of_type[given.full]
+    return types
+
+
+def _check_position(given: Input, row: Row, place: Place, change_type: str, about: str) -> None:
+    commit_ts = place.truth["commit_ts"]
+    physical = commit_ts >> 18
+    assert row._commit_version == (commit_ts if given.has_commit_ts else None), about
+    assert instant(row._commit_timestamp) == datetime.fromtimestamp(physical / 1000, UTC), about
+    assert row._sequence == Row(
+        commit=commit_ts if given.has_commit_ts else physical << 18,
+        rank=1 if given.has_commit_ts and change_type != "delete" else 0,
+        offset=place.offset,
+        index=place.index,
+        part=0 if change_type in ("delete", "update_preimage") else 1,
+    ), about
+    assert row._corrupt_record is None, about
