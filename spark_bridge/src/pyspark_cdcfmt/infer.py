@@ -14,7 +14,7 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.sources import BadLine
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, Unknown
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -34,29 +34,38 @@ def infer_columns(
     """The table's columns as seen in the first ``sample`` of its row messages.
 
     Columns keep the order in which they first came; a type that changes on the way widens.
+    A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
+    type each value.
     ``any_table`` decodes every table, for the error that names those that are there.
 
     :raises SourceError: if no message of the table is found.
     """
-    types: dict[str, LogicalType] = {}
-    merged: set[TableSchema] = set()
+    types: dict[str, LogicalType | None] = {}
+    of_nulls: dict[str, LogicalType] = {}
+    merged: set[tuple[TableSchema, frozenset[str]]] = set()
     rows = 0
     for message in _with_progress(read(), table):
         if isinstance(message, BadLine):
             continue
         events = decoder.decode(message)
-        for schema in _schemas(events):
-            if schema not in merged:
-                merged.add(schema)
+        for schema, nulls in _schemas_and_nulls(events):
+            if (schema, nulls) not in merged:
+                merged.add((schema, nulls))
                 for column in schema.columns:
-                    known = types.get(column.name)
-                    types[column.name] = merge(known, column.type) if known else column.type
+                    known = types.setdefault(column.name, None)
+                    if column.name in nulls:
+                        of_nulls[column.name] = column.type
+                    else:
+                        types[column.name] = merge(known, column.type) if known else column.type
         rows += any(isinstance(event, RowChange) for event in events)
         if rows >= sample:
             break
     if not types:
         raise SourceError(_nothing_found(read(), any_table, table))
-    return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+    return [
+        StructField(name, spark_type(type_ or of_nulls[name], options))
+        for name, type_ in types.items()
+    ]
 
 
 def _with_progress(
@@ -72,6 +81,24 @@ def _with_progress(
                 count,
             )
         yield message
+
+
+def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
+    """Schemas, each with the columns of unknown type of which its row has no value."""
+    for event in events:
+        if isinstance(event, RowChange):
+            images = [image.values for image in (event.before, event.after) if image is not None]
+            yield (
+                event.table,
+                frozenset(
+                    column.name
+                    for column in event.table.columns
+                    if isinstance(column.type, Unknown)
+                    and all(values.get(column.name) is None for values in images)
+                ),
+            )
+        else:
+            yield from ((schema, frozenset()) for schema in _schemas([event]))
 
 
 def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:

@@ -16,11 +16,10 @@ from cdcfmt_canal_json.envelope import (
     commit_ts_of,
     extension_of,
     extra_of,
-    text_of,
     time_of,
 )
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
-from cdcfmt_canal_json.plans import TablePlans, schema_from_table_changes
+from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
@@ -28,7 +27,8 @@ from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
 from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.mysql.table_changes import schema_from_table_changes
+from cdcfmt_core.wire_json import loads_exact, text_of
 
 _LZ4_MAGIC = b'\x04"M\x18'
 
@@ -145,7 +145,9 @@ class _Decoder:
             ddl_type=word,  # type: ignore[arg-type]
             database=database,
             table=table,
-            table_schema=schema_from_table_changes(changes, database, table, self._context),
+            table_schema=schema_from_table_changes(
+                changes, database, table, self._context.resolve_type
+            ),
             sequence_commit=self._dialect.sequence_commit(wire, commit_ts),
             commit_ts=commit_ts,
             source_time=source_time,

@@ -8,42 +8,9 @@ from typing import Any
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.message import KNOWN_EXTENSION_FIELDS, KNOWN_FIELDS
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.wire_json import MAX_TIME, object_of
 
 _MAX_COMMIT_TS = 2**63 - 1
-# The end of the year 9999: what Python's and Spark's timestamps can show.
-_MAX_TIME = 253_402_300_799_999_999
-
-
-def text_of(wire: Mapping[str, Any], field: str) -> str:
-    """Text, or "" where the field is null or missing."""
-    value = wire.get(field)
-    if type(value) is str:
-        return value
-    if value is None:
-        return ""
-    raise DecodeError("is not text", field=field, sample=value)
-
-
-def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    value = wire.get(field)
-    if value is None or type(value) is dict:
-        return value
-    raise DecodeError("is not an object", field=field, sample=value)
-
-
-def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
-    value = wire.get(field)
-    if value is None or type(value) is list:
-        return value
-    raise DecodeError("is not a list", field=field, sample=value)
-
-
-def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
-    """A list of names; None where the field is null or missing."""
-    value = list_of(wire, field)
-    if value is not None and not all(type(name) is str for name in value):
-        raise DecodeError("is not a list of names", field=field, sample=value)
-    return value
 
 
 def extension_of(wire: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +35,7 @@ def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None
     if type(value) is not int:
         raise DecodeError("is not a time in milliseconds", field=field, sample=value)
     time = value * dialect.source_unit(value)
-    if not 0 <= time <= _MAX_TIME:
+    if not 0 <= time <= MAX_TIME:
         raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
     return time
 

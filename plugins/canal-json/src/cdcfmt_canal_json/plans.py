@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 import attrs
 
-from cdcfmt_canal_json.envelope import names_of
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import (
     json_value_parser,
-    logical_from_jdbc,
     parse_column_type,
     text_parser,
 )
-from cdcfmt_core.types import LogicalType, Timestamp, Unknown
+from cdcfmt_core.mysql.table_changes import type_from_jdbc
+from cdcfmt_core.types import LogicalType, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -104,7 +101,7 @@ class TablePlans:
             if isinstance(source_type, str) and source_type.strip():
                 logical = self._context.resolve_type(source_type)
             else:
-                source_type, logical = _from_jdbc(sql_type.get(name))
+                source_type, logical = type_from_jdbc(sql_type.get(name))
             columns.append(Column(name, source_type, logical, key=name in keys))
             parse_text[name], parse_other[name] = self._parsers_of(source_type, logical)
         schema = TableSchema(database, table, tuple(columns), pk_names)
@@ -134,12 +131,6 @@ class TablePlans:
         return known
 
 
-def _from_jdbc(code: Any) -> tuple[str, LogicalType]:
-    if type(code) is int:
-        return f"jdbc {code}", logical_from_jdbc(code)
-    return "", Unknown()
-
-
 def _padded(parse: ParseValue, length: int) -> ParseValue:
     # BINARY(n) always holds n bytes; official Canal drops the zeros at its end.
     def parse_padded(value: Any) -> Any:
@@ -147,41 +138,3 @@ def _padded(parse: ParseValue, length: int) -> ParseValue:
         return data.ljust(length, b"\0") if isinstance(data, bytes) else data
 
     return parse_padded
-
-
-def schema_from_table_changes(
-    changes: Any, database: str, table: str, context: DecoderContext
-) -> TableSchema | None:
-    """The table schema in CloudCanal's ``tableChanges`` of a DDL, or None if it has none.
-
-    Source: CloudCanal "MQ message formats", Canal Json, DDL example.
-
-    :raises DecodeError: if it is there and has another shape.
-    """
-    if not changes:
-        return None
-    body = changes.get("table") if isinstance(changes, dict) else None
-    if body is None and isinstance(changes, dict):
-        return None
-    if not isinstance(body, dict) or not isinstance(body.get("columns"), list):
-        raise DecodeError("is not a table's columns", field="tableChanges", sample=changes)
-    key_columns = tuple(names_of(body, "primaryKeyColumnNames") or ())
-    keys = frozenset(key_columns)
-    columns = []
-    for column in body["columns"]:
-        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
-            raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
-        source_type = column.get("typeExpression") or column.get("typeName")
-        if isinstance(source_type, str) and source_type.strip():
-            logical = context.resolve_type(source_type)
-        else:
-            source_type, logical = _from_jdbc(column.get("jdbcType"))
-        columns.append(
-            (
-                column.get("position"),
-                Column(column["name"], source_type, logical, key=column["name"] in keys),
-            )
-        )
-    if all(type(position) is int for position, _ in columns):
-        columns.sort(key=itemgetter(0))
-    return TableSchema(database, table, tuple(column for _, column in columns), key_columns)

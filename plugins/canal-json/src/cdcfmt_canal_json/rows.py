@@ -11,11 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdcfmt_canal_json.dialects import Dialect
-from cdcfmt_canal_json.envelope import list_of, names_of, object_of, time_of
+from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
 from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.wire_json import list_of, names_of, object_of
 
 
 class RowDecoder:

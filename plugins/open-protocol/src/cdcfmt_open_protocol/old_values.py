@@ -65,7 +65,7 @@ def _is_null(cell: Any) -> bool:
 
 
 def _name_cells(before: Cells, after: Cells, data: bytes) -> tuple[dict[str, Any], list[str]]:
-    members = loads_exact(data, object_of=_Members)
+    members = loads_exact(data, make_object=_Members)
     named: dict[str, Any] = {}
     nameless: list[dict[str, Any]] = []
     for name, value in next(value for name, value in reversed(members) if name == "p"):

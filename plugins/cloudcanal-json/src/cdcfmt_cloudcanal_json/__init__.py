@@ -1,0 +1,32 @@
+"""CloudCanal Json for cdcfmt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_cloudcanal_json.options import OPTIONS
+from cdcfmt_cloudcanal_json.sniff import sniff
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_cloudcanal_json.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="cloudcanal-json",
+            summary="CloudCanal Json, the default message format of CloudCanal",
+            spec_url="https://www.clougence.com/cc-doc/reference/kafka_msg_format_type",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
+            options=OPTIONS,
+            api_version=1,
+        )
+    ]

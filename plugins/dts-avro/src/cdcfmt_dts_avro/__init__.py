@@ -1,0 +1,31 @@
+"""Aliyun DTS's Avro records for cdcfmt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_dts_avro.sniff import sniff
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_dts_avro.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="dts-avro",
+            summary="Avro records of Aliyun DTS subscriptions, also as CloudCanal writes them",
+            spec_url="https://github.com/LioRoger/subscribe_example",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
+            aliases=("dts",),
+            api_version=1,
+        )
+    ]

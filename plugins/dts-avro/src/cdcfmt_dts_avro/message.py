@@ -1,0 +1,108 @@
+"""The DTS record on the wire: its fields, enumerations and union branches.
+
+Source: ``Record.avsc`` of the DTS subscription SDK, namespace
+``com.alibaba.dts.formats.avro``.  A message is one record in bare Avro binary: no
+container, no registry, no schema; its fields stand in this order:
+
+    version int · id long · sourceTimestamp long · sourcePosition string ·
+    safeSourcePosition string · sourceTxid string · source {sourceType enum, version string} ·
+    operation enum · objectName null|string · processTimestamps null|array<long> ·
+    tags map<string> · fields null|string|array<{name string, dataTypeNumber int}> ·
+    beforeImages, afterImages null|string|array<value> · bornTimestamp long
+
+Newer producers only write ``bornTimestamp``.  An image's values stand in the order of
+``fields``; their branches are those of :data:`BRANCHES`.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from cdcfmt_core.events import Op
+
+SOURCE_TYPES: Final = (
+    "MySQL",
+    "Oracle",
+    "SQLServer",
+    "PostgreSQL",
+    "MongoDB",
+    "Redis",
+    "DB2",
+    "PPAS",
+    "DRDS",
+    "HBASE",
+    "HDFS",
+    "FILE",
+    "OTHER",
+)
+
+OPERATIONS: Final = (
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "DDL",
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "ABORT",
+    "HEARTBEAT",
+    "CHECKPOINT",
+    "COMMAND",
+    "FILL",
+    "FINISH",
+    "CONTROL",
+    "RDB",
+    "NOOP",
+    "INIT",
+)
+
+OP_OF_OPERATION: Final[dict[str, Op]] = {
+    "INSERT": "insert",
+    "UPDATE": "update",
+    "DELETE": "delete",
+    "INIT": "read",
+}
+"""Any other operation that has images upserts."""
+
+STATUS_OF_OPERATION: Final[dict[str, Literal["begin", "commit", "rollback"]]] = {
+    "BEGIN": "begin",
+    "COMMIT": "commit",
+    "ROLLBACK": "rollback",
+    "ABORT": "rollback",
+}
+
+(
+    NULL,
+    INTEGER,
+    CHARACTER,
+    DECIMAL,
+    FLOAT,
+    TIMESTAMP,
+    DATETIME,
+    ZONED_TIMESTAMP,
+    BINARY_GEOMETRY,
+    TEXT_GEOMETRY,
+    BINARY_OBJECT,
+    TEXT_OBJECT,
+    EMPTY_OBJECT,
+) = range(13)
+"""The branches of a value, by their number in the union."""
+
+BRANCHES: Final = (
+    "null",
+    "Integer",
+    "Character",
+    "Decimal",
+    "Float",
+    "Timestamp",
+    "DateTime",
+    "TimestampWithTimeZone",
+    "BinaryGeometry",
+    "TextGeometry",
+    "BinaryObject",
+    "TextObject",
+    "EmptyObject",
+)
+
+SQL_NULL, ABSENT = range(2)
+"""The symbols of EmptyObject: ``NULL`` is SQL's, ``NONE`` a column that is not in the image."""

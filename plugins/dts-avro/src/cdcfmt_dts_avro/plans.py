@@ -1,0 +1,241 @@
+"""How the rows of one table are read: made once per list of fields, then looked up.
+
+The list of fields is in every record.  It ends by itself, so a record that has the same
+bytes there has the same list, and nothing of it is parsed again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeAlias
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, Image, TableSchema
+from cdcfmt_core.types import LogicalType, Text
+from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
+from cdcfmt_dts_avro.record import Envelope, split_object_name
+from cdcfmt_dts_avro.types import family_of, source_type_of, type_of_nulls
+from cdcfmt_dts_avro.values import (
+    ABSENT,
+    OtherType,
+    Reader,
+    open_reader,
+    read_empty,
+    read_null,
+)
+from cdcfmt_dts_avro.wire import read_block, read_choice, read_long, read_text
+
+_PK_TAG = "pk_uk_info"
+_MAX_PLANS = 10_000
+_MAX_PLANS_OF_A_TABLE = 100
+_MAX_FIELDS = 20_000
+"""Beyond every database's columns; so many short names would fill the memory."""
+
+_Field: TypeAlias = tuple[str, int]
+
+
+class TablePlan:
+    """Fields, the types that their values have had, and a reader per column and branch."""
+
+    def __init__(self, envelope: Envelope, fields: list[_Field], encoded: bytes) -> None:
+        self.encoded = encoded
+        self._family = family_of(envelope.source_type)
+        database, schema, self._table = split_object_name(envelope.object_name)
+        self._database = database
+        # MySQL has no schemas: where a producer writes one, it is the database again.
+        self._schema_name = None if self._family == "mysql" and schema == database else schema
+        self._keys = _primary_key(envelope.tags.get(_PK_TAG))
+        self._fields = fields
+        self._types = [type_of_nulls(self._family, number) for _, number in fields]
+        self._seen = [False] * len(fields)
+        self._readers: list[dict[int, Reader]] = [_readers() for _ in fields]
+        self._columns = [
+            (index, name, readers)
+            for index, ((name, _), readers) in enumerate(zip(fields, self._readers, strict=True))
+        ]
+        self._schemas: dict[tuple[LogicalType, ...], TableSchema] = {}
+        self._schema: TableSchema | None = None
+        self._changed: list[int] = []
+
+    @property
+    def table_schema(self) -> TableSchema:
+        """The schema by the types that values have had so far."""
+        if self._schema is None:
+            types = tuple(self._types)
+            if types not in self._schemas:
+                if len(self._schemas) >= _MAX_PLANS_OF_A_TABLE:
+                    self._schemas.clear()
+                self._schemas[types] = self._make_schema(types)
+            self._schema = self._schemas[types]
+        return self._schema
+
+    def _make_schema(self, types: tuple[LogicalType, ...]) -> TableSchema:
+        keys = frozenset(self._keys)
+        columns = tuple(
+            Column(name, source_type_of(self._family, number, logical), logical, key=name in keys)
+            for (name, number), logical in zip(self._fields, types, strict=True)
+        )
+        return TableSchema(self._database, self._table, columns, self._keys, self._schema_name)
+
+    def read_images(self, data: bytes, at: int) -> tuple[Image | None, Image | None, int]:
+        """The images before and after; what the union holds as text is no image."""
+        before, at = self._read_image(data, at, "beforeImages")
+        self._changed.clear()
+        after, at = self._read_image(data, at, "afterImages")
+        if self._changed and before is not None:
+            self._check_types(before)
+        return before, after, at
+
+    def _check_types(self, before: Image) -> None:
+        for index in self._changed:
+            name = self._fields[index][0]
+            if before.values.get(name) is not None:
+                raise DecodeError("has values of two types in one row", field=name)
+
+    def _read_image(self, data: bytes, at: int, field: str) -> tuple[Image | None, int]:
+        branch, at = read_choice(data, at, 3, "branch")
+        if branch == 0:
+            return None, at
+        if branch == 1:
+            _, at = read_text(data, at)
+            return None, at
+        values: dict[str, Any] = {}
+        done = 0
+        columns = self._columns
+        name = ""
+        complete = True
+        count, at = read_block(data, at)
+        try:
+            while count:
+                if done + count > len(columns):
+                    raise DecodeError(f"has {done + count} values and fields {len(columns)}")
+                # Mostly one block of all columns.
+                block = columns if count == len(columns) else columns[done : done + count]
+                for index, name, readers in block:
+                    try:
+                        value, at = readers[data[at]](data, at + 1)
+                    except (KeyError, OtherType):
+                        value, at = self._learn(index, data, at)
+                    if value is ABSENT:
+                        complete = False
+                    else:
+                        values[name] = value
+                done += count
+                name = ""
+                count, at = read_block(data, at)
+        except ValueError as error:
+            raise _named(error, f"{field}.{name}" if name else field) from error
+        if done == 0:
+            # The official reader, too, takes an array without values for no image.
+            return None, at
+        if done != len(columns):
+            raise DecodeError(f"has {done} values and fields {len(columns)}", field=field)
+        return Image(values, complete), at
+
+    def _learn(self, index: int, data: bytes, at: int) -> tuple[Any, int]:
+        """A value whose branch or type is new for its column."""
+        branch, at = read_choice(data, at, len(BRANCHES), "branch")
+        readers = self._readers[index]
+        if branch in (NULL, EMPTY_OBJECT):
+            # Written with more bytes than it needs.
+            return readers[branch << 1](data, at)
+        number = self._fields[index][1]
+        logical, reader = open_reader(self._family, number, branch, data, at)
+        known = self._types[index]
+        if logical != known:
+            # A charset that changes leaves a text a text.
+            if self._seen[index] and not (isinstance(logical, Text) and isinstance(known, Text)):
+                self._changed.append(index)
+            readers.clear()
+            readers.update(_readers())
+            self._types[index] = logical
+            self._schema = None
+        self._seen[index] = True
+        readers[branch << 1] = reader
+        return reader(data, at)
+
+
+class TablePlans:
+    """Plans by table and fields, so that a million rows share one schema object."""
+
+    def __init__(self) -> None:
+        self._plans: dict[tuple[str, str | None, str | None], list[TablePlan]] = {}
+        self._count = 0
+
+    def read(self, envelope: Envelope, data: bytes) -> tuple[TablePlan | None, int]:
+        """The plan for a record's fields, None where it has none, and where they end."""
+        at = envelope.end
+        branch = data[at]
+        if branch == 0:
+            return None, at + 1
+        key = (envelope.source_type, envelope.object_name, envelope.tags.get(_PK_TAG))
+        plans = self._plans.get(key)
+        if plans is None:
+            if self._count >= _MAX_PLANS:
+                self._plans.clear()
+                self._count = 0
+            plans = self._plans[key] = []
+        for plan in plans:
+            if data.startswith(plan.encoded, at):
+                return plan, at + len(plan.encoded)
+        fields, end = _read_fields(data, at)
+        if fields is None:
+            return None, end
+        plan = TablePlan(envelope, fields, data[at:end])
+        plans.append(plan)
+        self._count += 1
+        if len(plans) > _MAX_PLANS_OF_A_TABLE:
+            del plans[0]
+        return plan, end
+
+
+def _readers() -> dict[int, Reader]:
+    return {NULL << 1: read_null, EMPTY_OBJECT << 1: read_empty}
+
+
+def _read_fields(data: bytes, at: int) -> tuple[list[_Field] | None, int]:
+    branch, at = read_choice(data, at, 3, "branch")
+    if branch == 0:
+        return None, at
+    if branch == 1:
+        text, at = read_text(data, at)
+        if text:
+            raise DecodeError("is text, not a list", field="fields", sample=text)
+        return None, at
+    fields: list[_Field] = []
+    count, at = read_block(data, at)
+    while count:
+        if len(fields) + count > _MAX_FIELDS:
+            raise DecodeError(f"has more than {_MAX_FIELDS} fields", field="fields")
+        for _ in range(count):
+            name, at = read_text(data, at)
+            number, at = read_long(data, at)
+            fields.append((name, number))
+        count, at = read_block(data, at)
+    if len({name for name, _ in fields}) < len(fields):
+        raise DecodeError("has a name twice", field="fields")
+    if at > len(data):
+        raise IndexError
+    return fields, at
+
+
+def _primary_key(text: str | None) -> tuple[str, ...]:
+    """``{"PRIMARY": ["id"], "uk_name": [...]}``: the columns of PRIMARY."""
+    if not text:
+        return ()
+    try:
+        keys = json.loads(text)
+    except (ValueError, RecursionError):
+        keys = None
+    names = keys.get("PRIMARY", []) if isinstance(keys, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DecodeError(
+            "is not an object of lists of names", field="tags.pk_uk_info", sample=text
+        )
+    return tuple(names)
+
+
+def _named(error: ValueError, field: str) -> DecodeError:
+    if isinstance(error, DecodeError):
+        return error if error.field else error.at(field=field)
+    return DecodeError(str(error), field=field)

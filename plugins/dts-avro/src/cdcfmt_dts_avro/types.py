@@ -1,0 +1,144 @@
+"""``dataTypeNumber`` and the branch of a value → source type and logical type.
+
+Sources: Alibaba Cloud's "data type number" table of DTS (MySQL's own codes, and 17 to 19),
+PostgreSQL's ``pg_type.dat`` (OIDs).  The number alone does not tell text from binary, a
+sign, or how precise a decimal is; the branch of a value tells some of it.  So a column's
+type is that of its values, and the number's only while all of them were NULL.  Where both
+disagree the branch wins, as the official reader has it.
+
+- ``Integer`` → Int by the number, with room for either sign in MySQL (there is no unsigned
+  flag): TINYINT ``Int(16)`` … INT ``Int(64)``, BIGINT ``Decimal(20, 0)``; Year, Bit and
+  Bool by the number; else ``Decimal(scale=0)``
+- ``Character`` → Text, or Binary where its charset is ``binary``, empty or unknown to
+  Python
+- ``Decimal`` → Decimal of its precision and scale
+- ``Float`` → Float(32) for MySQL's FLOAT and PostgreSQL's float4, else Float(64)
+- ``Timestamp``, ``TimestampWithTimeZone`` → Timestamp
+- ``DateTime`` → Date, Time, DateTime or Year by the number, else by the parts that it has
+- ``BinaryGeometry``, ``TextGeometry`` → Geometry
+- ``BinaryObject`` → Binary; Bit for MySQL's BIT
+- ``TextObject`` → Json for ``json``, else Text: ENUM and SET are the names as text, since
+  the definition is not on the wire
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+from cdcfmt_core.mysql.codes import CODE_NAMES, TEXT_OR_BINARY_CODES, logical_from_code
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Year,
+)
+
+Family: TypeAlias = Literal["mysql", "postgresql", "other"]
+
+_FAMILIES: Final[dict[str, Family]] = {
+    "MySQL": "mysql",
+    "DRDS": "mysql",
+    "PostgreSQL": "postgresql",
+    "PPAS": "postgresql",
+}
+
+_MYSQL_NAMED: Final = frozenset({247, 248})
+"""ENUM and SET: names without their definition are text."""
+
+POSTGRESQL: Final[dict[int, tuple[str, LogicalType]]] = {
+    16: ("boolean", Bool()),
+    17: ("bytea", Binary()),
+    18: ('"char"', Text()),
+    19: ("name", Text()),
+    20: ("bigint", Int(64)),
+    21: ("smallint", Int(16)),
+    23: ("integer", Int(32)),
+    25: ("text", Text()),
+    26: ("oid", Int(32, signed=False)),
+    114: ("json", Json()),
+    142: ("xml", Text()),
+    700: ("real", Float(32)),
+    701: ("double precision", Float(64)),
+    1042: ("character", Text()),
+    1043: ("character varying", Text()),
+    1082: ("date", Date()),
+    1083: ("time", Time()),
+    1114: ("timestamp", DateTime()),
+    1184: ("timestamp with time zone", Timestamp()),
+    1266: ("time with time zone", Unknown("time with time zone")),
+    1560: ("bit", Unknown("bit")),
+    1562: ("bit varying", Unknown("bit varying")),
+    1700: ("numeric", Decimal()),
+    2950: ("uuid", Text()),
+    3802: ("jsonb", Json()),
+}
+
+
+def family_of(source_type: str) -> Family:
+    """Whose numbers a source has; only MySQL's and PostgreSQL's are known."""
+    return _FAMILIES.get(source_type, "other")
+
+
+def type_of_number(family: Family, number: int) -> LogicalType:
+    """What the number alone says."""
+    if family == "mysql":
+        return Text() if number in _MYSQL_NAMED else logical_from_code(number, None)
+    if family == "postgresql" and number in POSTGRESQL:
+        return POSTGRESQL[number][1]
+    return Unknown(f"type {number}")
+
+
+def type_of_nulls(family: Family, number: int) -> LogicalType:
+    """The type of a column that has had no value: unknown where its values tell more."""
+    logical = type_of_number(family, number)
+    return Unknown(source_type_of(family, number, Unknown())) if logical == Decimal() else logical
+
+
+def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
+    """The source's name of a column's type, as far as number and values tell it."""
+    if family == "postgresql" and number in POSTGRESQL:
+        return POSTGRESQL[number][0]
+    name = CODE_NAMES.get(number) if family == "mysql" else None
+    if name is None:
+        return f"type {number}"
+    if number in TEXT_OR_BINARY_CODES and not isinstance(logical, Unknown):
+        text, _, binary = name.partition("/")
+        return binary if isinstance(logical, Binary) else text
+    return name
+
+
+def integer_type(family: Family, number: int) -> LogicalType:
+    """The type of a column with ``Integer`` values."""
+    logical = type_of_number(family, number)
+    if isinstance(logical, (Int, Year, Bit, Bool)) or logical == Decimal(20, 0):
+        return logical
+    return Decimal(scale=0)
+
+
+def float_type(family: Family, number: int) -> LogicalType:
+    """The type of a column with ``Float`` values."""
+    logical = type_of_number(family, number)
+    return logical if isinstance(logical, Float) else Float(64)
+
+
+def text_type(family: Family, number: int, kind: str = "") -> LogicalType:
+    """The type of a column with text, of an object of this kind."""
+    if kind.lower() == "json" or isinstance(type_of_number(family, number), Json):
+        return Json()
+    return Text()
+
+
+def binary_type(family: Family, number: int) -> LogicalType:
+    """The type of a column with ``BinaryObject`` values."""
+    return Bit() if family == "mysql" and number == 16 else Binary()

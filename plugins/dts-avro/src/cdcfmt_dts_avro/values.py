@@ -1,0 +1,263 @@
+"""Readers of values: one per branch of the image union.
+
+A reader takes ``(data, at)``, where ``at`` is behind the branch's number, and returns the
+value and where the next one begins.  It is made for the type that a column's values have
+had so far, and raises :class:`OtherType` for a value of another one.  Decoding a column
+then costs one call per value; what decides about types happens once.
+"""
+
+from __future__ import annotations
+
+import decimal
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.mysql.numbers import int_parser, parse_bool, parse_decimal, parse_year
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Decimal,
+    Geometry,
+    GeometryValue,
+    Int,
+    LogicalType,
+    Text,
+    Timestamp,
+    Year,
+)
+from cdcfmt_dts_avro import message as wire
+from cdcfmt_dts_avro.calendar import (
+    CONVERTERS,
+    kind_of,
+    read_parts,
+    to_instant,
+    to_timestamp,
+)
+from cdcfmt_dts_avro.charsets import BINARY, codec_of
+from cdcfmt_dts_avro.types import (
+    Family,
+    binary_type,
+    float_type,
+    integer_type,
+    text_type,
+    type_of_number,
+)
+from cdcfmt_dts_avro.wire import read_bytes, read_choice, read_long, read_text
+
+Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+Opened: TypeAlias = tuple[LogicalType, Reader]
+
+ABSENT: Final = object()
+"""The value of a column that is not in the image."""
+
+_DOUBLE: Final = struct.Struct("<d").unpack_from
+_MAX_PRECISION: Final = 65
+_SMALLEST_WKB: Final = 5
+
+
+class OtherType(Exception):
+    """The value is of the branch that the reader is for, but not of its type."""
+
+
+def open_reader(family: Family, number: int, branch: int, data: bytes, at: int) -> Opened:
+    """Type and reader of a column from one of its values, whose branch ends at ``at``."""
+    return _OPEN[branch](family, number, data, at)
+
+
+def read_null(data: bytes, at: int) -> tuple[None, int]:
+    return None, at
+
+
+def read_empty(data: bytes, at: int) -> tuple[Any, int]:
+    symbol, at = read_choice(data, at, 2, "symbol")
+    return (None if symbol == wire.SQL_NULL else ABSENT), at
+
+
+# Numbers
+
+
+def _integer(family: Family, number: int, data: bytes, at: int) -> Opened:
+    logical = integer_type(family, number)
+    parse = _integer_parser(logical)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        # The precision is in bytes here, digits there: the type does not need it.
+        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+        text, at = read_text(data, at)
+        return parse(text), at
+
+    return logical, read
+
+
+def _integer_parser(logical: LogicalType) -> Callable[[str], Any]:
+    if isinstance(logical, Int):
+        return int_parser(*logical.bounds)
+    if isinstance(logical, Bit):
+        return int_parser(0, (1 << 64) - 1)
+    if isinstance(logical, Year):
+        return parse_year
+    if isinstance(logical, Bool):
+        return parse_bool
+    bits = 64 if isinstance(logical, Decimal) and logical.precision else 215
+    bounded = int_parser(-(1 << (bits - 1)), (1 << bits) - 1)
+    return lambda text: decimal.Decimal(bounded(text))
+
+
+def _decimal(family: Family, number: int, data: bytes, at: int) -> Opened:
+    _, end = read_text(data, at)
+    precision, at = read_long(data, end)
+    scale, at = read_long(data, at)
+    parameters = data[end:at]
+    known = 0 < precision <= _MAX_PRECISION and 0 <= scale <= precision
+    logical = Decimal(precision, scale) if known else Decimal()
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        text, at = read_text(data, at)
+        if not data.startswith(parameters, at):
+            raise OtherType
+        return parse_decimal(text), at + len(parameters)
+
+    return logical, read
+
+
+def _float(family: Family, number: int, data: bytes, at: int) -> Opened:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        if len(data) < at + 8:
+            raise IndexError
+        (value,) = _DOUBLE(data, at)
+        at += 8
+        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+        at = at + 1 if data[at] < 0x80 else read_long(data, at)[1]
+        return value, at
+
+    return float_type(family, number), read
+
+
+# Times
+
+
+def _timestamp(family: Family, number: int, data: bytes, at: int) -> Opened:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        seconds, at = read_long(data, at)
+        micro, at = read_long(data, at)
+        return to_timestamp(seconds, micro), at
+
+    return Timestamp(), read
+
+
+def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
+    logical = kind_of(read_parts(data, at)[0], type_of_number(family, number))
+    convert = CONVERTERS[logical]
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        parts, at = read_parts(data, at)
+        value = convert(parts)
+        if value is None:
+            raise OtherType
+        return value, at
+
+    return logical, read
+
+
+def _zoned_timestamp(family: Family, number: int, data: bytes, at: int) -> Opened:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        parts, at = read_parts(data, at)
+        zone, at = read_text(data, at)
+        return to_instant(parts, zone), at
+
+    return Timestamp(), read
+
+
+# Text and bytes: a charset or an object's kind stands before them.
+
+
+def _character(family: Family, number: int, data: bytes, at: int) -> Opened:
+    charset, end = read_text(data, at)
+    prefix = data[at:end]
+    codec = None if charset in BINARY else codec_of(charset)
+    if codec is None:
+        return Binary(), _prefixed(prefix, read_bytes)
+    size = len(prefix)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        if not data.startswith(prefix, at):
+            raise OtherType
+        value, at = read_bytes(data, at + size)
+        return value.decode(codec, "surrogateescape"), at
+
+    logical = text_type(family, number)
+    return Text(charset) if isinstance(logical, Text) else logical, read
+
+
+def _prefixed(prefix: bytes, read_value: Reader) -> Reader:
+    size = len(prefix)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        if not data.startswith(prefix, at):
+            raise OtherType
+        return read_value(data, at + size)
+
+    return read
+
+
+def _binary_object(family: Family, number: int, data: bytes, at: int) -> Opened:
+    _, end = read_text(data, at)
+    logical = binary_type(family, number)
+    read_value = _read_bits if isinstance(logical, Bit) else read_bytes
+    return logical, _prefixed(data[at:end], read_value)
+
+
+def _read_bits(data: bytes, at: int) -> tuple[int, int]:
+    value, at = read_bytes(data, at)
+    if len(value) > 8:
+        raise ValueError("a bit value of more than 64 bits")
+    return int.from_bytes(value, "big"), at
+
+
+def _text_object(family: Family, number: int, data: bytes, at: int) -> Opened:
+    kind, end = read_text(data, at)
+    return text_type(family, number, kind), _prefixed(data[at:end], read_text)
+
+
+def _binary_geometry(family: Family, number: int, data: bytes, at: int) -> Opened:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        _, at = read_text(data, at)
+        value, at = read_bytes(data, at)
+        if len(value) < _SMALLEST_WKB:
+            raise ValueError("not a geometry: shorter than WKB's header")
+        return GeometryValue(None, value), at
+
+    return Geometry(), read
+
+
+def _text_geometry(family: Family, number: int, data: bytes, at: int) -> Opened:
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        _, at = read_text(data, at)
+        value, at = read_text(data, at)
+        return GeometryValue(None, None, value), at
+
+    return Geometry(), read
+
+
+def _never(family: Family, number: int, data: bytes, at: int) -> Opened:
+    raise DecodeError("a value without a type")
+
+
+_OPEN: Final[dict[int, Callable[[Family, int, bytes, int], Opened]]] = {
+    wire.NULL: _never,
+    wire.INTEGER: _integer,
+    wire.CHARACTER: _character,
+    wire.DECIMAL: _decimal,
+    wire.FLOAT: _float,
+    wire.TIMESTAMP: _timestamp,
+    wire.DATETIME: _datetime,
+    wire.ZONED_TIMESTAMP: _zoned_timestamp,
+    wire.BINARY_GEOMETRY: _binary_geometry,
+    wire.TEXT_GEOMETRY: _text_geometry,
+    wire.BINARY_OBJECT: _binary_object,
+    wire.TEXT_OBJECT: _text_object,
+    wire.EMPTY_OBJECT: _never,
+}

@@ -1,0 +1,86 @@
+"""Avro's binary encoding, read from untrusted bytes.
+
+Source: Apache Avro 1.11 specification, "Binary Encoding".  A reader takes ``(data, at)``
+and returns the value and where the next one begins.  No length is believed: nothing is made
+by it before the bytes are there, a loop stops at their end (``IndexError``), and lengths
+below zero, from which a reader could run backwards for ever, are refused.
+"""
+
+from __future__ import annotations
+
+from cdcfmt_core.errors import DecodeError
+
+_MAX_LONG_BYTES = 10
+
+
+def read_long(data: bytes, at: int) -> tuple[int, int]:
+    """A long, or an int: zigzag, seven bits a byte, the lowest first."""
+    byte = data[at]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at + 1
+    value = byte & 0x7F
+    shift = 7
+    for end in range(at + 1, at + _MAX_LONG_BYTES):
+        byte = data[end]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> 64:
+                break
+            return (value >> 1) ^ -(value & 1), end + 1
+        shift += 7
+    raise DecodeError("a number has more than 64 bits", sample=data[at : at + _MAX_LONG_BYTES])
+
+
+def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    """Bytes."""
+    length = data[at]
+    at += 1
+    if length & 0x81:
+        length, at = read_long(data, at - 1)
+        if length < 0:
+            raise DecodeError(f"a length is {length}")
+    else:
+        length >>= 1
+    end = at + length
+    if end > len(data):
+        raise IndexError
+    return data[at:end], end
+
+
+def read_text(data: bytes, at: int) -> tuple[str, int]:
+    """A string, which Avro says is UTF-8."""
+    length = data[at]
+    at += 1
+    if length & 0x81:
+        length, at = read_long(data, at - 1)
+        if length < 0:
+            raise DecodeError(f"a length is {length}")
+    else:
+        length >>= 1
+    end = at + length
+    if end > len(data):
+        raise IndexError
+    try:
+        return data[at:end].decode(), end
+    except UnicodeDecodeError:
+        raise DecodeError("a string is not UTF-8", sample=data[at:end]) from None
+
+
+def read_choice(data: bytes, at: int, count: int, what: str) -> tuple[int, int]:
+    """The number of a union's branch or of an enumeration's symbol."""
+    number, at = read_long(data, at)
+    if not 0 <= number < count:
+        raise DecodeError(f"{what} {number} does not exist: there are {count}")
+    return number, at
+
+
+def read_block(data: bytes, at: int) -> tuple[int, int]:
+    """The number of items in an array's or map's next block, 0 at the end.
+
+    A count below zero is followed by the block's size, which helps only who skips it.
+    """
+    count, at = read_long(data, at)
+    if count < 0:
+        _, at = read_long(data, at)
+        return -count, at
+    return count, at
