@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
+import orjson
 import pytest
 from golden_data import (
     Loss,
@@ -224,6 +225,27 @@ def test_positions_and_extras(name: str) -> None:
             assert {"ts_ms", "db", "version"}.isdisjoint(event.extra)
         if name == "noschema_strings" and isinstance(event, RowChange):
             assert event.extra["transaction"]["id"] == event.extra["gtid"]
+
+
+@pytest.mark.parametrize("name", ["noschema_default", "noschema_strings"])
+def test_without_any_ddl_values_are_as_the_json_has_them(name: str) -> None:
+    messages = [
+        m for m in native_messages(f"debezium/{name}") if b"tableChanges" not in (m.value or b"")
+    ]
+    decoder = open_decoder(protocol="debezium", **OPTIONS[name])
+    rows = 0
+    for message in messages:
+        for event in decoder.decode(message):
+            if isinstance(event, Transaction):
+                continue
+            assert isinstance(event, RowChange)
+            rows += 1
+            assert {type(column.type) for column in event.table.columns} == {Unknown}
+            assert message.value is not None
+            wire = orjson.loads(message.value)
+            for image, sent in ((event.before, wire["before"]), (event.after, wire["after"])):
+                assert (None if image is None else image.values) == sent
+    assert rows > 400
 
 
 def test_transactions() -> None:
