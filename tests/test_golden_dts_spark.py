@@ -16,7 +16,7 @@ from cdcfmt_core.sources import wrap_line
 
 TYPES = {
     # INT in some hand-made records of the set, BIGINT in the others.
-    "id": "string",
+    "id": "decimal(20,0)",
     "c_tiny": "smallint",
     "c_small": "int",
     "c_medium": "int",
@@ -95,7 +95,7 @@ def test_changes(spark: SparkSession, dump: str) -> None:
         if image is not None
     ]
     assert len(rows) == len(expected)
-    for column in ("c_ubig", "c_uint", "c_vc", "c_gbk", "c_enum", "c_double"):
+    for column in ("id", "c_ubig", "c_uint", "c_vc", "c_gbk", "c_enum", "c_double"):
         assert [row[column] for row in rows] == [values.get(column) for values in expected]
     for column, kind in (("c_blob", bytes), ("c_bin", bytes), ("c_date", date), ("c_bit", Decimal)):
         found = [row[column] for row in rows if row[column] is not None]

@@ -187,6 +187,8 @@ def merge(one: LogicalType, other: LogicalType) -> LogicalType:
         return _merge_ints(one, other)
     if isinstance(one, logical.Decimal) and isinstance(other, logical.Decimal):
         return _merge_decimals(one, other)
+    if {type(one), type(other)} == {logical.Int, logical.Decimal}:
+        return merge(_as_decimal(one), _as_decimal(other))
     if isinstance(one, logical.Float) and isinstance(other, logical.Float):
         return logical.Float(64)
     if isinstance(one, logical.Enum) and isinstance(other, logical.Enum):
@@ -207,6 +209,12 @@ def _merge_ints(one: logical.Int, other: logical.Int) -> LogicalType:
             if candidate.bounds[0] <= low and high <= candidate.bounds[1]:
                 return candidate
     return logical.Decimal(20, 0)
+
+
+def _as_decimal(type_: LogicalType) -> LogicalType:
+    if not isinstance(type_, logical.Int):
+        return type_
+    return logical.Decimal(len(str(type_.bounds[1])), 0)
 
 
 def _merge_decimals(one: logical.Decimal, other: logical.Decimal) -> LogicalType:
