@@ -86,10 +86,6 @@ class EventFilter:
         self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)
         self._exclude = tuple(_compile(text, "excludeTables") for text in self.exclude_tables)
 
-    @property
-    def has_commit_ts_range(self) -> bool:
-        return self.starting_commit_ts is not None or self.ending_commit_ts is not None
-
     def wants_table(self, database: str, table: str, schema: str | None = None) -> bool:
         """Whether events of this table pass the table filters."""
         name = (database, schema, table)

@@ -36,6 +36,10 @@ HANDLE_KEY_DELETES_OPTION = Option(
     "only, which the wire does not tell.",
 )
 
+LZ4_MAGIC = b'\x04"M\x18'
+LZ4_HINT = "is an LZ4 frame; set largeMessageHandleCompression=lz4"
+"""What to say of bytes that begin so where no compression was set."""
+
 # A copy element of snappy takes at least 3 bytes and yields at most 64.
 _SNAPPY_BEST_RATIO = 64 / 3
 

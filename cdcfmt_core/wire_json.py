@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.large_messages import LZ4_HINT, LZ4_MAGIC
 
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
@@ -45,6 +46,18 @@ def loads_exact(
     if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
         raise DecodeError("the JSON is nested too deeply", sample=data)
     return parsed
+
+
+def loads_refused(value: bytes) -> Any:
+    """:func:`loads_exact` for a message's whole value that a fast parser refused.
+
+    :raises DecodeError: also if the value is empty, or compressed where nobody said so.
+    """
+    if not value:
+        raise DecodeError("the value is empty")
+    if value[:4] == LZ4_MAGIC:
+        raise DecodeError(f"the value {LZ4_HINT}", sample=value)
+    return loads_exact(value)
 
 
 def _is_deep(value: Any) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
+from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.variant_scalars import (
@@ -26,7 +27,6 @@ from pyspark_cdcfmt.variant_scalars import (
     clean_text,
     decimal_text,
     integer_text,
-    time_text,
     unscaled,
 )
 
@@ -89,7 +89,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
     date: date.isoformat,
     bytes: lambda value: b64encode(value).decode("ascii"),
     bytearray: lambda value: b64encode(value).decode("ascii"),
-    timedelta: time_text,
+    timedelta: lambda value: format_time(value, 6),
     GeometryValue: GeometryValue._asdict,
     tuple: list,
 }

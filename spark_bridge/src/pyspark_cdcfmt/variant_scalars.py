@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.mysql import format_time
 
 SIZE_LIMIT = 128 * 1024 * 1024
 """The most bytes that Spark takes for a value, and for its metadata."""
@@ -27,16 +28,6 @@ _MAX_PLAIN_EXPONENT = 500
 def clean_text(text: str) -> str:
     """``text`` with U+FFFD for each lone surrogate: UTF-8 has no place for them."""
     return SURROGATE.sub("\ufffd", text)
-
-
-def time_text(value: timedelta) -> str:
-    """As MySQL prints TIME(6): ``-838:59:59.000000``."""
-    micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
-    sign = "-" if micros < 0 else ""
-    seconds, micros = divmod(abs(micros), 1_000_000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{sign}{hours:02}:{minutes:02}:{seconds:02}.{micros:06}"
 
 
 def decimal_text(value: Decimal) -> str:
@@ -164,7 +155,7 @@ SCALARS: dict[type, Callable[[Any], bytes]] = {
     bytearray: _bytes,
     date: _date,
     datetime: _datetime,
-    timedelta: lambda value: _str(time_text(value)),
+    timedelta: lambda value: _str(format_time(value, 6)),
 }
 
 

@@ -28,9 +28,7 @@ from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
 from cdcfmt_core.mysql.table_changes import schema_from_table_changes
-from cdcfmt_core.wire_json import loads_exact, text_of
-
-_LZ4_MAGIC = b'\x04"M\x18'
+from cdcfmt_core.wire_json import loads_exact, loads_refused, text_of
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -64,7 +62,7 @@ class _Decoder:
         try:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:
-            wire = _loads_odd(value)
+            wire = loads_refused(value)
         try:
             return self._events(wire, claim_check)
         except InexactNumber:
@@ -154,13 +152,3 @@ class _Decoder:
             emit_time=time_of(wire, "ts", self._dialect),
             extra=extra or None,
         )
-
-
-def _loads_odd(value: bytes) -> Any:
-    if not value:
-        raise DecodeError("the value is empty")
-    if value[:4] == _LZ4_MAGIC:
-        raise DecodeError(
-            "the value is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=value
-        )
-    return loads_exact(value)

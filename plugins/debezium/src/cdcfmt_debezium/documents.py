@@ -15,13 +15,12 @@ import attrs
 import orjson
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.wire_json import loads_exact, loads_refused
 
 _SCHEMA_FIRST: Final = b'{"schema":'
 _PAYLOAD_FIRST: Final = b'{"payload":'
 _THEN_PAYLOAD: Final = b',"payload":'
 _THEN_SCHEMA: Final = b',"schema":'
-_LZ4_MAGIC: Final = b'\x04"M\x18'
 _MAX_SCHEMA_BYTES: Final = 64 << 20
 
 
@@ -97,7 +96,7 @@ class DocumentReader:
         try:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:
-            wire, exact = _loads_odd(value), True
+            wire, exact = loads_refused(value), True
         if not _is_wrapped(wire):
             return Document(wire, None, value, exact)
         return Document(wire["payload"], self._schema_of(wire.get("schema")), value, exact)
@@ -174,13 +173,3 @@ def _loads(data: bytes) -> tuple[Any, bool] | None:
         return loads_exact(data), True
     except DecodeError:
         return None
-
-
-def _loads_odd(value: bytes) -> Any:
-    if not value:
-        raise DecodeError("the value is empty")
-    if value[:4] == _LZ4_MAGIC:
-        raise DecodeError(
-            "the value is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=value
-        )
-    return loads_exact(value)

@@ -16,7 +16,7 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.large_messages import LZ4_HINT, LZ4_MAGIC, open_decompressor, resolve_claim_check
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.wire_json import loads_exact
 from cdcfmt_open_protocol.ddl import schema_change
@@ -26,7 +26,6 @@ from cdcfmt_open_protocol.message import RESOLVED, ROW
 from cdcfmt_open_protocol.rows import RowDecoder
 
 _INSERT_OPS: Final[dict[str, Op | None]] = {"true": "insert", "false": "upsert", "auto": None}
-_LZ4_MAGIC: Final = b'\x04"M\x18'
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -187,10 +186,8 @@ def _loads(data: bytes) -> Any:
     except orjson.JSONDecodeError:
         if not data:
             raise DecodeError("is empty") from None
-        if data[:4] == _LZ4_MAGIC:
-            raise DecodeError(
-                "is an LZ4 frame; set largeMessageHandleCompression=lz4", sample=data
-            ) from None
+        if data[:4] == LZ4_MAGIC:
+            raise DecodeError(LZ4_HINT, sample=data) from None
         return loads_exact(data)
 
 
