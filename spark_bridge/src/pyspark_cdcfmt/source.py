@@ -61,8 +61,9 @@ def _infer(options: ReadOptions) -> StructType:
     import attrs
 
     from pyspark_cdcfmt.changes import changes_schema
+    from pyspark_cdcfmt.engine import open_decoder
+    from pyspark_cdcfmt.files import plan_files, read_all
     from pyspark_cdcfmt.infer import infer_columns
-    from pyspark_cdcfmt.reader import open_decoder, plan_files, read_all
     from pyspark_cdcfmt.schemas import find_schemas
     from pyspark_cdcfmt.types import TypeOptions
 
