@@ -2,7 +2,8 @@
 
 Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
 :func:`read_split` reads one share as messages.  :func:`open_claim_check_store` opens the
-folder of messages that were too large for their topic.  Paths are anything that fsspec can
+folder of messages that were too large for their topic, and :class:`SchemaDirectory` keeps
+table schemas between runs.  Paths are anything that fsspec can
 open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and are imported
 on use.
 """
@@ -12,6 +13,7 @@ from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
 from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line, wrap_line
 from cdcfmt_core.sources.reader import read_split
+from cdcfmt_core.sources.schema_directory import SchemaDirectory
 from cdcfmt_core.sources.splits import FileSplit, plan_partitions
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "FileInfo",
     "FileSplit",
     "LineFormat",
+    "SchemaDirectory",
     "list_files",
     "open_claim_check_store",
     "open_filesystem",

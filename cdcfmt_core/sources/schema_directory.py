@@ -1,0 +1,134 @@
+"""A folder of table schemas: what one task learnt, for other tasks and after a restart.
+
+One file holds one schema of one table.  Its name is made from what it holds, and it is moved
+into place whole, so that many tasks may write at a time: they write the same, or apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.schema_json import record_from_json, record_to_json
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
+
+_SUFFIX = ".json"
+_UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
+MAX_SCHEMA_BYTES = 16 << 20
+
+
+@attrs.define
+class SchemaDirectory:
+    """The schemas in the folder ``uri``, on any filesystem of fsspec; it can be pickled.
+
+    :raises MissingDependencyError: by every method, if a library is missing.
+    :raises SourceError: by every method, if the folder cannot be read or written.
+    """
+
+    uri: str
+    storage_options: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    _saved: set[str] = attrs.field(factory=set, init=False, repr=False, eq=False)
+
+    def check(self) -> None:
+        """Make the folder if it is not there; for an early error where that fails."""
+        filesystem, root = self._open()
+        try:
+            filesystem.makedirs(root, exist_ok=True)
+        except OSError as error:
+            raise self._failure(root, error) from error
+
+    def save(self, record: SchemaRecord) -> bool:
+        """Write a schema that is not there yet; tells whether it wrote."""
+        text = record_to_json(record)
+        table = record.table
+        folder = _folder_of(table.database, table.schema, table.table)
+        name = f"{folder}/{_digest(text, 32)}{_SUFFIX}"
+        if name in self._saved:
+            return False
+        filesystem, root = self._open()
+        path = f"{root}/{name}"
+        try:
+            written = not filesystem.exists(path)
+            if written:
+                filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
+                self._put(filesystem, path, text.encode())
+        except OSError as error:
+            raise self._failure(path, error) from error
+        self._saved.add(name)
+        return written
+
+    def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
+        """All schemas of one table, in no particular order."""
+        filesystem, root = self._open()
+        return list(self._read(filesystem, f"{root}/{_folder_of(database, schema, table)}"))
+
+    def load_all(self) -> Iterator[SchemaRecord]:
+        """All schemas of all tables."""
+        filesystem, root = self._open()
+        yield from self._read(filesystem, root)
+
+    def _open(self) -> tuple[FileSystem, str]:
+        filesystem, root = open_filesystem(self.uri, self.storage_options)
+        # Others write here, too.
+        filesystem.invalidate_cache()
+        return filesystem, root.rstrip("/")
+
+    def _put(self, filesystem: FileSystem, path: str, data: bytes) -> None:
+        folder, _, _ = path.rpartition("/")
+        aside = f"{folder}/_{uuid.uuid4().hex}"
+        with filesystem.open(aside, "wb") as file:
+            file.write(data)
+        try:
+            filesystem.mv(aside, path)
+        except OSError:
+            # Somebody was faster; what lies there is the same.
+            if not filesystem.exists(path):
+                raise
+            filesystem.rm_file(aside)
+
+    def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
+        try:
+            found = filesystem.find(folder, detail=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._failure(folder, error) from error
+        for path in sorted(found):
+            if path.endswith(_SUFFIX) and not path.rpartition("/")[2].startswith(("_", ".")):
+                yield self._read_one(filesystem, path)
+
+    def _read_one(self, filesystem: FileSystem, path: str) -> SchemaRecord:
+        try:
+            with filesystem.open(path, "rb") as file:
+                data = file.read(MAX_SCHEMA_BYTES + 1)
+            if len(data) > MAX_SCHEMA_BYTES:
+                raise ValueError(f"it has more than {MAX_SCHEMA_BYTES} bytes")
+            return record_from_json(data)
+        except (OSError, ValueError) as error:
+            raise self._failure(path, error) from error
+
+    def _failure(self, path: str, error: Exception) -> SourceError:
+        return SourceError(
+            f"schema store {self.uri}: {path}: {error}; set schemaStore to a folder that can be "
+            "read and written, with nothing in it but what cdcfmt puts there"
+        )
+
+
+def _folder_of(database: str, schema: str | None, table: str) -> str:
+    # Readable for people, exact by the digest: names may be long, or differ in case only.
+    exact = json.dumps([database, schema, table])
+    parts = [part for part in (database, schema, table) if part is not None]
+    readable = ".".join(_UNSAFE_IN_NAMES.sub("-", part)[:48] for part in parts)
+    return f"{readable}-{_digest(exact, 16)}"
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
