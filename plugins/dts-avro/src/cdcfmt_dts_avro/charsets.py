@@ -6,6 +6,7 @@ stands here is looked up: names come from the wire.
 
 from __future__ import annotations
 
+import codecs
 from typing import Final
 
 BINARY: Final = frozenset({"", "binary"})
@@ -71,3 +72,21 @@ CODECS: Final = {
 def codec_of(charset: str) -> str | None:
     """The codec of a charset; None where its text must stay bytes."""
     return CODECS.get(charset) or CODECS.get(charset.lower())
+
+
+def errors_of(charset: str) -> str:
+    """What ``bytes.decode`` shall do with what the charset's codec cannot decode."""
+    return _C1_CONTROLS if charset.lower() == "latin1" else "surrogateescape"
+
+
+_C1_CONTROLS: Final = "cdcfmt.c1_controls"
+
+
+def _as_c1_controls(error: UnicodeError) -> tuple[str, int]:
+    # MySQL's latin1 has the C1 controls where Windows' page has no character.
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin_1"), error.end
+
+
+codecs.register_error(_C1_CONTROLS, _as_c1_controls)

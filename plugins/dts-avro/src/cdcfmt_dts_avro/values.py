@@ -36,7 +36,7 @@ from cdcfmt_dts_avro.calendar import (
     to_instant,
     to_timestamp,
 )
-from cdcfmt_dts_avro.charsets import BINARY, codec_of
+from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of
 from cdcfmt_dts_avro.types import (
     Family,
     binary_type,
@@ -180,13 +180,14 @@ def _character(family: Family, number: int, data: bytes, at: int) -> Opened:
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
         return Binary(), _prefixed(prefix, read_bytes)
+    errors = errors_of(charset)
     size = len(prefix)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         if not data.startswith(prefix, at):
             raise OtherType
         value, at = read_bytes(data, at + size)
-        return value.decode(codec, "surrogateescape"), at
+        return value.decode(codec, errors), at
 
     logical = text_type(family, number)
     return Text(charset) if isinstance(logical, Text) else logical, read
