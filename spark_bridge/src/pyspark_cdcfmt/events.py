@@ -72,6 +72,8 @@ _SOURCE = StructType(
     ]
 )
 
+_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+
 CORRUPT_RECORD = StructType(
     [
         StructField("reason", StringType()),
@@ -115,6 +117,8 @@ def events_schema(options: ReadOptions) -> StructType:
         ("_source", _SOURCE),
         ("_corrupt_record", CORRUPT_RECORD),
     ]
+    if options["includeHeaders"]:
+        fields.append(("headers", ArrayType(_HEADER)))
     return StructType([StructField(name, type_) for name, type_ in fields])
 
 
@@ -152,6 +156,7 @@ class EventRows:
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self._wants_columns = "columns" in schema.names
+        self._wants_headers = "headers" in schema.names
         self._writers: dict[TableSchema, Callable[[Image], Any]] = {}
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
@@ -192,6 +197,8 @@ class EventRows:
                 "timestamp": _microseconds(message.timestamp),
             },
         }
+        if self._wants_headers:
+            values["headers"] = [{"key": k, "value": v} for k, v in message.headers]
         return tuple(map(values.get, self._names))
 
     def _of_row_change(self, event: RowChange, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
     from pyspark_cdcfmt.options import ReadOptions
+
+_NO_STREAM_SCHEMA = (
+    "a stream of changes needs its schema from you, since inferring one from some messages would "
+    "give another one at every start: give .schema(...). In batch "
+    'spark.read.format("cdc").option("table", ...) shows what would be inferred'
+)
 
 
 class CdcDataSource(DataSource):
@@ -33,7 +39,7 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.options import parse_options
 
         options = parse_options(self.options)
-        options.require_paths()
+        options.require_input()
         if options.table is None:
             return events_schema(options)
         # Spark asks only where the user gave no schema, and keeps this object.
@@ -56,24 +62,44 @@ class CdcDataSource(DataSource):
         check(schema, options)
         return reader
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from cdcfmt_core.errors import OptionError
+        from pyspark_cdcfmt.changes import check_changes_schema
+        from pyspark_cdcfmt.events import check_events_schema
+        from pyspark_cdcfmt.options import parse_options
+        from pyspark_cdcfmt.stream import KafkaStreamReader
+
+        options = parse_options(self.options)
+        options.require_input()
+        if options.kafka is None:
+            raise OptionError(
+                "streams of files are not supported yet: read Kafka, or files in batch"
+            )
+        if self._inferred:
+            raise OptionError(_NO_STREAM_SCHEMA)
+        check = check_events_schema if options.table is None else check_changes_schema
+        check(schema, options)
+        return KafkaStreamReader(schema, options, options.kafka)
+
 
 def _infer(options: ReadOptions) -> StructType:
     import attrs
 
     from pyspark_cdcfmt.changes import changes_schema
     from pyspark_cdcfmt.engine import open_decoder
-    from pyspark_cdcfmt.files import plan_files, read_all
     from pyspark_cdcfmt.infer import infer_columns
+    from pyspark_cdcfmt.inputs import open_input
     from pyspark_cdcfmt.schemas import find_schemas
     from pyspark_cdcfmt.types import TypeOptions
 
-    partitions = plan_files(options)
+    source = open_input(options)
+    shares = source.plan()
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
-    schemas = find_schemas(options, read_all(partitions, options))
+    schemas = find_schemas(options, source.read_all(shares))
     columns = infer_columns(
-        lambda: read_all(partitions, options),
+        lambda: source.read_all(shares),
         open_decoder(options, event_filter, schemas=schemas),
         table,
         options["inferSampleMessages"],
