@@ -17,7 +17,7 @@ from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
-from pyspark_cdcfmt.batches import BatchBuilder
+from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.changes import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
@@ -88,12 +88,23 @@ class Engine:
 
         :raises DecodeError: in FAILFAST mode.
         """
-        batches = BatchBuilder(self._schema)
+        return self._run(messages, BatchBuilder(self._schema))
+
+    def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
+        """As :meth:`batches`, but arrays of lists: one list of rows for each message.
+
+        :raises DecodeError: in FAILFAST mode.
+        """
+        return self._run(messages, ListBuilder(self._schema))
+
+    def _run(
+        self, messages: Iterable[Message | BadLine], builder: BatchBuilder | ListBuilder
+    ) -> Iterator[Any]:
         try:
             for message in messages:
                 size = len(message.value) if message.value is not None else 0
-                yield from batches.add(self._make.rows(message), size)
-            yield from batches.flush()
+                yield from builder.add(self._make.rows(message), size)
+            yield from builder.flush()
         finally:
             if self._counts:
                 counts = ", ".join(f"{name}: {count}" for name, count in self._counts.items())

@@ -205,6 +205,13 @@ OPTION_GROUPS = {
     "Types": TYPE_OPTIONS,
 }
 
+_OF_DATAFRAMES = tuple(
+    option
+    for group in ("Messages", "Shape", "Bad input", "Types")
+    for option in OPTION_GROUPS[group]
+    if option.name != "inferSampleMessages"
+)
+
 # Spark adds these to what a user wrote: of catalog tables, views and queries.
 _SPARKS_OWN = frozenset(
     {"provider", "owner", "location", "external", "comment", "checkpointlocation", "collation"}
@@ -274,14 +281,29 @@ def bridge_options() -> Iterable[Option]:
     return (option for group in OPTION_GROUPS.values() for option in group)
 
 
-def parse_options(given: Mapping[str, str], registry: Registry | None = None) -> ReadOptions:
+def dataframe_options() -> Iterable[Option]:
+    """The bridge's options that do not say where messages come from."""
+    for option in bridge_options():
+        if option.name == "storageOptions" or option in _OF_DATAFRAMES:
+            yield option
+
+
+def parse_options(
+    given: Mapping[str, Any], registry: Registry | None = None, *, of_dataframe: bool = False
+) -> ReadOptions:
     """Options as Spark hands them over: keys in lower case, values as text.
+
+    ``of_dataframe``: the messages are in a DataFrame, so options of the input are errors;
+    keys may be in any case and values of their own types.
 
     :raises OptionError: for an option that neither the bridge nor the chosen format (any
         installed one under ``protocol=auto``) declares, and for values they cannot have.
     """
     registry = registry or default_registry()
-    own = {option.name.lower(): option for option in bridge_options()}
+    given = {name.lower(): value for name, value in given.items()}
+    owner = "decode" if of_dataframe else "the cdc source"
+    declared = dataframe_options() if of_dataframe else bridge_options()
+    own = {option.name.lower(): option for option in declared}
     protocol = str(given.get("protocol", AUTO))
     if protocol.lower() == AUTO:
         codecs = list(registry.codecs().values())
@@ -292,17 +314,22 @@ def parse_options(given: Mapping[str, str], registry: Registry | None = None) ->
     bridge: dict[str, Any] = {}
     codec: dict[str, Any] = {}
     for name, value in given.items():
-        key = name.lower()
-        if key in own:
-            bridge[key] = value
-        elif key in of_codecs:
-            codec[key] = value
-        elif key not in _SPARKS_OWN and not key.startswith(_SPARKS_PREFIXES):
+        if name in own:
+            bridge[name] = value
+        elif name in of_codecs:
+            codec[name] = value
+        elif of_dataframe or (name not in _SPARKS_OWN and not name.startswith(_SPARKS_PREFIXES)):
+            for option in bridge_options():
+                if option.name.lower() == name:
+                    raise OptionError(
+                        f'option {option.name} is of format("cdc"); {owner} has its messages '
+                        "from the DataFrame"
+                    )
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
-            raise unknown_option(name, known, owner="the cdc source")
+            raise unknown_option(name, known, owner=owner)
     options = ReadOptions(
-        validate(bridge, own.values(), owner="the cdc source"),
-        validate(codec, of_codecs.values(), owner="the cdc source"),
+        validate(bridge, own.values(), owner=owner),
+        validate(codec, of_codecs.values(), owner=owner),
     )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")
