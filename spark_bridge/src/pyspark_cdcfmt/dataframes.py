@@ -19,10 +19,10 @@ from pyspark.sql.types import ArrayType, StructType
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
-from pyspark_cdcfmt.changes import check_changes_schema
 from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.events import check_events_schema, events_schema
+from pyspark_cdcfmt.events import events_schema
 from pyspark_cdcfmt.options import ReadOptions, parse_options
+from pyspark_cdcfmt.source import check_schema
 
 ColumnName: TypeAlias = "str | Column"
 
@@ -109,8 +109,7 @@ def _row_schema(given: StructType | str | None, options: ReadOptions) -> StructT
     schema = StructType.fromDDL(given) if isinstance(given, str) else given
     if not isinstance(schema, StructType):
         raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
-    check = check_events_schema if options.table is None else check_changes_schema
-    check(schema, options)
+    check_schema(schema, options)
     return schema
 
 

@@ -13,6 +13,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import (
     BadLine,
+    FileInfo,
     FileSplit,
     list_files,
     plan_partitions,
@@ -31,11 +32,21 @@ class FilesPartition(InputPartition):
 
 def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
     """The partitions of the input; SourceError for a path that does not exist."""
-    files = list_files(
+    return share_out(find_files(options), options)
+
+
+def find_files(options: ReadOptions, *, empty_globs: bool = False) -> list[FileInfo]:
+    """The files of the input as of now."""
+    return list_files(
         options.paths,
         storage_options=options.storage_options,
         path_glob_filter=options["pathGlobFilter"],
+        empty_globs=empty_globs,
     )
+
+
+def share_out(files: Iterable[FileInfo], options: ReadOptions) -> list[list[FileSplit]]:
+    """Which task reads what of the files."""
     return plan_partitions(
         files,
         max_partition_bytes=options["maxPartitionBytes"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -60,6 +61,20 @@ INPUT_OPTIONS = (
         default=True,
         help="Look through the whole input for table schemas first, where a format's rows may "
         "lack their types (debezium); `false` spares that pass.",
+    ),
+    Option(
+        name="maxFilesPerTrigger",
+        type="int",
+        default=1000,
+        minimum=1,
+        help="Streams: most files in one micro-batch.",
+    ),
+    Option(
+        name="maxFileAge",
+        type="duration",
+        default=timedelta(days=1),
+        help="Streams: how much older than the newest file read so far a new file may be. "
+        "An older one is passed over, with a warning.",
     ),
     Option(
         name="storageOptions",

@@ -9,10 +9,19 @@ import attrs
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.sources import FileSplit
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.files import FilesPartition, plan_files, read_all, read_messages
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas
+
+
+def plan_tasks(
+    planned: Sequence[Sequence[FileSplit]], options: ReadOptions
+) -> list[FilesPartition]:
+    """The partitions of planned files, with the table schemas that are in all of them."""
+    schemas = find_schemas(options, read_all(planned, options))
+    return [FilesPartition(splits, schemas) for splits in planned]
 
 
 class CdcBatchReader(DataSourceReader):
@@ -26,9 +35,7 @@ class CdcBatchReader(DataSourceReader):
         options.require_paths()
 
     def partitions(self) -> Sequence[InputPartition]:
-        planned = plan_files(self._options)
-        schemas = find_schemas(self._options, read_all(planned, self._options))
-        return [FilesPartition(splits, schemas) for splits in planned]
+        return plan_tasks(plan_files(self._options), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.
@@ -41,9 +48,16 @@ class CdcBatchReader(DataSourceReader):
             event_filter=self._filter,
             schemas=partition.schemas,
         )
-        batches = engine.batches(read_messages(partition.splits, self._options))
-        # Spark takes record batches where its type hints say tuples.
-        yield from cast(Iterator[tuple[Any, ...]], batches)
+        yield from read_partition(engine, partition, self._options)
+
+
+def read_partition(
+    engine: Engine, partition: FilesPartition, options: ReadOptions
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of a partition of files, as Spark takes them."""
+    batches = engine.batches(read_messages(partition.splits, options))
+    # Spark takes record batches where its type hints say tuples.
+    return cast(Iterator[tuple[Any, ...]], batches)
 
 
 class PushdownReader(CdcBatchReader):

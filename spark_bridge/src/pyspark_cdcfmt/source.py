@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
@@ -41,20 +41,41 @@ class CdcDataSource(DataSource):
         return _infer(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pyspark_cdcfmt.changes import check_changes_schema
-        from pyspark_cdcfmt.events import check_events_schema
         from pyspark_cdcfmt.options import parse_options
         from pyspark_cdcfmt.reader import CdcBatchReader, PushdownReader
 
         options = parse_options(self.options)
-        check = check_events_schema if options.table is None else check_changes_schema
         reader = (
             PushdownReader
             if "pyspark.sql.worker.data_source_pushdown_filters" in sys.modules
             else CdcBatchReader
         )(schema, options, inferred=self._inferred)
-        check(schema, options)
+        check_schema(schema, options)
         return reader
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from pyspark_cdcfmt.file_stream import FileStreamReader
+        from pyspark_cdcfmt.options import parse_options
+
+        options = parse_options(self.options)
+        check_schema(schema, options)
+        if self._inferred:
+            from cdcfmt_core.errors import OptionError
+
+            raise OptionError(
+                "a stream of changes needs its schema, as later messages may have columns that "
+                'no sample has: readStream.format("cdc").schema(...)'
+            )
+        return FileStreamReader(schema, options)
+
+
+def check_schema(schema: StructType, options: ReadOptions) -> None:
+    """OptionError for a schema that the shape cannot have."""
+    from pyspark_cdcfmt.changes import check_changes_schema
+    from pyspark_cdcfmt.events import check_events_schema
+
+    check = check_events_schema if options.table is None else check_changes_schema
+    check(schema, options)
 
 
 def _infer(options: ReadOptions) -> StructType:
