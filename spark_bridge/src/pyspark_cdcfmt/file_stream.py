@@ -38,7 +38,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, schema: StructType, options: ReadOptions) -> None:
         self._schema = schema
         self._options = options
-        self._watch = _Watch()
+        self._watch = Watch()
         self._target: list[FileInfo] | None = None
         self._files: list[FileInfo] = []
         self._offset = FileOffset()
@@ -95,7 +95,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return find_files(self._options, empty_globs=True)
 
 
-class _Watch:
+class Watch:
     """Warns of files that the stream will not read, as far as this run can tell.
 
     What lay there when the run began, and only its time says that it was read, is not judged.
