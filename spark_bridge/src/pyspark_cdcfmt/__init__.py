@@ -18,13 +18,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, decode
+    from pyspark_cdcfmt.observing import observed, resolved_ts
 
-__all__ = ["KAFKA_COLUMNS", "CdcDataSource", "DefaultSource", "decode", "register"]
+__all__ = [
+    "KAFKA_COLUMNS",
+    "CdcDataSource",
+    "DefaultSource",
+    "decode",
+    "observed",
+    "register",
+    "resolved_ts",
+]
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
     "KAFKA_COLUMNS": "dataframes",
     "decode": "dataframes",
+    "observed": "observing",
+    "resolved_ts": "observing",
 }
 
 
