@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, tzinfo
+from datetime import UTC, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -17,10 +17,20 @@ import attrs
 
 from cdcfmt_core.errors import OptionError
 
-OptionType: TypeAlias = Literal["string", "bool", "int", "bytes", "choice", "list", "timezone"]
+OptionType: TypeAlias = Literal[
+    "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
+]
 
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_DURATION_UNITS = {
+    "ms": timedelta(milliseconds=1),
+    "s": timedelta(seconds=1),
+    "m": timedelta(minutes=1),
+    "min": timedelta(minutes=1),
+    "h": timedelta(hours=1),
+    "d": timedelta(days=1),
+}
 
 
 @attrs.frozen
@@ -28,8 +38,10 @@ class Option:
     """One option: the only place where its name, type, default and meaning stand.
 
     ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``,
-    ``m``, ``g`` as in Spark's sizes); ``choice`` of ``choices``; ``list`` (comma-separated
-    text or a JSON array, as a tuple of str); ``timezone`` (an IANA name or ``+08:00``).
+    ``m``, ``g`` as in Spark's sizes); ``duration`` (a whole number with a unit of Spark's:
+    ``ms``, ``s``, ``m`` or ``min``, ``h``, ``d``; as a timedelta); ``choice`` of
+    ``choices``; ``list`` (comma-separated text or a JSON array, as a tuple of str);
+    ``timezone`` (an IANA name or ``+08:00``).
     A bound is inclusive.  ``hidden`` keeps the value out of every text (secrets).
     """
 
@@ -68,6 +80,7 @@ class Option:
             "bool": "true or false",
             "int": "an integer",
             "bytes": "a size in bytes such as 65536 or 64m",
+            "duration": "a duration such as 90s, 30m, 12h or 7d",
             "list": "a list of names, separated by commas or as a JSON array",
             "timezone": "a time zone such as Asia/Shanghai or +08:00",
         }[self.type]
@@ -129,6 +142,16 @@ def _parse_bytes(option: Option, value: Any) -> int:
     return int(digits) * _SIZE_UNITS[unit]
 
 
+def _parse_duration(_: Option, value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    text = str(value).strip().lower()
+    digits = text.rstrip("dhimns ")
+    if not digits.isdecimal():
+        raise ValueError(text)
+    return int(digits) * _DURATION_UNITS[text[len(digits) :].strip()]
+
+
 def _parse_choice(option: Option, value: Any) -> str:
     by_lower = {choice.lower(): choice for choice in option.choices}
     return by_lower[str(value).strip().lower()]
@@ -170,6 +193,7 @@ _PARSERS = {
     "bool": _parse_bool,
     "int": _parse_int,
     "bytes": _parse_bytes,
+    "duration": _parse_duration,
     "choice": _parse_choice,
     "list": _parse_list,
     "timezone": _parse_timezone,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,8 @@ def _default(option: Option) -> str:
         return ""
     if option.type == "bool":
         return f"`{str(value).lower()}`"
+    if option.type == "duration" and value % timedelta(days=1) == timedelta(0):
+        return f"`{value // timedelta(days=1)}d`"
     if option.type == "bytes" and value % (1 << 20) == 0:
         return f"`{value >> 20}m`"
     return f"`{value}`"

@@ -3,12 +3,14 @@
 Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
 :func:`read_split` reads one share as messages.  :func:`open_claim_check_store` opens the
 folder of messages that were too large for their topic, and :class:`SchemaDirectory` keeps
-table schemas between runs.  Paths are anything that fsspec can
+table schemas between runs.  :class:`FileOffset` says how far a stream of files has come.
+Paths are anything that fsspec can
 open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and are imported
 on use.
 """
 
 from cdcfmt_core.sources.claim_checks import open_claim_check_store
+from cdcfmt_core.sources.file_offset import FileOffset
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
 from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line, wrap_line
@@ -19,6 +21,7 @@ from cdcfmt_core.sources.splits import FileSplit, plan_partitions
 __all__ = [
     "BadLine",
     "FileInfo",
+    "FileOffset",
     "FileSplit",
     "LineFormat",
     "SchemaDirectory",

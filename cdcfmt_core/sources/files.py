@@ -42,6 +42,7 @@ def list_files(
     *,
     storage_options: Mapping[str, Any] | None = None,
     path_glob_filter: str | None = None,
+    empty_globs: bool = False,
 ) -> list[FileInfo]:
     """The files behind ``paths``, by path and each once.
 
@@ -49,7 +50,7 @@ def list_files(
     name is no glob.  Names that Spark hides (``_x``, ``.x``) are passed over below the given
     path unless the glob spells them out, and so are :data:`FILES_WITHOUT_MESSAGES` unless
     the path is the file itself.  ``path_glob_filter`` is a glob on the file name.  An empty
-    directory gives no file.
+    directory gives no file, nor does a glob that matches nothing where ``empty_globs`` says so.
 
     :raises SourceError: if a path does not exist, a glob matches nothing, or something
         cannot be listed.
@@ -59,7 +60,7 @@ def list_files(
     found: dict[str, FileInfo] = {}
     for path in [paths] if isinstance(paths, str) else paths:
         try:
-            for file in _expand(path, storage_options):
+            for file in _expand(path, storage_options, empty_globs=empty_globs):
                 if wanted is None or wanted.fullmatch(_name(file.path)):
                     found[file.path] = file
         except (OSError, ValueError) as error:
@@ -78,7 +79,9 @@ def is_hidden(name: str) -> bool:
     )
 
 
-def _expand(path: str, options: Mapping[str, Any] | None) -> Iterator[FileInfo]:
+def _expand(
+    path: str, options: Mapping[str, Any] | None, *, empty_globs: bool
+) -> Iterator[FileInfo]:
     filesystem, inner = open_filesystem(path, options)
     # Remote filesystems remember listings; a stream that polls must see new files.
     filesystem.invalidate_cache()
@@ -95,7 +98,7 @@ def _expand(path: str, options: Mapping[str, Any] | None) -> Iterator[FileInfo]:
             for info in _match(filesystem, inner, parts):
                 matches += 1
                 yield from _files(filesystem, info, naming, literal=False)
-    if not matches:
+    if not matches and not (empty_globs and has_magic(path)):
         hint = "; the glob matches nothing" if has_magic(path) else ""
         raise SourceError(f"path does not exist: {path}{hint}")
 

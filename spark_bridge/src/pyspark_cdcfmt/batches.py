@@ -16,15 +16,26 @@ MAX_MESSAGE_BYTES = 8 << 20
 """A batch ends after so many rows, or rows from so many bytes of messages."""
 
 
-class BatchBuilder:
-    """Collects rows (tuples in the schema's order) and turns them into record batches."""
+class Columns:
+    """Turns rows (tuples in the schema's order) into one array a column."""
 
     def __init__(self, schema: StructType) -> None:
-        self._schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
         self._build = [
             _array_builder(field.dataType, arrow.type)
-            for field, arrow in zip(schema.fields, self._schema, strict=True)
+            for field, arrow in zip(schema.fields, self.schema, strict=True)
         ]
+
+    def arrays(self, rows: list[tuple[Any, ...]]) -> list[pa.Array]:
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._build)
+        return [build(column) for build, column in zip(self._build, columns, strict=True)]
+
+
+class BatchBuilder:
+    """Collects the rows of messages in record batches."""
+
+    def __init__(self, schema: StructType) -> None:
+        self._columns = Columns(schema)
         self._rows: list[tuple[Any, ...]] = []
         self._bytes = 0
 
@@ -39,9 +50,41 @@ class BatchBuilder:
         """What is left, in batches of at most MAX_ROWS rows."""
         rows, self._rows, self._bytes = self._rows, [], 0
         for start in range(0, len(rows), MAX_ROWS):
-            columns = zip(*rows[start : start + MAX_ROWS], strict=True)
-            arrays = [build(column) for build, column in zip(self._build, columns, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+            arrays = self._columns.arrays(rows[start : start + MAX_ROWS])
+            yield pa.RecordBatch.from_arrays(arrays, schema=self._columns.schema)
+
+
+class ListBuilder:
+    """Collects the rows of messages in arrays of lists of structs: one list a message.
+
+    A list is never split, so one message's rows are all in one array.
+    """
+
+    def __init__(self, schema: StructType) -> None:
+        self._columns = Columns(schema)
+        self._fields = list(self._columns.schema)
+        element = pa.field("element", pa.struct(self._fields), nullable=False)
+        self._type = pa.list_(element)
+        self._rows: list[tuple[Any, ...]] = []
+        self._ends = [0]
+        self._bytes = 0
+
+    def add(self, rows: list[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.ListArray]:
+        """Add the rows of one message; yields an array whenever one is full."""
+        self._rows += rows
+        self._ends.append(len(self._rows))
+        self._bytes += message_bytes
+        if max(len(self._ends), len(self._rows)) >= MAX_ROWS or self._bytes >= MAX_MESSAGE_BYTES:
+            yield from self.flush()
+
+    def flush(self) -> Iterator[pa.ListArray]:
+        """The lists of the messages since the last array, if there were any."""
+        rows, ends = self._rows, self._ends
+        self._rows, self._ends, self._bytes = [], [0], 0
+        if len(ends) > 1:
+            structs = pa.StructArray.from_arrays(self._columns.arrays(rows), fields=self._fields)
+            offsets = pa.array(ends, type=pa.int32())
+            yield pa.ListArray.from_arrays(offsets, structs, type=self._type)
 
 
 def _array_builder(

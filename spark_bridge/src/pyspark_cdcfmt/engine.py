@@ -18,7 +18,7 @@ from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
-from pyspark_cdcfmt.batches import BatchBuilder
+from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.changes import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
@@ -98,7 +98,21 @@ class Engine:
 
         :raises DecodeError: in FAILFAST mode.
         """
-        batches = BatchBuilder(self._schema)
+        return self._run(messages, BatchBuilder(self._schema), place)
+
+    def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
+        """As :meth:`batches`, but arrays of lists: one list of rows for each message.
+
+        :raises DecodeError: in FAILFAST mode.
+        """
+        return self._run(messages, ListBuilder(self._schema))
+
+    def _run(
+        self,
+        messages: Iterable[Message | BadLine],
+        builder: BatchBuilder | ListBuilder,
+        place: Mapping[str, object] | None = None,
+    ) -> Iterator[Any]:
         read = made = 0
         try:
             for message in messages:
@@ -106,8 +120,8 @@ class Engine:
                 rows = self._make.rows(message)
                 read += 1
                 made += len(rows)
-                yield from batches.add(rows, size)
-            yield from batches.flush()
+                yield from builder.add(rows, size)
+            yield from builder.flush()
         finally:
             line = {"event": "cdc task", **(place or {}), "messages": read, "rows": made}
             if self._counts:

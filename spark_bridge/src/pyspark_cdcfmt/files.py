@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import (
     BadLine,
+    FileInfo,
     FileSplit,
     list_files,
     plan_partitions,
@@ -27,6 +28,16 @@ class FilesPartition(Share):
     splits: Sequence[FileSplit]
 
 
+def find_files(options: ReadOptions, *, empty_globs: bool = False) -> list[FileInfo]:
+    """The files of the input as of now; SourceError for a path that does not exist."""
+    return list_files(
+        options.paths,
+        storage_options=options.storage_options,
+        path_glob_filter=options["pathGlobFilter"],
+        empty_globs=empty_globs,
+    )
+
+
 @attrs.frozen
 class FilesInput(Input):
     """The files behind the options' paths."""
@@ -34,16 +45,14 @@ class FilesInput(Input):
     options: ReadOptions
 
     def plan(self) -> list[Share]:
-        options = self.options
-        files = list_files(
-            options.paths,
-            storage_options=options.storage_options,
-            path_glob_filter=options["pathGlobFilter"],
-        )
+        return self.share_out(find_files(self.options))
+
+    def share_out(self, files: Iterable[FileInfo]) -> list[Share]:
+        """Which task reads what of these files."""
         planned = plan_partitions(
             files,
-            max_partition_bytes=options["maxPartitionBytes"],
-            min_partitions=options["minPartitions"] or os.cpu_count() or 1,
+            max_partition_bytes=self.options["maxPartitionBytes"],
+            min_partitions=self.options["minPartitions"] or os.cpu_count() or 1,
         )
         return [FilesPartition(splits) for splits in planned]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -68,6 +69,20 @@ INPUT_OPTIONS = (
         default=True,
         help="Look through the whole input for table schemas first, where a format's rows may "
         "lack their types (debezium); `false` spares that pass.",
+    ),
+    Option(
+        name="maxFilesPerTrigger",
+        type="int",
+        default=1000,
+        minimum=1,
+        help="Streams: most files in one micro-batch.",
+    ),
+    Option(
+        name="maxFileAge",
+        type="duration",
+        default=timedelta(days=1),
+        help="Streams: how much older than the newest file read so far a new file may be. "
+        "An older one is passed over, with a warning.",
     ),
     Option(
         name="storageOptions",
@@ -214,6 +229,13 @@ OPTION_GROUPS = {
     "Types": TYPE_OPTIONS,
 }
 
+_OF_DATAFRAMES = tuple(
+    option
+    for group in ("Messages", "Shape", "Bad input", "Types")
+    for option in OPTION_GROUPS[group]
+    if option.name != "inferSampleMessages"
+)
+
 # Spark adds these to what a user wrote: of catalog tables, views and queries.
 _SPARKS_OWN = frozenset(
     {"provider", "owner", "location", "external", "comment", "checkpointlocation", "collation"}
@@ -290,14 +312,29 @@ def bridge_options() -> Iterable[Option]:
     return (option for group in OPTION_GROUPS.values() for option in group)
 
 
-def parse_options(given: Mapping[str, str], registry: Registry | None = None) -> ReadOptions:
+def dataframe_options() -> Iterable[Option]:
+    """The bridge's options that do not say where messages come from."""
+    for option in bridge_options():
+        if option.name in ("storageOptions", "includeHeaders") or option in _OF_DATAFRAMES:
+            yield option
+
+
+def parse_options(
+    given: Mapping[str, Any], registry: Registry | None = None, *, of_dataframe: bool = False
+) -> ReadOptions:
     """Options as Spark hands them over: keys in lower case, values as text.
+
+    ``of_dataframe``: the messages are in a DataFrame, so options of the input are errors;
+    keys may be in any case and values of their own types.
 
     :raises OptionError: for an option that neither the bridge nor the chosen format (any
         installed one under ``protocol=auto``) declares, and for values they cannot have.
     """
     registry = registry or default_registry()
-    own = {option.name.lower(): option for option in bridge_options()}
+    given = {name.lower(): value for name, value in given.items()}
+    owner = "decode" if of_dataframe else "the cdc source"
+    declared = dataframe_options() if of_dataframe else bridge_options()
+    own = {option.name.lower(): option for option in declared}
     protocol = str(given.get("protocol", AUTO))
     if protocol.lower() == AUTO:
         codecs = list(registry.codecs().values())
@@ -309,21 +346,28 @@ def parse_options(given: Mapping[str, str], registry: Registry | None = None) ->
     codec: dict[str, Any] = {}
     client: dict[str, str] = {}
     for name, value in given.items():
-        key = name.lower()
-        if key.startswith(CLIENT_PREFIX):
-            client[key.removeprefix(CLIENT_PREFIX)] = str(value)
-        elif key in own:
-            bridge[key] = value
-        elif key in of_codecs:
-            codec[key] = value
-        elif key not in _SPARKS_OWN and not key.startswith(_SPARKS_PREFIXES):
+        if name.startswith(CLIENT_PREFIX) and not of_dataframe:
+            client[name.removeprefix(CLIENT_PREFIX)] = str(value)
+        elif name in own:
+            bridge[name] = value
+        elif name in of_codecs:
+            codec[name] = value
+        elif of_dataframe or (name not in _SPARKS_OWN and not name.startswith(_SPARKS_PREFIXES)):
+            for option in bridge_options():
+                if option.name.lower() == name:
+                    raise OptionError(
+                        f'option {option.name} is of format("cdc"); {owner} has its messages '
+                        "from the DataFrame"
+                    )
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
-            raise unknown_option(name, known, owner="the cdc source")
-    values = validate(bridge, own.values(), owner="the cdc source")
+            raise unknown_option(name, known, owner=owner)
+    values = validate(bridge, own.values(), owner=owner)
     options = ReadOptions(
         values,
-        validate(codec, of_codecs.values(), owner="the cdc source"),
-        parse_kafka_options(values, client) if is_kafka(values, client) else None,
+        validate(codec, of_codecs.values(), owner=owner),
+        parse_kafka_options(values, client)
+        if not of_dataframe and is_kafka(values, client)
+        else None,
     )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")

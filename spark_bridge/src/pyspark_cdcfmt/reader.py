@@ -16,6 +16,12 @@ from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas
 
 
+def plan_tasks(source: Input, shares: Sequence[Share], options: ReadOptions) -> list[Share]:
+    """The shares with the table schemas that are in all of them."""
+    schemas = find_schemas(options, source.read_all(shares))
+    return [attrs.evolve(share, schemas=schemas) for share in shares]
+
+
 class CdcBatchReader(DataSourceReader):
     """Reads files or topics; the order within a partition is that of the input."""
 
@@ -27,9 +33,7 @@ class CdcBatchReader(DataSourceReader):
         self._input = open_input(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        shares = self._input.plan()
-        schemas = find_schemas(self._options, self._input.read_all(shares))
-        return [attrs.evolve(share, schemas=schemas) for share in shares]
+        return plan_tasks(self._input, self._input.plan(), self._options)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.

@@ -47,39 +47,43 @@ class CdcDataSource(DataSource):
         return _infer(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        from pyspark_cdcfmt.changes import check_changes_schema
-        from pyspark_cdcfmt.events import check_events_schema
         from pyspark_cdcfmt.options import parse_options
         from pyspark_cdcfmt.reader import CdcBatchReader, PushdownReader
 
         options = parse_options(self.options)
-        check = check_events_schema if options.table is None else check_changes_schema
         reader = (
             PushdownReader
             if "pyspark.sql.worker.data_source_pushdown_filters" in sys.modules
             else CdcBatchReader
         )(schema, options, inferred=self._inferred)
-        check(schema, options)
+        check_schema(schema, options)
         return reader
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from cdcfmt_core.errors import OptionError
-        from pyspark_cdcfmt.changes import check_changes_schema
-        from pyspark_cdcfmt.events import check_events_schema
         from pyspark_cdcfmt.options import parse_options
-        from pyspark_cdcfmt.stream import KafkaStreamReader
 
         options = parse_options(self.options)
         options.require_input()
-        if options.kafka is None:
-            raise OptionError(
-                "streams of files are not supported yet: read Kafka, or files in batch"
-            )
         if self._inferred:
             raise OptionError(_NO_STREAM_SCHEMA)
-        check = check_events_schema if options.table is None else check_changes_schema
-        check(schema, options)
-        return KafkaStreamReader(schema, options, options.kafka)
+        check_schema(schema, options)
+        if options.kafka is not None:
+            from pyspark_cdcfmt.stream import KafkaStreamReader
+
+            return KafkaStreamReader(schema, options, options.kafka)
+        from pyspark_cdcfmt.file_stream import FileStreamReader
+
+        return FileStreamReader(schema, options)
+
+
+def check_schema(schema: StructType, options: ReadOptions) -> None:
+    """OptionError for a schema that the shape cannot have."""
+    from pyspark_cdcfmt.changes import check_changes_schema
+    from pyspark_cdcfmt.events import check_events_schema
+
+    check = check_events_schema if options.table is None else check_changes_schema
+    check(schema, options)
 
 
 def _infer(options: ReadOptions) -> StructType:
