@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from java import environment
 
 from cdcfmt_core.events import Message
@@ -42,6 +42,7 @@ listener.name.sasl_plaintext.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
 log.dirs={folder}/logs
 auto.create.topics.enable=false
+log.retention.ms=-1
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
@@ -194,9 +195,22 @@ class Broker:
         wait_for(
             self.admin.create_topics([NewTopic(name, partitions, 1, config=dict(settings or {}))])
         )
-        while len(self.admin.list_topics(name, timeout=10).topics[name].partitions) != partitions:
-            time.sleep(0.05)
+        self._wait_for_partitions(name, partitions)
         return name
+
+    def _wait_for_partitions(self, topic: str, count: int) -> None:
+        while len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) != count:
+            time.sleep(0.05)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        wait_for(self.admin.create_partitions([NewPartitions(topic, total)]))
+        self._wait_for_partitions(topic, total)
+        # A new one sees them at once.
+        self._producer = None
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Do what retention does."""
+        wait_for(self.admin.delete_records([TopicPartition(topic, partition, before)]))
 
     def delete_topic(self, name: str) -> None:
         wait_for(self.admin.delete_topics([name]))

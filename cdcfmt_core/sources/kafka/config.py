@@ -89,7 +89,9 @@ _CONSUMERS_OWN = frozenset(
     }
 )
 
-_JAAS_LOGIN = re.compile(r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\b(.*?);?\s*")
+_JAAS_LOGIN = re.compile(
+    r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\b(.*?)\s*;?\s*", re.DOTALL
+)
 _JAAS_OPTION = re.compile(
     r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\S+))"""
 )
@@ -133,6 +135,7 @@ def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) 
         "group.id": f"{group_prefix}-{uuid.uuid4()}",
         "isolation.level": "read_committed",
         "allow.auto.create.topics": False,
+        "topic.metadata.propagation.max.ms": 10_000,
         "log_level": 0,
         **config,
         "auto.offset.reset": "error",
@@ -198,7 +201,8 @@ def _from_jaas(value: str, given: Mapping[str, str]) -> dict[str, str]:
         name: re.sub(r"\\(.)", r"\1", double or single) or bare
         for name, double, single, bare in _JAAS_OPTION.findall(login[2])
     }
-    if not {"username", "password"} <= options.keys() or "tokenauth" in options:
+    rest = _JAAS_OPTION.sub("", login[2]).strip()
+    if rest or not {"username", "password"} <= options.keys() or "tokenauth" in options:
         raise OptionError(
             "option kafka.sasl.jaas.config: username and password are looked for, and nothing "
             "else can be translated; set kafka.sasl.username and kafka.sasl.password instead"

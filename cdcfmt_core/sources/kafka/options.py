@@ -182,8 +182,8 @@ class KafkaOptions:
 
     def check_batch(self) -> None:
         """OptionError for what makes no sense in a batch."""
-        _refuse_offset(self.starting, LATEST, "latest", "a batch would be empty")
-        _refuse_offset(self.ending, EARLIEST, "earliest", "a batch would be empty")
+        _refuse_offset(self.starting, LATEST, "latest")
+        _refuse_offset(self.ending, EARLIEST, "earliest")
 
     def check_stream(self) -> None:
         """OptionError for what makes no sense in a stream."""
@@ -250,8 +250,11 @@ def _seconds(option: str, text: str) -> float:
     return int(found[1]) * _SECONDS[found[2]]
 
 
-def _refuse_offset(request: OffsetRequest | None, offset: int, word: str, why: str) -> None:
+def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> None:
     if request is None or request.is_time:
         return
     if request.everywhere == offset or offset in (request.each or {}).values():
-        raise OptionError(f"option {request.option}: {word} is not possible in a batch: {why}")
+        raise OptionError(
+            f"option {request.option}: {word} is not possible in a batch, nor where a schema is "
+            "inferred (a stream of changes takes its schema from .schema(...))"
+        )

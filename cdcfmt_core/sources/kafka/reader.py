@@ -54,10 +54,11 @@ class _RangeReader:
         self._counts = counts
         self._trouble = Trouble(options)
         config = reading_config(options.config, options.group_prefix, wanted.size)
-        self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._trouble.note}))
+        self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._note}))
         self._position = wanted.start
         self._deadline = 0.0
         self._behind_since: float | None = None
+        self._reported: Any = None
         self._assign()
 
     def messages(self) -> Iterator[Message]:
@@ -100,6 +101,10 @@ class _RangeReader:
         while True:
             # Does not wait for a full list, as consume() would.
             record = self._consumer.poll(1.0)
+            if self._reported is not None:
+                error, self._reported = self._reported, None
+                self._handle(error, None)
+                return []
             now = time.monotonic()
             if record is not None:
                 left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
@@ -116,6 +121,13 @@ class _RangeReader:
                     + self._trouble.text(_Nothing())
                 )
 
+    def _note(self, error: Any) -> None:
+        """The client's ``error_cb``, to which some errors of partitions go, too."""
+        if error.code() in _errors_of_partitions():
+            self._reported = error
+        else:
+            self._trouble.note(error)
+
     def _handle(self, error: Any, offset: int | None) -> None:
         from confluent_kafka import KafkaError
 
@@ -128,14 +140,10 @@ class _RangeReader:
                 self._behind_since = time.monotonic()
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             self._out_of_range()
-        elif code in (
-            KafkaError.UNKNOWN_TOPIC_OR_PART,
-            KafkaError._UNKNOWN_TOPIC,
-            KafkaError._UNKNOWN_PARTITION,
-        ):
-            self._lose("the topic or partition does not exist any more")
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise self._error("the user may not read this topic")
+        elif code in _errors_of_partitions():
+            self._lose("the topic or partition does not exist any more")
         elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
             logger.debug("kafka: no access to the group, which is not needed")
         elif error.fatal():
@@ -180,6 +188,19 @@ class _RangeReader:
     def _error(self, text: str) -> SourceError:
         wanted = self._wanted
         return SourceError(f"topic {wanted.topic}, partition {wanted.partition}: {text}")
+
+
+def _errors_of_partitions() -> frozenset[int]:
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+            KafkaError._UNKNOWN_TOPIC,
+        }
+    )
 
 
 class _Nothing:
