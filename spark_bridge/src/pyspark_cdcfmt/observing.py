@@ -25,7 +25,8 @@ def observed(df: DataFrame, name: str | Observation = "cdc", *, prefix: str = "_
 
     Metrics of events: ``events``; a count for each kind and op, by its name; ``by_table``,
     an array of (item, count) for the 100 most frequent of ``database.table op``, with the
-    kind in place of an op or table that there is not; ``highest_commit_ts`` of rows, ``highest_watermark``.
+    kind in place of an op or table that there is not; ``highest_commit_ts`` of rows,
+    ``highest_watermark``.
     Of changes: ``changes``; a count for each change type; ``corrupt``; ``highest_commit_ts``.
     Counts are exact, those in ``by_table`` as long as there are fewer than 7500 items.
     """
