@@ -13,9 +13,10 @@ from golden_data import load_variant, native_messages, reading_options
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import VariantVal
 
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
-from pyspark_cdcfmt import KAFKA_COLUMNS, decode
+from pyspark_cdcfmt import KAFKA_COLUMNS, decode, learn_schemas
 
 COLUMNS = (
     "key binary, value binary, headers array<struct<key:string,value:binary>>, topic string, "
@@ -72,33 +73,44 @@ def _shown(value: Any) -> str:
     return repr(value)
 
 
+@attrs.frozen
+class Both:
+    """The same messages as a file and as a bronze table."""
+
+    path: str
+    bronze: DataFrame
+
+
+def write_both(spark: SparkSession, folder: Path, messages: list[Message]) -> Both:
+    located = [
+        attrs.evolve(message, topic="t", partition=1, offset=offset, timestamp=1_700_000_000_123)
+        for offset, message in enumerate(messages)
+    ]
+    path = folder / "messages.jsonl"
+    path.write_bytes(b"".join(wrap_line(message) + b"\n" for message in located))
+    arrived = datetime.fromtimestamp(1_700_000_000, UTC) + timedelta(milliseconds=123)
+    rows = [(m.key, m.value, m.headers, "t", 1, m.offset, arrived) for m in located]
+    spark.createDataFrame(rows, COLUMNS).coalesce(1).write.parquet(str(folder / "bronze"))
+    return Both(str(path), spark.read.parquet(str(folder / "bronze")))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]()
-    messages = [
-        attrs.evolve(message, topic="t", partition=1, offset=offset, timestamp=1_700_000_000_123)
-        for offset, message in enumerate(case.messages)
-    ]
-    lines = [wrap_line(message) + b"\n" for message in messages]
-    (tmp_path / "messages.jsonl").write_bytes(b"".join(lines))
-    arrived = datetime.fromtimestamp(1_700_000_000, UTC) + timedelta(milliseconds=123)
-    rows = [(m.key, m.value, m.headers, "t", 1, m.offset, arrived) for m in messages]
-    spark.createDataFrame(rows, COLUMNS).coalesce(1).write.parquet(str(tmp_path / "bronze"))
-    bronze = spark.read.parquet(str(tmp_path / "bronze"))
-
+    both = write_both(spark, tmp_path, case.messages)
     reader = spark.read.format("cdc").options(**case.options)
     # One task each: Debezium's decoder learns from the DDL that its task meets.
     reader = reader.option("scanSchemas", "false").option("minPartitions", "1")
     reader = reader.option("incompleteRows", "emit")
-    files = reader.load(str(tmp_path / "messages.jsonl"))
+    files = reader.load(both.path)
     expected = shown(files.drop("_corrupt_record"))
-    actual = shown(decode(bronze, **NAMED, **case.options).drop("_corrupt_record"))
+    actual = shown(decode(both.bronze, **NAMED, **case.options).drop("_corrupt_record"))
     assert len(actual) >= len(case.messages) / 2
     assert actual == expected
     for table in case.tables:
-        files = reader.option("table", table).load(str(tmp_path / "messages.jsonl"))
+        files = reader.option("table", table).load(both.path)
         changes = decode(
-            bronze,
+            both.bronze,
             **NAMED,
             **case.options,
             table=table,
@@ -108,3 +120,23 @@ def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
         expected = shown(files.where("_corrupt_record is null"))
         assert len(expected) > 1
         assert shown(changes.where("_corrupt_record is null")) == expected
+
+
+def test_schemas_learned_from_the_table(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows whose types only the DDL tells, in other tasks than that."""
+    both = write_both(spark, tmp_path, list(native_messages("debezium/noschema_default")))
+    bronze = both.bronze.repartition(4, "offset")
+    reader = spark.read.format("cdc").option("protocol", "debezium")
+    expected = shown(reader.option("includeColumns", "true").load(both.path))
+
+    schemas = learn_schemas(bronze, protocol="debezium")
+    assert len(schemas) > 3
+    options = {"protocol": "debezium", "includeColumns": True}
+    assert shown(decode(bronze, **NAMED, **options, schemas=schemas)) == expected
+    assert shown(decode(bronze, **NAMED, **options)) != expected
+
+
+def test_schemas_of_formats_that_carry_their_types(spark: SparkSession) -> None:
+    assert len(learn_schemas(spark.range(1), protocol="canal-json")) == 0
+    with pytest.raises(OptionError, match="decode has no option 'protokol'"):
+        learn_schemas(spark.range(1), protokol="canal-json")

@@ -17,7 +17,7 @@ from pyspark_cdcfmt.source import CdcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, decode
+    from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, decode, learn_schemas
     from pyspark_cdcfmt.observing import observed, resolved_ts
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "CdcDataSource",
     "DefaultSource",
     "decode",
+    "learn_schemas",
     "observed",
     "register",
     "resolved_ts",
@@ -34,6 +35,7 @@ __all__ = [
 _MODULE_OF = {
     "KAFKA_COLUMNS": "dataframes",
     "decode": "dataframes",
+    "learn_schemas": "dataframes",
     "observed": "observing",
     "resolved_ts": "observing",
 }

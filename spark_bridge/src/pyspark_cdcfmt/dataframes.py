@@ -6,6 +6,7 @@ not let its functions do.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -14,10 +15,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import ArrayType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
+from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
@@ -73,9 +75,7 @@ def decode(
 
     :raises OptionError: for wrong options, and for a schema that cannot be.
     """
-    parsed = parse_options(
-        {name: item for name, item in options.items() if item is not None}, of_dataframe=True
-    )
+    parsed = _parse(options)
     rows = _row_schema(schema, parsed)
     store = SchemaStore() if schemas is None else schemas
 
@@ -96,6 +96,60 @@ def decode(
         cdc_decode, ArrayType(rows, containsNull=False)
     )
     return df.select(f.inline(run(message)))
+
+
+def learn_schemas(
+    df: DataFrame,
+    *,
+    value: ColumnName = "value",
+    key: ColumnName | None = None,
+    headers: ColumnName | None = None,
+    topic: ColumnName | None = None,
+    partition: ColumnName | None = None,
+    offset: ColumnName | None = None,
+    timestamp: ColumnName | None = None,
+    **options: Any,
+) -> SchemaStore:
+    """The table schemas that the messages of a batch DataFrame tell, for :func:`decode`.
+
+    For formats whose rows do not carry their types.  Runs a Spark job that looks through
+    all messages and collects nothing but schemas; where no format needs them, it runs none.
+    Columns and options are those of :func:`decode`.
+    """
+    parsed = _parse(options)
+    store = SchemaStore()
+    if open_schema_scan(parsed.values, parsed.codec) is None:
+        return store
+
+    def cdc_schemas(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        scan = open_schema_scan(parsed.values, parsed.codec)
+        assert scan is not None
+        for batch in batches:
+            found = [list(scan(message)) for message in _messages(iter([batch]))]
+            cells = [pickle.dumps(records) if records else None for records in found]
+            yield pa.array(cells, type=pa.binary())
+
+    message = _message_column(
+        value=value,
+        key=key,
+        headers=headers,
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+    )
+    scan_udf: Callable[[Column], Column] = arrow_udf(  # type: ignore[call-overload]
+        cdc_schemas, BinaryType()
+    )
+    for row in df.select(scan_udf(message).alias("found")).where("found is not null").collect():
+        for record in pickle.loads(row.found):
+            store.add(record)
+    return store
+
+
+def _parse(options: dict[str, Any]) -> ReadOptions:
+    given = {name: value for name, value in options.items() if value is not None}
+    return parse_options(given, of_dataframe=True)
 
 
 def _row_schema(given: StructType | str | None, options: ReadOptions) -> StructType:

@@ -19,7 +19,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
-from pyspark_cdcfmt.changes import BadRow, ChangeRows
+from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy

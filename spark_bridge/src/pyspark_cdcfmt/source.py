@@ -79,7 +79,7 @@ class CdcDataSource(DataSource):
 
 def check_schema(schema: StructType, options: ReadOptions) -> None:
     """OptionError for a schema that the shape cannot have."""
-    from pyspark_cdcfmt.changes import check_changes_schema
+    from pyspark_cdcfmt.change_rows import check_changes_schema
     from pyspark_cdcfmt.events import check_events_schema
 
     check = check_events_schema if options.table is None else check_changes_schema
@@ -89,7 +89,7 @@ def check_schema(schema: StructType, options: ReadOptions) -> None:
 def _infer(options: ReadOptions) -> StructType:
     import attrs
 
-    from pyspark_cdcfmt.changes import changes_schema
+    from pyspark_cdcfmt.change_rows import changes_schema
     from pyspark_cdcfmt.engine import open_decoder
     from pyspark_cdcfmt.infer import infer_columns
     from pyspark_cdcfmt.inputs import open_input
