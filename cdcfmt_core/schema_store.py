@@ -48,10 +48,11 @@ class SchemaStore:
     """The schemas of many tables; plain data, so that it can be sent to other processes.
 
     It holds ``max_schemas`` positions of all tables together; beyond that, those go that
-    were told longest ago.
+    were told longest ago.  ``changes`` grows whenever it is told something new.
     """
 
     def __init__(self, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
+        self.changes = 0
         self._max_schemas = max_schemas
         self._tables: dict[_Key, _Versions] = {}
         self._told: OrderedDict[tuple[_Key, Position], None] = OrderedDict()
@@ -75,6 +76,7 @@ class SchemaStore:
             versions = self._tables[key] = _Versions()
         known = versions.tables.get(position, ())
         if not known or not _alike(known[-1], table):
+            self.changes += 1
             versions.tables[position] = _with(known, self._interned(versions, position, table))
             if not known:
                 versions.positions.insert(bisect_right(versions.positions, position), position)

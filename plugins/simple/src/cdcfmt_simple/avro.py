@@ -63,7 +63,7 @@ LAYOUTS: Final[dict[bytes, Layout]] = {b"\x16": _NEWER, b"\x12": _OLDER, b"\x10"
 """The first byte of a message → its schema: the number of ``Message`` in the union."""
 
 
-@attrs.frozen
+@attrs.define
 class AvroMessage:
     """A message as a dictionary; the images of a row begin at ``at`` of ``data``."""
 
@@ -124,8 +124,15 @@ def check_end(data: bytes, at: int) -> None:
 
 
 def read_string(data: bytes, at: int) -> tuple[str, int]:
-    value, at = read_bytes(data, at)
-    return value.decode("utf-8", "surrogateescape"), at
+    length = data[at]
+    if length & 0x81:
+        value, at = read_bytes(data, at)
+        return value.decode("utf-8", "surrogateescape"), at
+    at += 1
+    end = at + (length >> 1)
+    if end > len(data):
+        raise IndexError
+    return data[at:end].decode("utf-8", "surrogateescape"), end
 
 
 def _read_ddl(wire: Wire, data: bytes, at: int) -> int:

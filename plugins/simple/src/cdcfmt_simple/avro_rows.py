@@ -13,17 +13,13 @@ from cdcfmt_simple.avro import AvroMessage, Layout, check_end
 from cdcfmt_simple.avro_raw import read_raw_map
 from cdcfmt_simple.avro_values import Reader, open_readers
 from cdcfmt_simple.checksum import Verifier
-from cdcfmt_simple.images import Row, wanted_columns
+from cdcfmt_simple.images import OtherColumns, Row, wanted_columns
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.plans import Candidates, TablePlans
 
 _LONG_NAME = 64
 """From so many bytes on, a length has more than one."""
 _SAMPLE_BYTES = 64
-
-
-class OtherColumns(Exception):
-    """The plan is not that of the row's columns."""
 
 
 class AvroPlan:
@@ -36,8 +32,10 @@ class AvroPlan:
     def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
         self.schema = schema
         self.names = frozenset(schema.column_names)
-        self._order = schema.column_names
-        self._wanted = wanted_columns(schema, context.projection)
+        wanted = wanted_columns(schema, context.projection)
+        self._wanted = tuple(
+            name for name in schema.column_names if wanted is None or name in wanted
+        )
         self.key_columns = context.projection.key_columns or schema.key_columns
         self._readers = {
             column.name: open_readers(column.type, schema, context, zones)
@@ -98,12 +96,9 @@ class AvroPlan:
 
     def in_order(self, values: dict[str, Any]) -> dict[str, Any]:
         """Wanted values in the table's order; the wire has none."""
-        wanted = self._wanted
-        return {
-            name: values[name]
-            for name in self._order
-            if name in values and (wanted is None or name in wanted)
-        }
+        if len(values) == len(self.names):
+            return {name: values[name] for name in self._wanted}
+        return {name: values[name] for name in self._wanted if name in values}
 
 
 class AvroRows:
@@ -132,12 +127,14 @@ class AvroRows:
         plan = candidates.usual or _plan_for(candidates, message)
         try:
             new, old = _read_images(plan, message)
-            fits = _names(new, old) == plan.names
+            size = len(plan.names)
+            fits = (new is None or len(new) == size) and (old is None or len(old) == size)
         except OtherColumns:
             fits = False
         if not fits:
             plan = _plan_for(candidates, message)
             new, old = _read_images(plan, message)
+            size = len(plan.names)
         if op == "insert":
             old = None
         elif op == "delete":
@@ -157,9 +154,8 @@ class AvroRows:
             old = None
         mismatch = None
         if self._verifier is not None and complete and message.wire.get("checksum") is not None:
-            raw_new, raw_old = _read_raw(message)
+            raw_new, raw_old = read_raw_images(message)
             mismatch = self._verifier.verify(message.wire, plan.schema, raw_new, raw_old)
-        size = len(plan.names)
         return Row(
             plan.schema,
             None if old is None else Image(plan.in_order(old), complete and len(old) == size),
@@ -184,7 +180,7 @@ def _read_images(
     return images[0], images[1]
 
 
-def _read_raw(message: AvroMessage) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def read_raw_images(message: AvroMessage) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """Both images as the wire has them."""
     images: list[dict[str, Any] | None] = []
     at = message.at
@@ -199,7 +195,7 @@ def _read_raw(message: AvroMessage) -> tuple[dict[str, Any] | None, dict[str, An
 
 
 def _plan_for(candidates: Candidates[AvroPlan], message: AvroMessage) -> AvroPlan:
-    new, old = _read_raw(message)
+    new, old = read_raw_images(message)
     return candidates.plan_for(frozenset(_names(new, old)))
 
 

@@ -49,11 +49,9 @@ def open_readers(
     zone, counts = context.time_zone, context.counts
     parse_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
     parse_other: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
+    open_parser: Callable[[str], Convert] = lambda _: parse_text  # noqa: E731
     if isinstance(logical, Timestamp):
-        # Text without a location, as older TiCDC writes it.
-        def parse_text(text: str) -> Any:
-            return zones.parser("", schema.database, schema.table)(text)
-
+        open_parser = zones.opener(schema)
     long = _long_reader(logical, parse_other)
     return {
         "null": _read_null,
@@ -61,10 +59,10 @@ def open_readers(
         "long": long,
         "float": _float_reader(logical, parse_other),
         "double": _double_reader(logical, parse_other),
-        "string": _string_reader(logical, parse_text),
+        "string": _string_reader(logical, open_parser("")),
         "boolean": _converted(read_boolean, parse_other),
         "bytes": _bytes_reader(logical, parse_other),
-        "Timestamp": _timestamp_reader(logical, parse_text, schema, zones),
+        "Timestamp": _timestamp_reader(open_parser),
         "UnsignedBigint": _unsigned_reader(logical, parse_other),
     }
 
@@ -111,11 +109,18 @@ def _int_reader(low: int, high: int) -> Reader:
 
 
 def _enum_reader(names: tuple[str, ...]) -> Reader:
+    limit = len(names)
+
     def read_enum(data: bytes, at: int) -> tuple[str, int]:
-        value, at = read_long(data, at)
-        if 0 <= value < len(names):
+        byte = data[at]
+        if byte < 0x80:
+            value = (byte >> 1) ^ -(byte & 1)
+            at += 1
+        else:
+            value, at = read_long(data, at)
+        if 0 <= value < limit:
             return names[value], at
-        raise ValueError(f"index beyond {len(names) - 1}")
+        raise ValueError(f"index beyond {limit - 1}")
 
     return read_enum
 
@@ -177,20 +182,19 @@ def _double_reader(logical: LogicalType, parse: Convert) -> Reader:
 def _string_reader(logical: LogicalType, parse: Convert) -> Reader:
     if isinstance(logical, Binary):
         return _converted(read_string, _refuse_text)
-    as_is = isinstance(logical, (Text, Json, Unknown))
+    if isinstance(logical, (Text, Json, Unknown)):
+        return read_string
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         length = data[at]
         if length & 0x81:
-            raw, end = read_bytes(data, at)
-        else:
-            at += 1
-            end = at + (length >> 1)
-            if end > len(data):
-                raise IndexError
-            raw = data[at:end]
-        text = raw.decode("utf-8", "surrogateescape")
-        return (text if as_is else parse(text)), end
+            text, end = read_string(data, at)
+            return parse(text), end
+        at += 1
+        end = at + (length >> 1)
+        if end > len(data):
+            raise IndexError
+        return parse(data[at:end].decode("utf-8", "surrogateescape")), end
 
     return read
 
@@ -211,20 +215,10 @@ def _bytes_reader(logical: LogicalType, parse: Convert) -> Reader:
     return refuse
 
 
-def _timestamp_reader(
-    logical: LogicalType, parse_text: Convert, schema: TableSchema, zones: Zones
-) -> Reader:
-    if not isinstance(logical, Timestamp):
-        # A type map may want something else than an instant.
-        def read_text(data: bytes, at: int) -> tuple[Any, int]:
-            _, at = read_bytes(data, at)
-            text, at = read_string(data, at)
-            return parse_text(text), at
-
-        return read_text
-    database, table = schema.database, schema.table
+def _timestamp_reader(open_parser: Callable[[str], Convert]) -> Reader:
     # It is the same location in every row.
-    prefix, parse = b"", parse_text
+    prefix = b""
+    parse: Convert = str
 
     def read_instant(data: bytes, at: int) -> tuple[Any, int]:
         nonlocal prefix, parse
@@ -232,7 +226,7 @@ def _timestamp_reader(
             end = at + len(prefix)
         else:
             location, end = read_string(data, at)
-            parse = zones.parser(location, database, table)
+            parse = open_parser(location)
             prefix = data[at:end]
         text, at = read_string(data, end)
         return parse(text), at

@@ -94,7 +94,7 @@ class Verifier:
             if value is not None:
                 try:
                     crc = zlib.crc32(self._bytes(column, value, schema), crc)
-                except (ValueError, TypeError, OverflowError, struct.error) as error:
+                except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
                     raise DecodeError(
                         f"has no checksum ({error})", field=column.name, sample=value
                     ) from error
@@ -124,7 +124,7 @@ class Verifier:
 
     def _in_utc(self, value: Any, schema: TableSchema) -> str:
         location, text = ("", value) if type(value) is str else (value["location"], value["value"])
-        instant = self._zones.parser(location, schema.database, schema.table)(text)
+        instant = self._zones.opener(schema)(location)(text)
         if isinstance(instant, InvalidValue):
             return str(text)
         assert isinstance(instant, datetime)

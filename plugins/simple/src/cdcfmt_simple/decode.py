@@ -115,11 +115,9 @@ class _Decoder:
     def _row(
         self, wire: Wire, avro: AvroMessage | None, op: Op, claimant: Wire | None
     ) -> Event | None:
-        # TiCDC 7.6 called the field as tableSchema does.
-        database = text_of(wire, "database") or text_of(wire, "schema")
-        table = text_of(wire, "table")
-        if not table:
-            raise DecodeError("a row event has none", field="table")
+        database, table = wire.get("database"), wire.get("table")
+        if type(database) is not str or type(table) is not str or not table:
+            database, table = _names_of(wire)
         commit_ts = commit_ts_of(wire)
         if not (self._wants_all or self._wants("row", database, table, None, op, commit_ts)):
             return None
@@ -215,6 +213,14 @@ def _warn_of_another(database: str, table: str, version: int) -> None:
         table,
         version,
     )
+
+
+def _names_of(wire: Wire) -> tuple[str, str]:
+    """Database and table of a row; TiCDC 7.6 called the first as ``tableSchema`` does."""
+    table = text_of(wire, "table")
+    if not table:
+        raise DecodeError("a row event has none", field="table")
+    return text_of(wire, "database") or text_of(wire, "schema"), table
 
 
 def _check_claim(claimant: Wire, wire: Wire) -> None:

@@ -33,11 +33,11 @@ def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, An
         extra["checksum"] = wire["checksum"]
     if claim_check is not None:
         extra["claim_check"] = claim_check
-    return extra | unknown_of(wire)
+    if not wire.keys() <= KNOWN_FIELDS:
+        extra.update(unknown_of(wire))
+    return extra
 
 
 def unknown_of(wire: Wire) -> dict[str, Any]:
     """Fields that this version of the protocol does not have."""
-    if wire.keys() <= KNOWN_FIELDS:
-        return {}
     return {name: value for name, value in wire.items() if name not in KNOWN_FIELDS}

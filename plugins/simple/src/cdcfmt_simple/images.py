@@ -8,7 +8,7 @@ from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import Image, TableSchema
 
 
-@attrs.frozen
+@attrs.define
 class Row:
     """The images of a row, and the schema of its columns.
 
@@ -19,6 +19,10 @@ class Row:
     before: Image | None
     after: Image | None
     mismatch: dict[str, int] | None = None
+
+
+class OtherColumns(Exception):
+    """A row has other columns than the plan that it was read with."""
 
 
 def wanted_columns(schema: TableSchema, projection: Projection) -> frozenset[str] | None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.instants import timestamp_parser
 
 _LOCAL: Final = frozenset({"", "local", "system"})
@@ -25,17 +26,36 @@ class Zones:
         self._context = context
         self._parsers: dict[str, Callable[[str], Any]] = {}
 
-    def parser(self, location: str, database: str, table: str) -> Callable[[str], Any]:
-        """For texts in this zone; ValueError if there is none of that name.
+    def opener(self, table: TableSchema) -> Callable[[str], Callable[[str], Any]]:
+        """A function that finds the parser for texts of a location in this table.
 
-        ``database`` and ``table`` are for the warning where the zone is not told.
+        It raises ValueError if there is no such zone.
         """
-        if location.lower() in _LOCAL:
-            location = ""
-            self._context.note_zoneless_timestamps(database, table)
+
+        def open_parser(location: str) -> Callable[[str], Any]:
+            if location.lower() in _LOCAL:
+                return self._local_parser(table)
+            return self._parser(location)
+
+        return open_parser
+
+    def _local_parser(self, table: TableSchema) -> Callable[[str], Any]:
+        parse = self._parser("")
+        warned = False
+
+        def parse_local(text: str) -> Any:
+            nonlocal warned
+            if not warned:
+                self._context.note_zoneless_timestamps(table.database, table.table)
+                warned = True
+            return parse(text)
+
+        return parse_local
+
+    def _parser(self, location: str) -> Callable[[str], Any]:
         parse = self._parsers.get(location)
         if parse is None:
-            zone = self._context.time_zone if not location else _zone(location)
+            zone = _zone(location) if location else self._context.time_zone
             if len(self._parsers) >= _MAX_ZONES:
                 self._parsers.clear()
             parse = self._parsers[location] = timestamp_parser(zone, self._context.counts)

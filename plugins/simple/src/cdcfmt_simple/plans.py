@@ -83,12 +83,23 @@ class TablePlans(Generic[P]):
         self._schemas = context.schemas
         self._make = make
         self._known: dict[tuple[str, str, int], Candidates[P]] = {}
+        self._last: tuple[int, str, str, int] | None = None
+        self._last_found: Candidates[P] | None = None
 
     def find(self, database: str, table: str, version: int) -> Candidates[P]:
         """The candidates of a row.
 
         :raises MissingSchemaError: if no schema of this version is known.
         """
+        # Mostly the row before was of the same table.
+        last = (self._schemas.changes, table, database, version)
+        if last == self._last and self._last_found is not None:
+            return self._last_found
+        self._last_found = self._find(database, table, version)
+        self._last = last
+        return self._last_found
+
+    def _find(self, database: str, table: str, version: int) -> Candidates[P]:
         key = (database, table, version)
         tables = self._schemas.at(database, table, (version,), stream=STREAM)
         known = self._known.get(key)

@@ -181,6 +181,9 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
     if default is not None:
         if type(default) not in (str, int, float, bool):
             raise DecodeError("is neither text nor a number", field="default", sample=default)
+        if base == "bit" and type(default) is str:
+            # JSON has the number; Avro the bytes that it is stored as.
+            default = int.from_bytes(default.encode("utf-8", "surrogateescape"), "big")
         flags.append(f"default {default}")
     return tuple(flags)
 
