@@ -24,7 +24,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, SchemaStore
 from cdcfmt_core.types import LogicalType
 
 AUTO = "auto"
@@ -81,6 +81,14 @@ DECODING_OPTIONS = (
         default=DEFAULT_MAX_MESSAGE_BYTES,
         minimum=1,
         help="Largest message, as it stands and decompressed; a larger one is corrupt.",
+    ),
+    Option(
+        name="maxCachedSchemas",
+        type="int",
+        default=DEFAULT_MAX_SCHEMAS,
+        minimum=1,
+        help="Table schemas that are kept at most, for formats whose rows do not carry their "
+        "column types; beyond it those go that the stream told longest ago.",
     ),
 )
 """Options that mean the same for every format."""
@@ -239,7 +247,7 @@ def open_message_decoder(
     registry: Registry | None = None,
 ) -> MessageDecoder:
     """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own."""
-    schemas = SchemaStore() if schemas is None else schemas
+    schemas = SchemaStore(options["maxCachedSchemas"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
 

@@ -107,6 +107,30 @@ class DecodeError(CdcfmtError, ValueError):
         return _encodable(f"{head}: {self.summary}" if head else self.summary)
 
 
+class MissingSchemaError(DecodeError):
+    """A row's table schema is not known: it stands elsewhere in the stream, or nowhere.
+
+    Whoever reads the stream may look for it there and decode the row once more.
+    ``position`` is that of :class:`~cdcfmt_core.schema_store.SchemaStore`.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        table: str,
+        position: tuple[Any, ...],
+        *,
+        schema: str | None = None,
+        **known: Any,
+    ) -> None:
+        self.database = database
+        self.schema = schema
+        self.table = table
+        self.position = position
+        name = ".".join(part for part in (database, schema, table) if part is not None)
+        super().__init__(f"schema {name}@{':'.join(map(str, position))} not seen", **known)
+
+
 class EncodeError(CdcfmtError, ValueError):
     """An event cannot be written in this format."""
 

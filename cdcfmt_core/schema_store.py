@@ -3,12 +3,15 @@
 For formats whose rows do not carry their column types: schema events of the same stream
 tell them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple
 that orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a
-schema version.
+schema version.  Some formats look for the newest schema before a row
+(:meth:`SchemaStore.find`), others for exactly the one that the row names
+(:meth:`SchemaStore.at`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import OrderedDict
 from typing import Any, TypeAlias
 
 import attrs
@@ -17,9 +20,11 @@ from cdcfmt_core.events import TableSchema
 
 Position: TypeAlias = tuple[Any, ...]
 
-MAX_TABLES = 100_000
-MAX_VERSIONS = 1_000
-"""Of one table; beyond either limit the oldest go."""
+DEFAULT_MAX_SCHEMAS = 100_000
+_MAX_ALTERNATIVES = 10
+"""Different schemas at one position."""
+
+_Key: TypeAlias = tuple[str, str, str | None, str]
 
 
 @attrs.frozen
@@ -33,46 +38,52 @@ class SchemaRecord:
 
 @attrs.define
 class _Versions:
+    """Of one table: positions in order, and what was told at each, the last one last."""
+
     positions: list[Position] = attrs.field(factory=list)
-    tables: list[TableSchema] = attrs.field(factory=list)
+    tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
 
 
 class SchemaStore:
-    """The schemas of many tables; plain data, so that it can be sent to other processes."""
+    """The schemas of many tables; plain data, so that it can be sent to other processes.
 
-    def __init__(self) -> None:
-        self._tables: dict[tuple[str, str, str | None, str], _Versions] = {}
+    It holds ``max_schemas`` positions of all tables together; beyond that, those go that
+    were told longest ago.  ``changes`` grows whenever it is told something new.
+    """
+
+    def __init__(self, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
+        self.changes = 0
+        self._max_schemas = max_schemas
+        self._tables: dict[_Key, _Versions] = {}
+        self._told: OrderedDict[tuple[_Key, Position], None] = OrderedDict()
 
     def __bool__(self) -> bool:
         return bool(self._tables)
 
     def __len__(self) -> int:
-        return sum(len(versions.tables) for versions in self._tables.values())
+        return len(self._told)
 
     def add(self, record: SchemaRecord) -> None:
         """Add a schema.
 
-        One that says what the version before it says is kept as the same object, since
-        decoders tell by the object whether a table has changed.
+        One that says what another of its position or the version before it says is kept as
+        the same object, since decoders tell by the object whether a table has changed.
         """
-        table = record.table
+        table, position = record.table, record.position
         key = (record.stream, table.database, table.schema, table.table)
         versions = self._tables.get(key)
         if versions is None:
-            if len(self._tables) >= MAX_TABLES:
-                del self._tables[next(iter(self._tables))]
             versions = self._tables[key] = _Versions()
-        at = bisect_right(versions.positions, record.position)
-        if at and _alike(versions.tables[at - 1], table):
-            table = versions.tables[at - 1]
-        if at and versions.positions[at - 1] == record.position:
-            # Of several at one position the last one told holds.
-            versions.tables[at - 1] = table
-            return
-        versions.positions.insert(at, record.position)
-        versions.tables.insert(at, table)
-        if len(versions.tables) > MAX_VERSIONS:
-            del versions.positions[0], versions.tables[0]
+        known = versions.tables.get(position, ())
+        if not known or not _alike(known[-1], table):
+            self.changes += 1
+            versions.tables[position] = _with(known, self._interned(versions, position, table))
+            if not known:
+                versions.positions.insert(bisect_right(versions.positions, position), position)
+        self._told[key, position] = None
+        self._told.move_to_end((key, position))
+        if len(self._told) > self._max_schemas:
+            self._forget_oldest()
 
     def find(
         self,
@@ -83,14 +94,54 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> TableSchema | None:
-        """The newest schema at or before ``position``; of all where that is None."""
+        """The newest schema at or before ``position``; of all where that is None.
+
+        Of several at one position the last one told holds.
+        """
         versions = self._tables.get((stream, database, schema, table))
         if versions is None:
             return None
-        if position is None:
-            return versions.tables[-1]
+        positions = versions.positions
+        at = len(positions) if position is None else bisect_right(positions, position)
+        return versions.tables[positions[at - 1]][-1] if at else None
+
+    def at(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[TableSchema, ...]:
+        """All different schemas told at exactly this position, the last one told last.
+
+        The same object as before while nothing new is told.
+        """
+        versions = self._tables.get((stream, database, schema, table))
+        return () if versions is None else versions.tables.get(position, ())
+
+    def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
         at = bisect_right(versions.positions, position)
-        return versions.tables[at - 1] if at else None
+        # The position itself, if it is there, and the one before.
+        for index in range(at - 1, max(at - 3, -1), -1):
+            for known in reversed(versions.tables[versions.positions[index]]):
+                if _alike(known, table):
+                    return known
+        return table
+
+    def _forget_oldest(self) -> None:
+        (key, position), _ = self._told.popitem(last=False)
+        versions = self._tables[key]
+        del versions.positions[bisect_right(versions.positions, position) - 1]
+        del versions.tables[position]
+        if not versions.positions:
+            del self._tables[key]
+
+
+def _with(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
+    others = tuple(other for other in known if other is not table)
+    return (*others[1 - _MAX_ALTERNATIVES :], table)
 
 
 def _alike(one: TableSchema, other: TableSchema) -> bool:

@@ -6,6 +6,7 @@ fractions into binary floats.  Codecs come here for such a message alone.
 
 from __future__ import annotations
 
+import binascii
 import json
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
@@ -93,6 +94,14 @@ def _number(text: str) -> int | Decimal:
 
 def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
+
+
+def parse_base64(text: str) -> bytes:
+    """Base64, padded and without anything else, as Go and Java write it."""
+    try:
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise ValueError(f"not base64 ({error})") from None
 
 
 def text_of(wire: Mapping[str, Any], field: str) -> str:

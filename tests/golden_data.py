@@ -22,6 +22,8 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import (
     list_files,
     open_claim_check_store,
@@ -86,7 +88,7 @@ def read_jsonl(path: str) -> Iterator[dict[str, Any]]:
 
 
 def variant_names(protocol: str) -> list[str]:
-    return sorted(path.name for path in (GOLDEN / "ticdc" / protocol).iterdir())
+    return sorted(path.name for path in (GOLDEN / "ticdc" / protocol).iterdir() if path.is_dir())
 
 
 @cache
@@ -148,7 +150,13 @@ def dumped_tables() -> dict[str, list[dict[str, tuple[str, str | None]]]]:
 # --- Decoding -------------------------------------------------------------------------
 
 
-CODECS = {"canal-json": "canal-json", "debezium": "debezium", "open": "open-protocol"}
+CODECS = {
+    "canal-json": "canal-json",
+    "debezium": "debezium",
+    "open": "open-protocol",
+    "simple-avro": "simple",
+    "simple-json": "simple",
+}
 """Folder of the golden messages → the format that reads them."""
 
 
@@ -166,20 +174,41 @@ def reading_options(variant: Variant) -> dict[str, str]:
     return options
 
 
-def open_decoder(counts: Counter[str] | None = None, **options: str) -> MessageDecoder:
+def open_decoder(
+    counts: Counter[str] | None = None, schemas: SchemaStore | None = None, **options: str
+) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
+    values, special = _validated(options)
+    uri = values["claimCheckStorageUri"]
+    return open_message_decoder(
+        values,
+        special,
+        EventFilter(),
+        claim_checks=None if uri is None else open_claim_check_store(uri),
+        counts=counts,
+        schemas=schemas,
+    )
+
+
+def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:
+    """What all messages say of their tables, as a batch reader looks for it first."""
+    scan = open_schema_scan(*_validated(options))
+    assert scan is not None
+    store = SchemaStore()
+    for message in messages:
+        for record in scan(message):
+            store.add(record)
+    return store
+
+
+def _validated(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     codec = default_registry().get_codec(options["protocol"])
     own = {option.name for option in codec.options}
     common = {name: value for name, value in options.items() if name not in own}
     special = {name: value for name, value in options.items() if name in own}
-    values = validate(common, DECODING_OPTIONS, owner="the test")
-    uri = values["claimCheckStorageUri"]
-    return open_message_decoder(
-        values,
+    return (
+        validate(common, DECODING_OPTIONS, owner="the test"),
         validate(special, codec.options, owner="the test"),
-        EventFilter(),
-        claim_checks=None if uri is None else open_claim_check_store(uri),
-        counts=counts,
     )
 
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core import errors
-from cdcfmt_core.errors import CdcfmtError, DecodeError, join_names, show
+from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, join_names, show
 
 ALL = [
     value
     for value in vars(errors).values()
-    if isinstance(value, type) and issubclass(value, CdcfmtError)
+    if isinstance(value, type)
+    and issubclass(value, CdcfmtError)
+    and value is not MissingSchemaError
 ]
 
 
@@ -36,6 +38,19 @@ def test_every_error_survives_pickling(cls: type[CdcfmtError], protocol: int) ->
     assert type(copy) is cls
     assert str(copy) == str(error) == "the text"
     assert copy.args == error.args
+
+
+def test_a_missing_schema_tells_which() -> None:
+    error = MissingSchemaError("shop", "orders", (447984074911121426,), partition=3)
+    assert error.reason == "schema shop.orders@447984074911121426 not seen"
+    assert str(error) == f"partition 3: {error.reason}"
+    for copy in (pickle.loads(pickle.dumps(error.at(offset=4))), error.at(offset=4)):
+        assert type(copy) is MissingSchemaError
+        assert (copy.database, copy.schema, copy.table) == ("shop", None, "orders")
+        assert copy.position == (447984074911121426,)
+        assert (copy.reason, copy.partition, copy.offset) == (error.reason, 3, 4)
+    named = MissingSchemaError("shop", "orders", (6, "bin.01", 4), schema="public")
+    assert named.reason == "schema shop.public.orders@6:bin.01:4 not seen"
 
 
 FULL = DecodeError(

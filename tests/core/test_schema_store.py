@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schema_store import MAX_VERSIONS, SchemaRecord, SchemaStore
+from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.types import Int
 
 
@@ -69,16 +69,55 @@ def test_streams_and_names_are_kept_apart() -> None:
     assert store.find("d", "t", (1, "f", 4), stream="one", schema="s") is None
 
 
-def test_versions_are_bounded() -> None:
-    store = filled(*((schema(f"c{at}"), at) for at in range(MAX_VERSIONS + 5)))
-    assert len(store) == MAX_VERSIONS
-    assert store.find("d", "t", (4,)) is None
-    newest = store.find("d", "t", None)
+def test_all_of_one_position_are_found() -> None:
+    store = filled((schema("a"), 10), (schema("a"), 20), (schema("b"), 20), (schema("c"), 30))
+    first, second = store.at("d", "t", (20,))
+    assert (first.column_names, second.column_names) == (("a",), ("b",))
+    assert store.at("d", "t", (10,)) == (first,)
+    assert store.at("d", "t", (15,)) == store.at("d", "u", (10,)) == ()
+    assert store.at("d", "t", (10,), stream="other") == ()
+    assert store.at("d", "t", (10,), schema="s") == ()
+
+
+def test_what_is_told_again_changes_nothing_but_the_order() -> None:
+    store = filled((schema("a"), 10), (schema("b"), 10))
+    known = store.at("d", "t", (10,))
+    store.add(SchemaRecord(schema("b"), (10,)))
+    assert store.at("d", "t", (10,)) is known
+    store.add(SchemaRecord(schema("a"), (10,)))
+    assert store.at("d", "t", (10,)) == known[::-1]
+    assert store.find("d", "t", (10,)) is known[0]
+
+
+def test_schemas_of_one_position_are_bounded() -> None:
+    store = filled(*((schema(f"c{number}"), 10) for number in range(50)))
+    names = [table.column_names[0] for table in store.at("d", "t", (10,))]
+    assert names == [f"c{number}" for number in range(40, 50)]
+
+
+def test_what_was_told_longest_ago_goes_first() -> None:
+    store = SchemaStore(max_schemas=3)
+    for name, at in (("a", 1), ("b", 2), ("c", 3), ("a", 1), ("d", 4), ("e", 5)):
+        store.add(SchemaRecord(schema(name), (at,)))
+    assert len(store) == 3
+    assert [len(store.at("d", "t", (at,))) for at in range(1, 6)] == [1, 0, 0, 1, 1]
+    newest = store.find("d", "t", (3,))
     assert newest is not None
-    assert newest.column_names == (f"c{MAX_VERSIONS + 4}",)
+    assert newest.column_names == ("a",)
+
+
+def test_tables_without_schemas_leave_nothing_behind() -> None:
+    store = SchemaStore(max_schemas=1)
+    for number in range(100):
+        store.add(SchemaRecord(schema("a", table=f"t{number}"), (1,)))
+    assert len(store) == 1
+    assert store.find("d", "t98", None) is None
+    assert store.find("d", "t99", None) is not None
 
 
 def test_it_can_be_sent() -> None:
     store = pickle.loads(pickle.dumps(filled((schema("a"), 1), (schema("b"), 2))))
     found = store.find("d", "t", (2,))
     assert found.columns == (Column("b", "int", Int(32)),)
+    store.add(SchemaRecord(schema("b"), (3,)))
+    assert store.find("d", "t", None) is found

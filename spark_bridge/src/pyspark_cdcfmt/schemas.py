@@ -22,7 +22,7 @@ def find_schemas(options: ReadOptions, messages: Iterable[Message | BadLine]) ->
 
     ``messages`` are only read if some format may need it.
     """
-    store = SchemaStore()
+    store = SchemaStore(options["maxCachedSchemas"])
     scan = open_schema_scan(options.values, options.codec) if options["scanSchemas"] else None
     if scan is None:
         return store

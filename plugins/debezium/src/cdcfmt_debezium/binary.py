@@ -6,6 +6,8 @@ import binascii
 from collections.abc import Callable
 from typing import Any, Final
 
+from cdcfmt_core.wire_json import parse_base64
+
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 
 
@@ -13,10 +15,7 @@ def bytes_of(value: Any) -> bytes:
     """Base64, padded and without anything else, as Go and Java write it."""
     if type(value) is not str:
         raise ValueError("not base64 text")
-    try:
-        return binascii.a2b_base64(value, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"not base64 ({error})") from None
+    return parse_base64(value)
 
 
 def _url_safe(value: Any) -> bytes:

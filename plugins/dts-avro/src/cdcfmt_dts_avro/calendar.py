@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.temporal import MAX_TIME
 from cdcfmt_core.types import Date, DateTime, InvalidValue, LogicalType, Time, Year
-from cdcfmt_dts_avro.wire import read_choice, read_long
+from cdcfmt_core.wire_avro import read_choice, read_long
 
 Parts: TypeAlias = list[int | None]
 """Year, month, day, hour, minute, second, microsecond."""

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.types import LogicalType, Text
+from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope, split_object_name
 from cdcfmt_dts_avro.types import family_of, source_type_of, type_of_nulls
@@ -23,7 +24,6 @@ from cdcfmt_dts_avro.values import (
     read_empty,
     read_null,
 )
-from cdcfmt_dts_avro.wire import read_block, read_choice, read_long, read_text
 
 _PK_TAG = "pk_uk_info"
 _MAX_PLANS = 10_000

@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import OPERATIONS, SOURCE_TYPES
-from cdcfmt_dts_avro.wire import read_block, read_choice, read_long, read_text
 
 _DOT = "\\u002E"
 # 10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit tells the

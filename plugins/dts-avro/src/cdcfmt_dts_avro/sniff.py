@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
+from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long
 from cdcfmt_dts_avro.message import OPERATIONS, SOURCE_TYPES
-from cdcfmt_dts_avro.wire import read_bytes, read_choice, read_long
 
 _MAX_VERSION = 15
 _EARLIEST, _LATEST = 100_000_000, 100_000_000_000_000

@@ -28,6 +28,7 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
+from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long, read_text
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar import (
     CONVERTERS,
@@ -45,7 +46,6 @@ from cdcfmt_dts_avro.types import (
     text_type,
     type_of_number,
 )
-from cdcfmt_dts_avro.wire import read_bytes, read_choice, read_long, read_text
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Opened: TypeAlias = tuple[LogicalType, Reader]

@@ -12,7 +12,6 @@ JSON values of other formats:
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -30,6 +29,7 @@ from cdcfmt_core.mysql import (
     text_parser,
 )
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
+from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_open_protocol.go_quote import unquote
 
 ParseValue: TypeAlias = Callable[[Any], Any]
@@ -102,15 +102,8 @@ def _refuse(value: object) -> object:
     raise ValueError("is not text")
 
 
-def _parse_base64(text: str) -> bytes:
-    try:
-        return binascii.a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise ValueError(f"not base64 ({error})") from None
-
-
 def _parse_base64_text(text: str) -> str:
-    return _text(_parse_base64(text))
+    return _text(parse_base64(text))
 
 
 def _text(data: bytes) -> str:
@@ -121,6 +114,6 @@ _READERS: Final[dict[tuple[bool, bool], ParseValue]] = {
     (False, False): str,
     (False, True): unquote,
     (True, False): _parse_base64_text,
-    (True, True): _parse_base64,
+    (True, True): parse_base64,
 }
 """By whether it is base64, and whether it is binary."""

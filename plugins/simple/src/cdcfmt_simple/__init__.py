@@ -1,0 +1,40 @@
+"""TiCDC's Simple Protocol for cdcfmt, in JSON and in Avro."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_simple.options import OPTIONS
+from cdcfmt_simple.sniff import sniff
+
+
+def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    from cdcfmt_simple.decode import open_decoder
+
+    return open_decoder(options, context)
+
+
+def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
+    from cdcfmt_simple.scan import open_schema_scan
+
+    return open_schema_scan(options, context)
+
+
+@hookimpl
+def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
+    return [
+        CodecSpec(
+            name="simple",
+            summary="TiCDC's Simple Protocol, JSON and Avro",
+            spec_url="https://docs.pingcap.com/tidb/stable/ticdc-simple-protocol",
+            open_decoder=_open_decoder,
+            sniff=sniff,
+            emits=frozenset({"row", "ddl", "schema", "watermark"}),
+            options=OPTIONS,
+            scan_schemas=_scan_schemas,
+            api_version=1,
+        )
+    ]

@@ -1,0 +1,230 @@
+"""Simple Protocol messages to events: the exact reference decoder.
+
+Source: TiCDC Simple Protocol, "Message format"; a message holds one event.  Its encoding is
+told by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from cdcfmt_core import Decode, DecoderContext
+from cdcfmt_core.errors import DecodeError, MissingSchemaError, show
+from cdcfmt_core.events import (
+    Event,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Watermark,
+)
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
+from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
+from cdcfmt_simple.avro_rows import AvroRows
+from cdcfmt_simple.checksum import Verifier
+from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
+from cdcfmt_simple.images import Row
+from cdcfmt_simple.instants import Zones
+from cdcfmt_simple.json_rows import JsonRows
+from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
+from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
+
+logger = logging.getLogger("cdcfmt_simple")
+
+
+def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    """A decoder for one reader; it adds the table schemas that it meets to the context's."""
+    return _Decoder(options, context).decode
+
+
+class _Decoder:
+    def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
+        self._context = context
+        self._wants_all = context.event_filter == EventFilter()
+        self._wants = context.event_filter.wants
+        self._decompress = open_decompressor(
+            options["largeMessageHandleCompression"], context.max_message_bytes
+        )
+        zones = Zones(context)
+        verify = options["verifyChecksum"]
+        verifier = (
+            Verifier(zones, context.counts, fails=verify == "fail") if verify != "false" else None
+        )
+        self._json_rows = JsonRows(context, zones, verifier)
+        self._avro_rows = AvroRows(context, zones, verifier)
+
+    def decode(self, message: Message) -> list[Event]:
+        if message.value is None:
+            self._context.counts["tombstones"] += 1
+            return []
+        event = self._event(message.value)
+        return [] if event is None else [event]
+
+    def _event(self, value: bytes, claimant: Wire | None = None) -> Event | None:
+        """``claimant`` is the message that led to this one, as a claim check."""
+        if self._decompress is not None:
+            value = self._decompress(value)
+        if value[:1] in LAYOUTS:
+            try:
+                avro = read_message(value)
+                return self._event_of(avro.wire, avro, claimant)
+            except IndexError:
+                raise DecodeError("the message ends before its end", sample=value) from None
+        try:
+            wire = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            wire = loads_refused(value)
+        try:
+            return self._event_of(wire, None, claimant)
+        except InexactNumber:
+            return self._event_of(loads_exact(value), None, claimant)
+
+    def _event_of(self, wire: Any, avro: AvroMessage | None, claimant: Wire | None) -> Event | None:
+        if type(wire) is not dict:
+            raise DecodeError("not a JSON object", sample=wire)
+        wire_type = wire.get("type")
+        if type(wire_type) is not str:
+            raise DecodeError("is not text", field="type", sample=wire_type)
+        op = OP_OF_TYPE.get(wire_type)
+        if op is not None:
+            return self._row(wire, avro, op, claimant)
+        if claimant is not None:
+            raise DecodeError("a claim check holds no row", field="type", sample=wire_type)
+        if wire_type == WATERMARK:
+            extra = unknown_of(wire)
+            return Watermark(
+                commit_ts_of(wire),
+                emit_time=milliseconds_of(wire, "buildTs"),
+                extra=extra or None,
+            )
+        return self._schema_event(wire, wire_type)
+
+    # Rows
+
+    def _row(
+        self, wire: Wire, avro: AvroMessage | None, op: Op, claimant: Wire | None
+    ) -> Event | None:
+        database, table = wire.get("database"), wire.get("table")
+        if type(database) is not str or type(table) is not str or not table:
+            database, table = _names_of(wire)
+        commit_ts = commit_ts_of(wire)
+        if not (self._wants_all or self._wants("row", database, table, None, op, commit_ts)):
+            return None
+        location = wire.get("claimCheckLocation")
+        if location is not None and location != "":
+            # Such a message says handleKeyOnly, too.
+            if claimant is not None:
+                raise DecodeError("a claim check leads to another one", sample=location)
+            _, value = resolve_claim_check(
+                self._context.claim_checks, location, self._context.max_message_bytes
+            )
+            try:
+                return self._event(value, wire)
+            except MissingSchemaError:
+                raise
+            except DecodeError as error:
+                raise error.at(reason=f"claim check {show(location)}: {error.reason}") from error
+        if claimant is not None:
+            _check_claim(claimant, wire)
+        version = unsigned_of(wire, "schemaVersion")
+        complete = not flag_of(wire, "handleKeyOnly")
+        row: Row
+        if avro is None:
+            row = self._json_rows.read(wire, op, database, table, version, complete=complete)
+        else:
+            row = self._avro_rows.read(avro, op, database, table, version, complete=complete)
+        claim_check = None if claimant is None else claimant["claimCheckLocation"]
+        extra = row_extra(wire, version, claim_check)
+        if row.mismatch is not None:
+            extra["checksum_mismatch"] = row.mismatch
+        return RowChange(
+            op,
+            row.schema,
+            row.before,
+            row.after,
+            commit_ts=commit_ts,
+            emit_time=milliseconds_of(wire, "buildTs"),
+            extra=extra,
+        )
+
+    # Schemas
+
+    def _schema_event(self, wire: Wire, wire_type: str) -> Event:
+        resolve_type = self._context.resolve_type
+        told = read_table(wire, "tableSchema", resolve_type)
+        previous = read_table(wire, "preTableSchema", resolve_type)
+        emit_time = milliseconds_of(wire, "buildTs")
+        extra = (told.extra() if told else {}) | unknown_of(wire)
+        if wire_type == BOOTSTRAP:
+            if told is None:
+                raise DecodeError("a bootstrap event has none", field="tableSchema")
+            return TableSchemaEvent(self._keep(told), emit_time=emit_time, extra=extra)
+        query = text_of(wire, "sql")
+        if not query:
+            what = "a DDL event has none" if wire_type in DDL_TYPES else "neither a row nor DDL"
+            raise DecodeError(what, field="sql", sample=wire_type)
+        word = wire_type
+        if word not in DDL_TYPES:
+            extra["ddl_type"] = wire_type
+            word = ddl_type_of(query)
+        commit_ts = commit_ts_of(wire)
+        before = self._keep(previous) if previous else None
+        after = self._keep(told) if told else None
+        return SchemaChange(
+            query=query,
+            ddl_type=word,  # type: ignore[arg-type]
+            database=after.database if after else "",
+            table=after.table if after else "",
+            table_schema=after,
+            previous_table_schema=before,
+            commit_ts=commit_ts,
+            emit_time=emit_time,
+            extra=extra or None,
+        )
+
+    def _keep(self, told: WireTable) -> TableSchema:
+        """The schema as the store has it, where rows find it."""
+        schemas, schema = self._context.schemas, told.schema
+        schemas.add(told.record)
+        known = schemas.at(schema.database, schema.table, (told.version,), stream=STREAM)
+        if len(known) > 1:
+            self._context.counts["schemas that differ from another of their version"] += 1
+            _warn_of_another(schema.database, schema.table, told.version)
+        return known[-1]
+
+
+@functools.lru_cache(maxsize=10_000)
+def _warn_of_another(database: str, table: str, version: int) -> None:
+    logger.warning(
+        "%s.%s has different schemas of version %d; a row is read with the one that has its "
+        "columns, and is corrupt if that is not certain",
+        database,
+        table,
+        version,
+    )
+
+
+def _names_of(wire: Wire) -> tuple[str, str]:
+    """Database and table of a row; TiCDC 7.6 called the first as ``tableSchema`` does."""
+    table = text_of(wire, "table")
+    if not table:
+        raise DecodeError("a row event has none", field="table")
+    return text_of(wire, "database") or text_of(wire, "schema"), table
+
+
+def _check_claim(claimant: Wire, wire: Wire) -> None:
+    """The file must hold the row that the message is of: another's would be wrong unseen."""
+    for field in ("type", "commitTs", "database", "schema", "table", "schemaVersion"):
+        if claimant.get(field) != wire.get(field):
+            raise DecodeError("it holds another row", field=field, sample=wire.get(field))

@@ -1,0 +1,43 @@
+"""Reading the fields of a message, each with its type checked."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_simple.message import KNOWN_FIELDS, Wire
+
+_MAX_COMMIT_TS: Final = 2**63 - 1
+
+
+def commit_ts_of(wire: Wire) -> int:
+    value = wire.get("commitTs")
+    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field="commitTs", sample=value)
+    return value
+
+
+def flag_of(wire: Wire, field: str) -> bool:
+    value = wire.get(field)
+    if value is not None and type(value) is not bool:
+        raise DecodeError("is not true or false", field=field, sample=value)
+    return value is True
+
+
+def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:
+    """What a row's message has and no field of its event takes."""
+    extra: dict[str, Any] = {"table_id": wire.get("tableID", 0), "schema_version": version}
+    if wire.get("handleKeyOnly") and claim_check is None:
+        extra["only_handle_key"] = True
+    if wire.get("checksum") is not None:
+        extra["checksum"] = wire["checksum"]
+    if claim_check is not None:
+        extra["claim_check"] = claim_check
+    if not wire.keys() <= KNOWN_FIELDS:
+        extra.update(unknown_of(wire))
+    return extra
+
+
+def unknown_of(wire: Wire) -> dict[str, Any]:
+    """Fields that this version of the protocol does not have."""
+    return {name: value for name, value in wire.items() if name not in KNOWN_FIELDS}

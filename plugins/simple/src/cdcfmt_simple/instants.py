@@ -1,0 +1,69 @@
+"""TIMESTAMP values: a wall clock, and the name of its zone (``location``) beside it.
+
+Source: TiCDC's ``simple/message.go``.  ``Local``, ``System`` and the empty name are the zone
+of the server that TiCDC ran on, which only ``sourceTimeZone`` can tell; so it is for the plain
+texts of TiCDC 7.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.mysql.instants import timestamp_parser
+
+_LOCAL: Final = frozenset({"", "local", "system"})
+_MAX_ZONES = 1_000
+
+
+class Zones:
+    """Parsers of TIMESTAMP texts by location."""
+
+    def __init__(self, context: DecoderContext) -> None:
+        self._context = context
+        self._parsers: dict[str, Callable[[str], Any]] = {}
+
+    def opener(self, table: TableSchema) -> Callable[[str], Callable[[str], Any]]:
+        """A function that finds the parser for texts of a location in this table.
+
+        It raises ValueError if there is no such zone.
+        """
+
+        def open_parser(location: str) -> Callable[[str], Any]:
+            if location.lower() in _LOCAL:
+                return self._local_parser(table)
+            return self._parser(location)
+
+        return open_parser
+
+    def _local_parser(self, table: TableSchema) -> Callable[[str], Any]:
+        parse = self._parser("")
+        warned = False
+
+        def parse_local(text: str) -> Any:
+            nonlocal warned
+            if not warned:
+                self._context.note_zoneless_timestamps(table.database, table.table)
+                warned = True
+            return parse(text)
+
+        return parse_local
+
+    def _parser(self, location: str) -> Callable[[str], Any]:
+        parse = self._parsers.get(location)
+        if parse is None:
+            zone = _zone(location) if location else self._context.time_zone
+            if len(self._parsers) >= _MAX_ZONES:
+                self._parsers.clear()
+            parse = self._parsers[location] = timestamp_parser(zone, self._context.counts)
+        return parse
+
+
+def _zone(location: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(location)
+    except (ValueError, KeyError, OSError):
+        raise ValueError(f"{location[:50]!r} is no time zone") from None

@@ -1,0 +1,195 @@
+"""``tableSchema`` to a table schema: types, key, and the record for the schema store.
+
+Source: "TableSchema definition" of the protocol, and TiCDC's ``simple/message.go``.  The
+source type is written as SHOW CREATE TABLE prints it, from these parts:
+
+- ``mysqlType`` has neither ``unsigned`` nor ``zerofill``; YEAR and BIT are flagged so, too,
+  and mean nothing by it
+- ``length`` is that of the column; of FLOAT and DOUBLE without its decimals, so it is left out
+- the fraction's digits of times are ``decimal``, which Avro has for DECIMAL only: there, the
+  length tells (19 characters without a fraction, 10 for TIME)
+- ``elements`` are the members of ENUM and SET
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.types import Enum, LogicalType, Set
+from cdcfmt_core.wire_json import list_of, names_of, text_of
+from cdcfmt_simple.message import HIDDEN_PREFIX, STREAM, Wire
+
+ResolveType = Callable[[str], LogicalType]
+
+_MAX_UINT64: Final = (1 << 64) - 1
+_INTEGERS: Final = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_SIGNED: Final = _INTEGERS | {"float", "double", "decimal"}
+_TEXTS: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
+_WITH_LENGTH: Final = _INTEGERS | {"bit", "year", "char", "varchar", "binary", "varbinary"}
+_LENGTH_WITHOUT_FRACTION: Final = {"datetime": 19, "timestamp": 19, "time": 10}
+_SYNONYMS: Final = {"var_string": "varchar"}
+_VECTOR: Final = "vector"
+
+
+@attrs.frozen
+class WireTable:
+    """A table schema and what else ``tableSchema`` says."""
+
+    schema: TableSchema
+    version: int
+    table_id: int
+    indexes: list[Any]
+
+    @property
+    def record(self) -> SchemaRecord:
+        return SchemaRecord(self.schema, (self.version,), STREAM)
+
+    def extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {"table_id": self.table_id, "schema_version": self.version}
+        if self.indexes:
+            extra["indexes"] = self.indexes
+        return extra
+
+
+def read_table(wire: Wire, field: str, resolve_type: ResolveType) -> WireTable | None:
+    """The table of ``tableSchema`` or ``preTableSchema``; None where there is none.
+
+    :raises DecodeError: if it has another shape.
+    """
+    body = wire.get(field)
+    if body is None:
+        return None
+    try:
+        return _read_table(body, resolve_type)
+    except DecodeError as error:
+        raise error.at(field=f"{field}.{error.field}" if error.field else field) from error
+
+
+def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
+    if type(body) is not dict:
+        raise DecodeError("is not an object", sample=body)
+    database, table = text_of(body, "schema"), text_of(body, "table")
+    if not table:
+        raise DecodeError("a table schema has none", field="table")
+    indexes = list_of(body, "indexes") or []
+    key_columns = _primary(indexes)
+    keys = frozenset(key_columns)
+    columns = []
+    for index, column in enumerate(list_of(body, "columns") or []):
+        try:
+            columns.append(_read_column(column, keys, resolve_type))
+        except DecodeError as error:
+            inner = f".{error.field}" if error.field else ""
+            raise error.at(field=f"columns[{index}]{inner}") from error
+    names = {column.name for column in columns}
+    if len(names) < len(columns):
+        raise DecodeError("has a name twice", field="columns")
+    if not keys <= names:
+        raise DecodeError("names a column that is none of the table", field="indexes")
+    shown = tuple(column for column in columns if not column.name.startswith(HIDDEN_PREFIX))
+    schema = TableSchema(database, table, shown, key_columns)
+    return WireTable(schema, unsigned_of(body, "version"), _integer(body, "tableID") or 0, indexes)
+
+
+def unsigned_of(wire: Mapping[str, Any], field: str) -> int:
+    """A number of 64 bits; Go leaves zero out."""
+    value = wire.get(field)
+    if value is None:
+        return 0
+    if type(value) is not int or not 0 <= value <= _MAX_UINT64:
+        raise DecodeError("is not a number of 64 bits", field=field, sample=value)
+    return value
+
+
+def _primary(indexes: list[Any]) -> tuple[str, ...]:
+    """The columns of the primary key.
+
+    Of a table without one TiCDC calls the unique key so that identifies its rows.
+    """
+    key_columns: tuple[str, ...] | None = None
+    for position, index in enumerate(indexes):
+        if type(index) is not dict:
+            raise DecodeError("is not an object", field=f"indexes[{position}]", sample=index)
+        names = names_of(index, "columns") or []
+        if index.get("primary") is True and key_columns is None:
+            key_columns = tuple(dict.fromkeys(names))
+    return key_columns or ()
+
+
+def _read_column(wire: Any, keys: frozenset[str], resolve_type: ResolveType) -> Column:
+    if type(wire) is not dict:
+        raise DecodeError("is not an object", sample=wire)
+    name = wire.get("name")
+    if type(name) is not str or not name:
+        raise DecodeError("is not a name", field="name", sample=name)
+    data_type = wire.get("dataType")
+    if type(data_type) is not dict:
+        raise DecodeError("is not an object", field="dataType", sample=data_type)
+    nullable = wire.get("nullable")
+    if nullable is not None and type(nullable) is not bool:
+        raise DecodeError("is not true or false", field="nullable", sample=nullable)
+    base = text_of(data_type, "mysqlType").strip().lower()
+    base = _SYNONYMS.get(base, base)
+    source_type, members = _source_type(base, data_type), names_of(data_type, "elements")
+    charset = text_of(data_type, "charset") if base in _TEXTS else ""
+    logical = resolve_type(f"{source_type} character set {charset}" if charset else source_type)
+    if members is not None and len(source_type) > MAX_TEXT_LENGTH:
+        logical = Enum(tuple(members)) if base == "enum" else Set(tuple(members))
+    return Column(name, source_type, logical, nullable, name in keys, _flags(wire, data_type, base))
+
+
+def _source_type(base: str, data_type: Mapping[str, Any]) -> str:
+    length, decimals = _integer(data_type, "length"), _integer(data_type, "decimal")
+    text = base
+    if base in ("enum", "set"):
+        members = names_of(data_type, "elements")
+        return f"{base}({','.join(map(_quoted, members))})" if members else base
+    if base == "decimal" and length is not None and length > 0:
+        text += f"({length},{max(decimals or 0, 0)})"
+    elif base in _LENGTH_WITHOUT_FRACTION:
+        digits = decimals
+        if digits is None and length is not None:
+            digits = length - _LENGTH_WITHOUT_FRACTION[base] - 1
+        if digits is not None and digits > 0:
+            text += f"({digits})"
+    elif (base in _WITH_LENGTH or base == _VECTOR) and length is not None and length > 0:
+        text += f"({length})"
+    if base in _SIGNED:
+        text += " unsigned" if data_type.get("unsigned") is True else ""
+        text += " zerofill" if data_type.get("zerofill") is True else ""
+    return text
+
+
+def _quoted(member: str) -> str:
+    return "'" + member.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> tuple[str, ...]:
+    flags = []
+    if base in _TEXTS or base in ("enum", "set"):
+        for field in ("charset", "collate"):
+            if value := text_of(data_type, field):
+                flags.append(f"{field} {value}")
+    default = wire.get("default")
+    if default is not None:
+        if type(default) not in (str, int, float, bool):
+            raise DecodeError("is neither text nor a number", field="default", sample=default)
+        if base == "bit" and type(default) is str:
+            # JSON has the number; Avro the bytes that it is stored as.
+            default = int.from_bytes(default.encode("utf-8", "surrogateescape"), "big")
+        flags.append(f"default {default}")
+    return tuple(flags)
+
+
+def _integer(wire: Mapping[str, Any], field: str) -> int | None:
+    value = wire.get(field)
+    if value is not None and type(value) is not int:
+        raise DecodeError("is not an integer", field=field, sample=value)
+    return value
