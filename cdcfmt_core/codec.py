@@ -100,6 +100,8 @@ class CodecSpec:
     it returns a function that finds the table schemas in one message, quickly where there
     are none.  A batch reader looks through its whole input with it before any row is decoded.
 
+    With ``needs_schemas`` no row can be decoded without one.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
     """
@@ -114,5 +116,6 @@ class CodecSpec:
     type_map: str = "mysql"
     open_encoder: Callable[[Mapping[str, Any]], Encode] | None = None
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
+    needs_schemas: bool = False
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

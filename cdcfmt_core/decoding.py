@@ -2,7 +2,8 @@
 
 :class:`MessageDecoder` picks the codec (``protocol``, or sniffed per message), runs it,
 fills in where an error happened, and filters.  It never raises for a message: what cannot
-be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.
+be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.  A folder that cannot be read is
+a :class:`~cdcfmt_core.errors.SourceError`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from cdcfmt_core.codec import (
     DecoderContext,
     Projection,
 )
-from cdcfmt_core.errors import DecodeError, join_names
+from cdcfmt_core.errors import DecodeError, SourceError, join_names
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
@@ -155,6 +156,9 @@ class MessageDecoder:
                     event.error = self._locate(message, event.error)
                 elif type(event) not in KIND_OF:
                     raise TypeError(f"a {type(event).__name__} is no event")
+        except SourceError:
+            # A folder that cannot be read is not the message's fault.
+            raise
         except Exception as error:
             return self._corrupt(message, error)
         return events

@@ -1,18 +1,18 @@
 """Where messages come from, in plain Python and without an engine.
 
 Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
-:func:`read_split` reads one share as messages.  :func:`open_claim_check_store` opens the
-folder of messages that were too large for their topic, and :class:`SchemaDirectory` keeps
-table schemas between runs.  :class:`FileOffset` says how far a stream of files has come.
-Paths are anything that fsspec can
-open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and are imported
-on use.
+:func:`read_split` reads one share as messages, and :class:`FileOffset` says how far a stream
+of files has come.  :func:`open_claim_check_store` opens the folder of messages that were too
+large for their topic; :class:`KeptSchemaStore` keeps table schemas between runs, in a
+:class:`SchemaDirectory`.  Paths are anything that fsspec can open; fsspec and zstandard come
+with ``pip install 'cdcfmt-core[files]'`` and are imported on use.
 """
 
 from cdcfmt_core.sources.claim_checks import open_claim_check_store
 from cdcfmt_core.sources.file_offset import FileOffset
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
+from cdcfmt_core.sources.kept_schemas import KeptSchemaStore
 from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line, wrap_line
 from cdcfmt_core.sources.reader import read_split
 from cdcfmt_core.sources.schema_directory import SchemaDirectory
@@ -23,6 +23,7 @@ __all__ = [
     "FileInfo",
     "FileOffset",
     "FileSplit",
+    "KeptSchemaStore",
     "LineFormat",
     "SchemaDirectory",
     "list_files",

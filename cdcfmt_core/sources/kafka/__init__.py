@@ -2,10 +2,13 @@
 
 :func:`parse_kafka_options` validates options, which are those of Spark's Kafka source.
 :func:`plan_ranges` asks the cluster once which offsets a batch has; :func:`read_range` reads
-a part of one partition.  :class:`StreamProgress` moves a stream from offset to offset.
+a part of one partition, and :class:`SchemaSearch` finds table schemas around it.
+:class:`StreamProgress` moves a stream from offset to offset, and
+:class:`Fences` tell which row changes are duplicates.
 """
 
 from cdcfmt_core.sources.kafka.client import KafkaClient
+from cdcfmt_core.sources.kafka.fences import Fences
 from cdcfmt_core.sources.kafka.offsets import OffsetRange, OffsetRequest, rate_limit, split_ranges
 from cdcfmt_core.sources.kafka.options import (
     CLIENT_PREFIX,
@@ -17,14 +20,17 @@ from cdcfmt_core.sources.kafka.options import (
 from cdcfmt_core.sources.kafka.plan import plan_ranges
 from cdcfmt_core.sources.kafka.progress import StreamProgress
 from cdcfmt_core.sources.kafka.reader import read_range
+from cdcfmt_core.sources.kafka.schema_search import SchemaSearch
 
 __all__ = [
     "CLIENT_PREFIX",
     "KAFKA_OPTIONS",
+    "Fences",
     "KafkaClient",
     "KafkaOptions",
     "OffsetRange",
     "OffsetRequest",
+    "SchemaSearch",
     "StreamProgress",
     "is_kafka",
     "parse_kafka_options",

@@ -9,7 +9,6 @@ from cdcfmt_core.sources.kafka.offsets import (
     LATEST,
     OffsetRange,
     OffsetRequest,
-    split_ranges,
 )
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 
@@ -17,10 +16,8 @@ _EARLIEST = OffsetRequest("startingOffsets", everywhere=EARLIEST)
 _LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
 
 
-def plan_ranges(
-    options: KafkaOptions, client: KafkaClient, min_partitions: int | None = None
-) -> list[OffsetRange]:
-    """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``.
+def plan_ranges(options: KafkaOptions, client: KafkaClient) -> list[OffsetRange]:
+    """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``, of all partitions.
 
     :raises SourceError: if a topic does not exist, or a range lies behind a partition's end.
     """
@@ -40,8 +37,4 @@ def plan_ranges(
                 )
             end = min(end, last)
         ranges.append(OffsetRange(topic, partition, start, end))
-    return split_ranges(
-        ranges,
-        min_partitions=min_partitions,
-        max_records=options["maxRecordsPerPartition"],
-    )
+    return ranges

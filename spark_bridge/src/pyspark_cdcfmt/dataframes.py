@@ -23,7 +23,9 @@ from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.options import ReadOptions, parse_options
+from pyspark_cdcfmt.schemas import open_store
 from pyspark_cdcfmt.source import check_schema
 
 ColumnName: TypeAlias = "str | Column"
@@ -71,16 +73,21 @@ def decode(
 
     Options are those of ``format("cdc")`` apart from those of its input.  With ``table``
     the result has the changes of that table, and ``schema`` is required; without it, it
-    has events.  ``schemas`` are table schemas from :func:`learn_schemas`.
+    has events.  ``schemas`` are table schemas from :func:`learn_schemas`; the option
+    ``schemaStore`` is a folder that has them, and takes those that the messages tell.
 
     :raises OptionError: for wrong options, and for a schema that cannot be.
     """
     parsed = _parse(options)
     rows = _row_schema(schema, parsed)
-    store = SchemaStore() if schemas is None else schemas
+    if schemas is not None and parsed["schemaStore"] is not None:
+        raise OptionError("decode gets its schemas from schemas or from schemaStore, not from both")
+    store = open_store(parsed) if schemas is None else schemas
+    policy = policy_of(parsed, streaming=False)
 
     def cdc_decode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        engine = Engine(rows, parsed, inferred=False, schemas=store)
+        missing = MissingSchemas(policy, parsed, store)
+        engine = Engine(rows, parsed, inferred=False, schemas=store, missing=missing)
         yield from engine.lists(_messages(batches))
 
     message = _message_column(
@@ -117,7 +124,7 @@ def learn_schemas(
     Columns and options are those of :func:`decode`.
     """
     parsed = _parse(options)
-    store = SchemaStore()
+    store = open_store(parsed)
     if open_schema_scan(parsed.values, parsed.codec) is None:
         return store
 

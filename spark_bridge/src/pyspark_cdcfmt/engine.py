@@ -13,14 +13,15 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
-from cdcfmt_core.errors import CdcfmtError, DecodeError
-from cdcfmt_core.events import Corrupt, Event, Message
+from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
 from pyspark_cdcfmt.events import EventRows
+from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
 
@@ -51,7 +52,8 @@ class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
-    table schemas that were found before decoding.
+    table schemas that were found before decoding, and ``missing`` finds those that were not.
+    Row changes before ``fence``, a commit_ts, are dropped as duplicates.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class Engine:
         inferred: bool,
         event_filter: EventFilter | None = None,
         schemas: SchemaStore | None = None,
+        missing: MissingSchemas | None = None,
+        fence: int = 0,
     ) -> None:
         self._schema = schema
         self._options = options
@@ -82,7 +86,7 @@ class Engine:
             rows = EventRows(schema, options, policy)
         else:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
-        self._make = RowMaker(rows, decoder, options["mode"], self._counts)
+        self._make = RowMaker(rows, decoder, options["mode"], self._counts, missing, fence)
 
     @property
     def counts(self) -> Counter[str]:
@@ -147,11 +151,15 @@ class RowMaker:
         decoder: MessageDecoder,
         mode: str,
         counts: Counter[str],
+        missing: MissingSchemas | None = None,
+        fence: int = 0,
     ) -> None:
         self._shape = shape
         self._decoder = decoder
         self._mode = mode
         self._counts = counts
+        self._missing = missing
+        self._fence = fence
 
     def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
         """All rows of a message; DecodeError in FAILFAST."""
@@ -160,6 +168,10 @@ class RowMaker:
             return self._corrupt(held, Corrupt(message.error))
         rows: list[tuple[Any, ...]] = []
         events = self._decoder.decode(message)
+        if self._missing is not None:
+            events = self._with_schemas(message, events, self._missing)
+        if self._fence:
+            events = self._without_duplicates(events)
         protocol = self._decoder.protocol
         for event in events:
             if isinstance(event, Corrupt):
@@ -171,6 +183,34 @@ class RowMaker:
                 # Whatever a row does to us, in PERMISSIVE the job goes on.
                 rows += self._corrupt(message, self._bad_row(message, event, error))
         return rows
+
+    def _with_schemas(
+        self, message: Message, events: list[Event], missing: MissingSchemas
+    ) -> list[Event]:
+        looked_for = set()
+        while True:
+            for event in events:
+                if type(event) is Corrupt and isinstance(event.error, MissingSchemaError):
+                    error = event.error
+                    name = (error.database, error.schema, error.table, error.position)
+                    if name not in looked_for:
+                        looked_for.add(name)
+                        if missing.find(error, message):
+                            break
+            else:
+                return events
+            events = self._decoder.decode(message)
+
+    def _without_duplicates(self, events: list[Event]) -> list[Event]:
+        fence = self._fence
+        new = [
+            event
+            for event in events
+            if type(event) is not RowChange or event.commit_ts is None or event.commit_ts >= fence
+        ]
+        if len(new) < len(events):
+            self._counts["duplicates dropped"] += len(events) - len(new)
+        return new
 
     def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
         if self._mode == "FAILFAST":

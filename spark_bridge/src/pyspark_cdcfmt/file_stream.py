@@ -23,6 +23,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.sources import FileInfo, FileOffset
 from pyspark_cdcfmt.files import FilesInput, FilesPartition, find_files
+from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.reader import plan_tasks, read_share
 
@@ -42,6 +43,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._files: list[FileInfo] = []
         self._offset = FileOffset()
         self._input = FilesInput(options)
+        check_stream(options)
 
     def initialOffset(self) -> dict[str, Any]:
         return FileOffset().to_json()
@@ -87,7 +89,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, FilesPartition)
-        return read_share(self._input, partition, self._schema, self._options)
+        return read_share(self._input, partition, self._schema, self._options, streaming=True)
 
     def _list(self) -> list[FileInfo]:
         return find_files(self._options, empty_globs=True)

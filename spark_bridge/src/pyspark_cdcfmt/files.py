@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -26,6 +26,10 @@ class FilesPartition(Share):
     """Splits of files that one task reads, in order."""
 
     splits: Sequence[FileSplit]
+
+    def describe(self) -> Mapping[str, object]:
+        first = self.splits[0]
+        return {"file": first.path, "from": first.start, "splits": len(self.splits)}
 
 
 def find_files(options: ReadOptions, *, empty_globs: bool = False) -> list[FileInfo]:

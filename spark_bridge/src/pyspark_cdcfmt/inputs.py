@@ -10,17 +10,23 @@ from itertools import chain
 import attrs
 from pyspark.sql.datasource import InputPartition
 
+from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources.kafka import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 
 
 @attrs.frozen
 class Share(InputPartition):
-    """What one task reads; ``schemas`` are the table schemas found before it."""
+    """What one task reads; ``schemas`` are the table schemas found before it.
+
+    Row changes with a commit_ts below ``fence`` are duplicates (``deduplicate``).
+    """
 
     schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True)
+    fence: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:
         """Where it lies, for the task's log line."""
@@ -38,6 +44,10 @@ class Input(ABC):
     def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
         """The messages of a share, in order, streamed; ``counts`` takes what was passed over."""
 
+    def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
+        """A search for table schemas around a share; None where there is nothing around it."""
+        return None
+
     def read_all(self, shares: Iterable[Share]) -> Iterator[Message | BadLine]:
         """The messages of all shares."""
         return chain.from_iterable(map(self.read, shares))
@@ -52,7 +62,7 @@ def open_input(options: ReadOptions) -> Input:
     if options.kafka is not None:
         from pyspark_cdcfmt.kafka import KafkaInput
 
-        return KafkaInput(options.kafka, options["minPartitions"])
+        return KafkaInput(options.kafka, options)
     from pyspark_cdcfmt.files import FilesInput
 
     return FilesInput(options)

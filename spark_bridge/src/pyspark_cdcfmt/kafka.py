@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.events import Message, Watermark
+from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.sources.kafka import (
+    Fences,
     KafkaClient,
     KafkaOptions,
     OffsetRange,
+    SchemaSearch,
     plan_ranges,
     read_range,
+    split_ranges,
 )
+from pyspark_cdcfmt.engine import open_decoder
 from pyspark_cdcfmt.inputs import Input, Share
+from pyspark_cdcfmt.options import ReadOptions
 
 
 @attrs.frozen
@@ -27,10 +34,6 @@ class KafkaPartition(Share):
     partition: int
     start: int
     end: int
-
-    @classmethod
-    def of(cls, ranges: Iterable[OffsetRange]) -> list[KafkaPartition]:
-        return [cls(each.topic, each.partition, each.start, each.end) for each in ranges]
 
     @property
     def range(self) -> OffsetRange:
@@ -50,13 +53,52 @@ class KafkaInput(Input):
     """The topics that the options select."""
 
     options: KafkaOptions
-    min_partitions: int | None = None
+    read_options: ReadOptions
 
     def plan(self) -> list[Share]:
         self.options.check_batch()
         client = KafkaClient(self.options)
-        return [*KafkaPartition.of(plan_ranges(self.options, client, self.min_partitions))]
+        return [*share_out(plan_ranges(self.options, client), self.read_options, client)]
 
     def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
         assert isinstance(share, KafkaPartition)
         return read_range(share.range, self.options, counts)
+
+    def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch:
+        assert isinstance(share, KafkaPartition)
+        return SchemaSearch(share.range, self.options, scan, reach)
+
+
+def share_out(
+    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
+) -> list[KafkaPartition]:
+    """Which task reads what of these ranges, one of each partition of the topics."""
+    fences: dict[str, int] = {}
+    if options["deduplicate"] == "watermark":
+        fences = find_fences(ranges, options, client)
+    pieces = split_ranges(
+        ranges,
+        min_partitions=options["minPartitions"],
+        max_records=options["maxRecordsPerPartition"],
+    )
+    return [
+        KafkaPartition(
+            piece.topic, piece.partition, piece.start, piece.end, fence=fences.get(piece.topic, 0)
+        )
+        for piece in pieces
+    ]
+
+
+def find_fences(
+    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
+) -> dict[str, int]:
+    """Below which commit_ts a topic's row changes are duplicates, where the ranges begin."""
+    assert options.kafka is not None
+    decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
+
+    def watermark_of(message: Message) -> int | None:
+        found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
+        return max(found, default=None)
+
+    fences = Fences(options.kafka, client, watermark_of, options["watermarkLookback"])
+    return fences.find({(each.topic, each.partition): each.start for each in ranges})

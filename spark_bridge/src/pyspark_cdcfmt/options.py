@@ -220,10 +220,61 @@ TYPE_OPTIONS = (
     ),
 )
 
+SCHEMA_OPTIONS = (
+    Option(
+        name="schemaStore",
+        help="Folder where table schemas are kept that the messages tell, for formats whose rows "
+        "lack their types: for the tasks of a stream and for its restarts. One for each source.",
+    ),
+    Option(
+        name="onMissingSchema",
+        type="choice",
+        choices=("wait", "corrupt", "fail"),
+        help="A row whose table schema is neither known nor found around it. `wait` (default in "
+        "streams): go on looking for `schemaWaitTimeout`, then fail; nothing is lost. `corrupt` "
+        "(default elsewhere): a bad row. `fail`: an error.",
+    ),
+    Option(
+        name="schemaWaitTimeout",
+        type="duration",
+        default="300s",
+        help="How long `onMissingSchema=wait` waits for a schema to come.",
+    ),
+    Option(
+        name="schemaSearchMessages",
+        type="int",
+        default=1_000_000,
+        minimum=0,
+        help="Kafka: in how many offsets before and behind a task's own, of each partition, a "
+        "missing schema is looked for.",
+    ),
+)
+
+DUPLICATE_OPTIONS = (
+    Option(
+        name="deduplicate",
+        type="choice",
+        choices=("none", "watermark"),
+        default="none",
+        help="Kafka: `watermark` drops row changes that were sent before: those with a commit_ts "
+        "below the watermarks of all partitions where the batch begins.",
+    ),
+    Option(
+        name="watermarkLookback",
+        type="int",
+        default=100_000,
+        minimum=1,
+        help="Kafka: in how many offsets before a batch `deduplicate` looks for a partition's "
+        "last watermark.",
+    ),
+)
+
 OPTION_GROUPS = {
     "Input": INPUT_OPTIONS,
     "Kafka": KAFKA_OPTIONS,
     "Messages": DECODING_OPTIONS,
+    "Schemas": SCHEMA_OPTIONS,
+    "Duplicates": DUPLICATE_OPTIONS,
     "Shape": SHAPE_OPTIONS,
     "Bad input": MODE_OPTIONS,
     "Types": TYPE_OPTIONS,
@@ -235,6 +286,8 @@ _OF_DATAFRAMES = tuple(
     for option in OPTION_GROUPS[group]
     if option.name != "inferSampleMessages"
 )
+
+_OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
 
 # Spark adds these to what a user wrote: of catalog tables, views and queries.
 _SPARKS_OWN = frozenset(
@@ -280,6 +333,20 @@ class ReadOptions:
             )
         if not self.paths and self.kafka is None:
             raise OptionError(_NO_INPUT)
+        if self["deduplicate"] != "none":
+            self._require_whole_topics()
+
+    def _require_whole_topics(self) -> None:
+        if self.kafka is None:
+            raise OptionError(
+                "option deduplicate: files do not tell which watermarks came before them; it is "
+                "for Kafka"
+            )
+        if self.kafka.topics.assigned is not None:
+            raise OptionError(
+                "option deduplicate: duplicates are told by the watermarks of all partitions of "
+                "a topic; use subscribe in place of assign"
+            )
 
     @property
     def storage_options(self) -> dict[str, Any]:
@@ -315,7 +382,7 @@ def bridge_options() -> Iterable[Option]:
 def dataframe_options() -> Iterable[Option]:
     """The bridge's options that do not say where messages come from."""
     for option in bridge_options():
-        if option.name in ("storageOptions", "includeHeaders") or option in _OF_DATAFRAMES:
+        if option in _OF_DATAFRAMES or option.name in _OF_DATAFRAMES_TOO:
             yield option
 
 

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.filters import EventFilter
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.inputs import Input, Share, open_input
+from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas
 
@@ -31,6 +32,7 @@ class CdcBatchReader(DataSourceReader):
         self._inferred = inferred
         self._filter = options.event_filter()
         self._input = open_input(options)
+        policy_of(options, streaming=False)
 
     def partitions(self) -> Sequence[InputPartition]:
         return plan_tasks(self._input, self._input.plan(), self._options)
@@ -57,10 +59,25 @@ def read_share(
     *,
     inferred: bool = False,
     event_filter: EventFilter | None = None,
+    streaming: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
     """What a task does: the record batches of a share."""
+    missing = MissingSchemas(
+        policy_of(options, streaming=streaming),
+        options,
+        share.schemas,
+        share=share,
+        source=source,
+        streaming=streaming,
+    )
     engine = Engine(
-        schema, options, inferred=inferred, event_filter=event_filter, schemas=share.schemas
+        schema,
+        options,
+        inferred=inferred,
+        event_filter=event_filter,
+        schemas=share.schemas,
+        missing=missing,
+        fence=share.fence,
     )
     batches = engine.batches(source.read(share, engine.counts), share.describe())
     # Spark takes record batches where its type hints say tuples.
@@ -79,8 +96,9 @@ class PushdownReader(CdcBatchReader):
         if self._options.table is None:
             for pushed in filters:
                 column, values = _wanted_values(pushed)
-                if column == "kind":
-                    kinds = _narrowed(self._filter.kinds, values)
+                if column == "kind" and "corrupt" not in values:
+                    # Corrupt ones must be noticed whatever is asked for.
+                    kinds = _narrowed(self._filter.kinds, values | {"corrupt"})
                     self._filter = attrs.evolve(self._filter, kinds=kinds)
                 elif column == "op":
                     ops = _narrowed(self._filter.ops, values)

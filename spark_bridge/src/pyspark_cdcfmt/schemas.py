@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, KeptSchemaStore, SchemaDirectory
 from pyspark_cdcfmt.options import ReadOptions
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -17,12 +17,24 @@ logger = logging.getLogger("pyspark_cdcfmt")
 _SECONDS_BETWEEN_NEWS = 10
 
 
+def open_store(options: ReadOptions) -> SchemaStore:
+    """An empty store, or one over the folder ``schemaStore``, which is made if need be."""
+    limit, folder = options["maxCachedSchemas"], options["schemaStore"]
+    if folder is None:
+        return SchemaStore(limit)
+    directory = SchemaDirectory(folder, options.storage_options)
+    directory.check()
+    return KeptSchemaStore(directory, limit)
+
+
 def find_schemas(options: ReadOptions, messages: Iterable[Message | BadLine]) -> SchemaStore:
-    """What the messages say of their tables; empty where no format needs to look.
+    """What the messages say of their tables, and ``schemaStore``.
+
+    Nothing is looked for where no format needs it.
 
     ``messages`` are only read if some format may need it.
     """
-    store = SchemaStore(options["maxCachedSchemas"])
+    store = open_store(options)
     scan = open_schema_scan(options.values, options.codec) if options["scanSchemas"] else None
     if scan is None:
         return store

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
@@ -15,11 +17,13 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress, split_ranges
+from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
 from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
-from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition
+from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition, share_out
+from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.reader import read_share
+from pyspark_cdcfmt.schemas import open_store
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -31,10 +35,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, schema: StructType, options: ReadOptions, kafka: KafkaOptions) -> None:
         kafka.check_stream()
+        check_stream(options)
         self._schema = schema
         self._options = options
         self._kafka = kafka
-        self._opened: StreamProgress | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
@@ -61,19 +65,24 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # The end offset alone: a batch that runs again must read the same.
-        ranges = split_ranges(
-            StreamOffset.of_json(end).ranges(),
-            min_partitions=self._options["minPartitions"],
-            max_records=self._kafka["maxRecordsPerPartition"],
-        )
-        return KafkaPartition.of(ranges)
+        shares = share_out(StreamOffset.of_json(end).ranges(), self._options, self._client)
+        schemas = open_store(self._options)
+        return [attrs.evolve(share, schemas=schemas) for share in shares]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, KafkaPartition)
-        return read_share(KafkaInput(self._kafka), partition, self._schema, self._options)
+        return read_share(
+            KafkaInput(self._kafka, self._options),
+            partition,
+            self._schema,
+            self._options,
+            streaming=True,
+        )
 
-    @property
+    @functools.cached_property
+    def _client(self) -> KafkaClient:
+        return KafkaClient(self._kafka)
+
+    @functools.cached_property
     def _progress(self) -> StreamProgress:
-        if self._opened is None:
-            self._opened = StreamProgress(self._kafka, KafkaClient(self._kafka))
-        return self._opened
+        return StreamProgress(self._kafka, self._client)

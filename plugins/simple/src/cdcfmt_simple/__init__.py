@@ -35,6 +35,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             emits=frozenset({"row", "ddl", "schema", "watermark"}),
             options=OPTIONS,
             scan_schemas=_scan_schemas,
+            needs_schemas=True,
             api_version=1,
         )
     ]

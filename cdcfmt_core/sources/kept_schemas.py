@@ -1,0 +1,68 @@
+"""A schema store whose schemas outlive the process that learnt them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, Position, SchemaRecord, SchemaStore
+from cdcfmt_core.sources.schema_directory import SchemaDirectory
+
+
+class KeptSchemaStore(SchemaStore):
+    """Writes what it is told to a folder, and looks there for tables that it has not met.
+
+    A table's schemas are read once, when they are first asked for; :meth:`reload` reads
+    those that others have written since.
+
+    :raises SourceError: by every method, if the folder cannot be read or written.
+    """
+
+    def __init__(self, directory: SchemaDirectory, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
+        super().__init__(max_schemas)
+        self.directory = directory
+        self._loaded: set[tuple[str, str | None, str]] = set()
+
+    def add(self, record: SchemaRecord) -> None:
+        super().add(record)
+        self.directory.save(record)
+
+    def find(
+        self,
+        database: str,
+        table: str,
+        position: Position | None,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> TableSchema | None:
+        self._load(database, table, schema)
+        return super().find(database, table, position, schema=schema, stream=stream)
+
+    def at(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[TableSchema, ...]:
+        self._load(database, table, schema)
+        return super().at(database, table, position, schema=schema, stream=stream)
+
+    def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
+        """Read the table's schemas once more; all that the folder has."""
+        records = self.directory.load(database, table, schema)
+        for record in records:
+            super().add(record)
+        self._loaded.add((database, schema, table))
+        return records
+
+    def _load(self, database: str, table: str, schema: str | None) -> None:
+        if (database, schema, table) not in self._loaded:
+            self.reload(database, table, schema)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it has is in the folder: other processes look there.
+        return type(self), (self.directory, self._max_schemas)
