@@ -237,7 +237,7 @@ SCHEMA_OPTIONS = (
     Option(
         name="schemaWaitTimeout",
         type="duration",
-        default="300s",
+        default=timedelta(seconds=300),
         help="How long `onMissingSchema=wait` waits for a schema to come.",
     ),
     Option(
