@@ -429,12 +429,17 @@ def parse_options(
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner=owner)
     values = validate(bridge, own.values(), owner=owner)
+    from_kafka = not of_dataframe and is_kafka(values, client)
+    for option in KAFKA_OPTIONS:
+        if option.name.lower() in bridge and not from_kafka and option.name != "includeHeaders":
+            raise OptionError(
+                f"option {option.name} is for Kafka, and none of subscribe, subscribePattern and "
+                "assign is given"
+            )
     options = ReadOptions(
         values,
         validate(codec, of_codecs.values(), owner=owner),
-        parse_kafka_options(values, client)
-        if not of_dataframe and is_kafka(values, client)
-        else None,
+        parse_kafka_options(values, client) if from_kafka else None,
     )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")
