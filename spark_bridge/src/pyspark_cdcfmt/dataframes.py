@@ -12,6 +12,7 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
@@ -220,11 +221,23 @@ def _row_schema(given: StructType | str | None, options: ReadOptions) -> StructT
                 "messages before it runs"
             )
         return events_schema(options)
-    schema = StructType.fromDDL(given) if isinstance(given, str) else given
+    schema = _parse_ddl(given) if isinstance(given, str) else given
     if not isinstance(schema, StructType):
         raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
     check_schema(schema, options)
     return schema
+
+
+def _parse_ddl(text: str) -> DataType:
+    try:
+        return StructType.fromDDL(text)
+    except AnalysisException as error:
+        if "IN_PIPELINE_QUERY_FUNCTION" not in str(error):
+            raise
+        raise OptionError(
+            "Spark does not parse a schema's text inside the query function of a pipeline: call "
+            "StructType.fromDDL(...) outside of it, and give the result as schema"
+        ) from error
 
 
 def _message_column(**columns: ColumnName | None) -> Column:
