@@ -129,12 +129,16 @@ class Input:
 
     def sent(self, place: Place) -> list[Truth]:
         """The true columns that the message holds, in its order."""
-        deleted = place.truth["op"] == "delete" and self.variant.name == "delete-only-handle-key"
+        reduced = place.reduced or self.is_reduced_delete(place.truth)
         return [
             column
             for column in place.truth["columns"]
-            if "handle" in column["flags"] or not (place.reduced or deleted)
+            if "handle" in column["flags"] or not reduced
         ]
+
+    def is_reduced_delete(self, truth: Truth) -> bool:
+        """Whether the producer was told to send only the key of deleted rows, and this is one."""
+        return truth.get("op") == "delete" and self.variant.name == "delete-only-handle-key"
 
     def check_extra(self, extra: dict[str, Any], place: Place) -> None:
         raise NotImplementedError
@@ -203,7 +207,13 @@ def _check_event(row: Row, place: Place, given: Input, about: str) -> None:
     ), about
     assert row._corrupt_record is None, about
     assert row.table_schema is None, about
-    given.check_extra(row.extra.toPython() if row.extra is not None else {}, place)
+    extra = row.extra.toPython() if row.extra is not None else {}
+    physical = None if given.has_commit_ts else truth["commit_ts"] >> 18 << 18
+    assert extra.pop("sequence_commit", None) == physical, about
+    reduced = place.reduced or given.is_reduced_delete(truth)
+    images = [name for name in ("before", "after") if reduced and row[name] is not None]
+    assert extra.pop("partial", []) == images, about
+    given.check_extra(extra, place)
 
 
 def _check_ddl(row: Row, place: Place, given: Input, about: str) -> None:

@@ -17,13 +17,14 @@ from pyspark_cdcfmt.source import CdcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, decode, learn_schemas
+    from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.observing import observed, resolved_ts
 
 __all__ = [
     "KAFKA_COLUMNS",
     "CdcDataSource",
     "DefaultSource",
+    "changes",
     "decode",
     "learn_schemas",
     "observed",
@@ -34,6 +35,7 @@ __all__ = [
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
     "KAFKA_COLUMNS": "dataframes",
+    "changes": "dataframes",
     "decode": "dataframes",
     "learn_schemas": "dataframes",
     "observed": "observing",

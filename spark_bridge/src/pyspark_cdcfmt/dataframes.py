@@ -12,23 +12,27 @@ from itertools import repeat
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import ArrayType, BinaryType, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
+from cdcfmt_core.options import unknown_option
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.from_events import StoredEvents, stored_messages
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.schemas import open_store
 from pyspark_cdcfmt.source import check_schema
 
 ColumnName: TypeAlias = "str | Column"
+Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
 KAFKA_COLUMNS = {
     "key": "key",
@@ -99,10 +103,59 @@ def decode(
         offset=offset,
         timestamp=timestamp,
     )
-    run: Callable[[Column], Column] = arrow_udf(  # type: ignore[call-overload]
-        cdc_decode, ArrayType(rows, containsNull=False)
-    )
-    return df.select(f.inline(run(message)))
+    return df.select(f.inline(_lists(cdc_decode, rows)(message)))
+
+
+_OPTIONS_OF_CHANGES = (
+    *("typeMap", "sourceTimeZone", "images", "keyColumns", "splitKeyUpdates", "metadataPrefix"),
+    *("mode", "incompleteRows", "onSchemaChange", "onTruncate", "invalidValues"),
+)
+
+_EVENT_COLUMNS = (
+    *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
+    *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
+)
+
+
+def changes(
+    events: DataFrame, table: str, *, schema: StructType | str, **options: Any
+) -> DataFrame:
+    """The typed changes of one table out of events, batch or streaming.
+
+    ``events`` are all columns of the events shape as read with ``includeColumns=true``,
+    which has the source types that variants do not tell, and with ``images`` as variants.
+    The rows are those that the option ``table`` with this schema gives for the messages,
+    apart from three things: a row that goes bad here has no key and value in its
+    ``_corrupt_record``; the null of JSON is NULL; and JSON columns cannot be text, as events
+    hold them parsed.
+
+    Options of ``format("cdc")`` that apply: ``typeMap``, ``sourceTimeZone``, ``images``,
+    ``keyColumns``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``, ``incompleteRows``,
+    ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
+
+    :raises OptionError: for wrong options, and for a schema that cannot be.
+    """
+    for name in options:
+        if name.lower() not in map(str.lower, _OPTIONS_OF_CHANGES):
+            raise unknown_option(name, _OPTIONS_OF_CHANGES, owner="changes")
+    parsed = _parse(options | {"table": table})
+    rows = _row_schema(schema, parsed)
+
+    def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        decoder = StoredEvents(parsed["typeMap"])
+        engine = Engine(rows, parsed, inferred=False, decoder=decoder)
+        yield from engine.lists(stored_messages(batches))
+
+    assert parsed.table is not None
+    database, *schema_name, table_name = parsed.table
+    wanted = (
+        f.col("kind").isin("row", "ddl")
+        & (f.col("database") == database)
+        & f.col("schema").eqNullSafe(f.lit(schema_name[0] if schema_name else None))
+        & (f.col("table") == table_name)
+    ) | (f.col("kind") == "corrupt")
+    event = f.struct(*(f.col(name) for name in _EVENT_COLUMNS))
+    return events.where(wanted).select(f.inline(_lists(cdc_changes, rows)(event)))
 
 
 def learn_schemas(
@@ -145,13 +198,21 @@ def learn_schemas(
         offset=offset,
         timestamp=timestamp,
     )
-    scan_udf: Callable[[Column], Column] = arrow_udf(  # type: ignore[call-overload]
-        cdc_schemas, BinaryType()
-    )
-    for row in df.select(scan_udf(message).alias("found")).where("found is not null").collect():
+    found = df.select(_udf(cdc_schemas, BinaryType())(message).alias("found"))
+    for row in found.where("found is not null").collect():
         for record in pickle.loads(row.found):
             store.add(record)
     return store
+
+
+def _lists(function: Run, rows: StructType) -> Callable[[Column], Column]:
+    return _udf(function, ArrayType(rows, containsNull=False))
+
+
+def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
+    # Spark takes the form of the function from its type hints.
+    made: Callable[[Column], Column] = arrow_udf(function, result)  # type: ignore[call-overload]
+    return made
 
 
 def _parse(options: dict[str, Any]) -> ReadOptions:
@@ -163,15 +224,27 @@ def _row_schema(given: StructType | str | None, options: ReadOptions) -> StructT
     if given is None:
         if options.table is not None:
             raise OptionError(
-                "decode with the option table needs schema=...: it cannot look at the "
+                "the option table needs schema=...: decode cannot look at the "
                 "messages before it runs"
             )
         return events_schema(options)
-    schema = StructType.fromDDL(given) if isinstance(given, str) else given
+    schema = _parse_ddl(given) if isinstance(given, str) else given
     if not isinstance(schema, StructType):
         raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
     check_schema(schema, options)
     return schema
+
+
+def _parse_ddl(text: str) -> DataType:
+    try:
+        return StructType.fromDDL(text)
+    except AnalysisException as error:
+        if "IN_PIPELINE_QUERY_FUNCTION" not in str(error):
+            raise
+        raise OptionError(
+            "Spark does not parse a schema's text inside the query function of a pipeline: call "
+            "StructType.fromDDL(...) outside of it, and give the result as schema"
+        ) from error
 
 
 def _message_column(**columns: ColumnName | None) -> Column:

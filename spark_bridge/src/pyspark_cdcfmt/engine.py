@@ -6,7 +6,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -48,12 +48,22 @@ def open_decoder(
     )
 
 
+class Decoder(Protocol):
+    """What makes events of messages."""
+
+    def decode(self, message: Message) -> list[Event]: ...
+
+    @property
+    def protocol(self) -> str | None: ...
+
+
 class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
     table schemas that were found before decoding, and ``missing`` finds those that were not.
-    Row changes before ``fence``, a commit_ts, are dropped as duplicates.
+    Row changes before ``fence``, a commit_ts, are dropped as duplicates.  ``decoder`` stands
+    in place of the one that the options ask for.
     """
 
     def __init__(
@@ -66,18 +76,20 @@ class Engine:
         schemas: SchemaStore | None = None,
         missing: MissingSchemas | None = None,
         fence: int = 0,
+        decoder: Decoder | None = None,
     ) -> None:
         self._schema = schema
         self._options = options
         self._inferred = inferred
         self._counts: Counter[str] = Counter()
-        decoder = open_decoder(
-            options,
-            options.event_filter() if event_filter is None else event_filter,
-            self._projection(),
-            self._counts,
-            schemas,
-        )
+        if decoder is None:
+            decoder = open_decoder(
+                options,
+                options.event_filter() if event_filter is None else event_filter,
+                self._projection(),
+                self._counts,
+                schemas,
+            )
         policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]
@@ -148,7 +160,7 @@ class RowMaker:
     def __init__(
         self,
         shape: EventRows | ChangeRows,
-        decoder: MessageDecoder,
+        decoder: Decoder,
         mode: str,
         counts: Counter[str],
         missing: MissingSchemas | None = None,

@@ -180,6 +180,8 @@ class EventRows:
     ) -> Row:
         commit_ts: int | None = getattr(event, "commit_ts", None)
         extra = _extra_of(event)
+        if self._wants_columns:
+            extra = (extra or {}) | _unsaid(event)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
@@ -268,6 +270,19 @@ def _extra_of(event: Any) -> dict[str, Any] | None:
     if isinstance(event, LogicalMessage):
         return {"prefix": event.prefix, "content": event.content} | (extra or {})
     return extra
+
+
+def _unsaid(event: Any) -> dict[str, Any]:
+    """What ``changes`` needs of an event and no column says: ``includeColumns`` adds it."""
+    unsaid: dict[str, Any] = {}
+    if getattr(event, "sequence_commit", None) is not None:
+        unsaid["sequence_commit"] = event.sequence_commit
+    if isinstance(event, RowChange):
+        images = {"before": event.before, "after": event.after}
+        partial = [name for name, image in images.items() if image and not image.complete]
+        if partial:
+            unsaid["partial"] = partial
+    return unsaid
 
 
 def _microseconds(milliseconds: int | None) -> int | None:

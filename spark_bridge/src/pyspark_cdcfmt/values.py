@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Any, TypeAlias
 
+import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
@@ -54,6 +55,13 @@ SUPPORTED = (
     spark.ArrayType,
     spark.StructType,
 )
+
+
+@attrs.frozen
+class ParsedJson:
+    """The value of a JSON column whose text is not known."""
+
+    value: Any
 
 
 def converter(
@@ -120,7 +128,7 @@ def plain_value(
         return parsed
     if type(value) is InvalidValue:
         return policy.invalid(value, column, as_text=True)
-    return value
+    return value.value if type(value) is ParsedJson else value
 
 
 def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
@@ -143,6 +151,8 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
             return value.wkt
         if isinstance(value, list | dict):
             return json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, ParsedJson):
+            raise BadValue("events hold JSON parsed, not its text; declare the column as variant")
         return str(value)
 
     return text

@@ -1,0 +1,131 @@
+"""``changes(events, table)`` through Spark: typed changes out of stored events.
+
+That every golden row is the same is tests/test_changes_from_events.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canal_messages import (
+    DELETE,
+    INSERT,
+    KEY_UPDATE,
+    UPDATE,
+    ddl_message,
+    row_message,
+    watermark_message,
+    write_lines,
+)
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt import changes
+from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
+
+PARTIAL = row_message("INSERT", {"id": "5"}, onlyHandleKey=True)
+LATER = row_message("INSERT", {"id": "7", "name": "t", "price": "2.50"}, commit_ts=None)
+MESSAGES = (
+    INSERT,
+    UPDATE,
+    KEY_UPDATE,
+    DELETE,
+    b"{",
+    PARTIAL,
+    LATER,
+    row_message("INSERT", {"id": "9"}, table="customers"),
+    ddl_message("truncate table orders", "TRUNCATE"),
+    ddl_message("alter table orders comment ''", "ALTER"),
+    watermark_message(9),
+)
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    return write_lines(tmp_path / "dump.json", *MESSAGES)
+
+
+def stored(spark: SparkSession, dump: str, folder: Path) -> DataFrame:
+    """The events as a table of its own, as a bronze layer would have them."""
+    events = spark.read.format("cdc").option("includeColumns", "true").load(dump)
+    events.write.parquet(str(folder / "events"))
+    return spark.read.parquet(str(folder / "events"))
+
+
+def shown(frame: DataFrame) -> list[str]:
+    return sorted(map(str, frame.collect()))
+
+
+@pytest.mark.smoke
+def test_the_same_rows_as_from_the_messages(spark: SparkSession, dump: str, tmp_path: Path) -> None:
+    events = stored(spark, dump, tmp_path)
+    cases: list[dict[str, Any]] = [
+        {"onTruncate": "row", "incompleteRows": "emit"},
+        {"onTruncate": "row", "incompleteRows": "emit", "images": "after", "keyColumns": "id"},
+    ]
+    for options in cases:
+        direct = spark.read.format("cdc").options(table="shop.orders", **options).load(dump)
+        again = changes(events, "shop.orders", schema=direct.schema, **options)
+        assert shown(again) == shown(direct)
+    given = "name string, id bigint, `m_change_type` string"
+    reader = spark.read.format("cdc").options(table="shop.orders", metadataPrefix="m_")
+    direct = reader.schema(given).load(dump)
+    assert shown(changes(events, "shop.orders", schema=given, metadataPrefix="m_")) == shown(direct)
+
+
+def test_bad_rows_say_why_without_the_message(
+    spark: SparkSession, dump: str, tmp_path: Path
+) -> None:
+    events = stored(spark, dump, tmp_path)
+    direct = spark.read.format("cdc").option("table", "shop.orders").load(dump)
+    reasons = "_corrupt_record.reason"
+    bad = changes(events, "shop.orders", schema=direct.schema).where("_change_type is null")
+    assert shown(bad.select(reasons)) == shown(direct.where("_change_type is null").select(reasons))
+    values = {row.value for row in bad.select("_corrupt_record.value").collect()}
+    assert values == {b"{", None}
+    with pytest.raises(PySparkException, match=r"dump\.json, offset"):
+        changes(events, "shop.orders", schema="id int", mode="FAILFAST").collect()
+
+
+def test_json_as_text_is_a_bad_row(spark: SparkSession, tmp_path: Path) -> None:
+    types = {"doc": "json"}
+    message = row_message("INSERT", {"id": "1", "doc": '{"a": [1, "b"]}'}, types=types)
+    events = stored(spark, write_lines(tmp_path / "dump.json", message), tmp_path)
+    (row,) = changes(events, "shop.orders", schema="id int, doc variant").collect()
+    assert row.doc.toPython() == {"a": [1, "b"]}
+    schema = "doc string, _corrupt_record struct<reason:string,key:binary,value:binary>"
+    (row,) = changes(events, "shop.orders", schema=schema).collect()
+    assert "declare the column as variant" in row._corrupt_record.reason
+    assert "orders.doc" in row._corrupt_record.reason
+
+
+def test_a_stream_of_events(spark: SparkSession, dump: str, tmp_path: Path) -> None:
+    stored(spark, dump, tmp_path)
+    path = str(tmp_path / "events")
+    stream = spark.readStream.schema(spark.read.parquet(path).schema).parquet(path)
+    schema = "id int, _change_type string"
+    typed = changes(stream, "shop.orders", schema=schema, mode="DROPMALFORMED")
+    writer = typed.writeStream.format("memory").queryName("typed").trigger(availableNow=True)
+    writer.start().awaitTermination()
+    inserted = spark.table("typed").where("_change_type = 'insert'").select("id").collect()
+    assert sorted(inserted) == [(1,), (5,), (7,)]
+
+
+def test_options_and_columns_are_checked(spark: SparkSession, dump: str, tmp_path: Path) -> None:
+    events = spark.read.format("cdc").load(dump)
+    with pytest.raises(OptionError, match=r"changes has no option 'protocol'"):
+        changes(events, "shop.orders", schema="id int", protocol="canal-json")
+    with pytest.raises(OptionError, match=r"'orders' is not database\.table"):
+        changes(events, "orders", schema="id int")
+    with pytest.raises(PySparkException, match=r"UNRESOLVED_COLUMN.*`columns`"):
+        changes(events, "shop.orders", schema="id int").collect()
+
+
+def test_an_event_that_cannot_be_one_again_is_corrupt() -> None:
+    broken = {"kind": "row", "_source": {"protocol": "canal-json", "index": 3}}
+    (event,) = StoredEvents(None).decode(StoredMessage(None, None, event=broken))
+    assert "canal-json: the event cannot be read again: KeyError" in str(event.error)  # type: ignore[union-attr]
+    assert event.index == 3
