@@ -81,8 +81,8 @@ def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> N
         spark.read.format("cdc").option("mode", "STRICT").load(orders)
     with pytest.raises(PySparkException, match=r"no option 'kafka\.bootstrap\.servers'"):
         spark.read.format("cdc").option("kafka.bootstrap.servers", "x").load(orders)
-    with pytest.raises(PySparkException, match="pip install cdcfmt-simple"):
-        spark.read.format("cdc").option("protocol", "simple").load(orders)
+    with pytest.raises(PySparkException, match="unknown format 'maxwell'; installed: canal-json"):
+        spark.read.format("cdc").option("protocol", "maxwell").load(orders)
     with pytest.raises(PySparkException, match="leave the option table out"):
         spark.read.format("cdc").option("table", "a.b").option("images", "none").load(orders)
 
