@@ -32,7 +32,7 @@ smoke: setup
 
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
-	$(RUN) python tests/benchmarks/dts_avro.py
+	$(RUN) python tests/benchmarks/avro.py
 
 # Writes the tables in docs/ that come from the code.
 docs: setup

@@ -114,7 +114,7 @@ class Input:
         self, table: tuple[str, str], places: list[Place], fields: list[StructField]
     ) -> dict[str, DataType]:
         """The table's columns, which are those of its rows."""
-        types = _expected_types(self, places, table)
+        types = types_of_rows(self, places, table)
         assert [(field.name, field.dataType) for field in fields] == list(types.items()), table
         return types
 
@@ -344,9 +344,7 @@ def _concerns(truth: Truth, table: tuple[str, str]) -> bool:
     return truth["kind"] == "row" or truth["ddl_type"] in ("truncate table", "drop table")
 
 
-def _expected_types(
-    given: Input, places: list[Place], table: tuple[str, str]
-) -> dict[str, DataType]:
+def types_of_rows(given: Input, places: list[Place], table: tuple[str, str]) -> dict[str, DataType]:
     """By the types in the truth: columns in the order in which they first come."""
     types: dict[str, DataType] = {}
     for place in places:
