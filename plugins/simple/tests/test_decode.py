@@ -454,6 +454,20 @@ def test_the_same_version_with_other_columns(encode: Any, caplog: pytest.LogCapt
     error = read({"id": 1, "name": "x", "more": 1}).error
     assert "has more, which no schema of simple.user@" in error.reason
 
+    # A row is not read with the last one's schema before its columns are known.
+    longer = bootstrap(ID, column("name", "int"), column("age", "int"), version=5)
+    shorter = bootstrap(ID, NAME, version=5)
+    values: list[Any] = [{"id": "1", "name": "x"}, {"id": "1", "name": "7", "age": "3"}]
+    if encode is to_avro:
+        values = [
+            {"id": ("long", 1), "name": ("string", "x")},
+            {"id": ("long", 1), "name": ("long", 7), "age": ("long", 3)},
+        ]
+    rows = [encode(row("INSERT", value, schemaVersion=5)) for value in values]
+    for order in (rows, rows[::-1]):
+        events = decode(encode(longer), encode(shorter), *order, *order)
+        assert not any(isinstance(event, Corrupt) for event in events)
+
     # With the same names and other types both fit, and none is certain.
     assert reader.decode(Message(None, encode(RETYPED)))
     error = read({"id": 1, "name": "5"}).error

@@ -70,10 +70,10 @@ class AvroPlan:
             while count:
                 for _ in range(count):
                     end = at + 2 + (data[at] >> 1)
-                    step = steps.get(data[at:end])
-                    if step is None:
-                        step, end = self._find(layout, data, at)
-                    name, read = step
+                    try:
+                        name, read = steps[data[at:end]]
+                    except KeyError:
+                        name, read, end = self._find(layout, data, at)
                     values[name], at = read(data, end)
                 name = ""
                 count, at = read_block(data, at)
@@ -85,14 +85,14 @@ class AvroPlan:
             ) from error
         return values, at
 
-    def _find(self, layout: Layout, data: bytes, at: int) -> tuple[tuple[str, Reader], int]:
+    def _find(self, layout: Layout, data: bytes, at: int) -> tuple[str, Reader, int]:
         """A column with a long name, or with numbers of more bytes than they need."""
         encoded, at = read_bytes(data, at)
         branch, at = read_choice(data, at, len(layout.branches), "branch")
         name = self._by_name.get(encoded)
         if name is None:
             raise OtherColumns
-        return (name, self._readers[name][layout.branches[branch]]), at
+        return name, self._readers[name][layout.branches[branch]], at
 
     def in_order(self, values: dict[str, Any]) -> dict[str, Any]:
         """Wanted values in the table's order; the wire has none."""
