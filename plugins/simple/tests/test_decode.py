@@ -650,6 +650,15 @@ def test_rows_that_nobody_wants_are_not_decoded(encode: Any) -> None:
     assert list(decode_one(Message(None, encode(row("INSERT", bad))))) == []
 
 
+def test_a_range_of_commit_ts_lets_bootstraps_pass() -> None:
+    """They belong to no time, and the rows in the range need them."""
+    values = [bootstrap(), row("INSERT", DATA, commitTs=TS - 1), row("INSERT", DATA)]
+    reader = decoder(startingCommitTs=str(TS))
+    events = [reader.decode(Message(None, to_json(value))) for value in values]
+    assert [len(found) for found in events] == [1, 0, 1]
+    assert not any(isinstance(event, Corrupt) for found in events for event in found)
+
+
 @pytest.mark.parametrize("encode", [to_json, to_avro])
 def test_columns_that_nobody_wants_are_not_kept(encode: Any) -> None:
     projection = Projection(frozenset({"name"}), before_updates=False)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
@@ -16,6 +16,9 @@ from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.images import OtherColumns, Row, wanted_columns
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.plans import Candidates, TablePlans
+
+Values: TypeAlias = dict[str, Any] | None
+ReadImage: TypeAlias = Callable[[Layout, bytes, int, str], tuple[dict[str, Any], int]]
 
 _LONG_NAME = 64
 """From so many bytes on, a length has more than one."""
@@ -81,7 +84,7 @@ class AvroPlan:
             raise error if error.field else error.at(field=_path(field, name)) from error
         except ValueError as error:
             raise DecodeError(
-                str(error), field=_path(field, name), sample=data[at : at + 64]
+                str(error), field=_path(field, name), sample=data[at : at + _SAMPLE_BYTES]
             ) from error
         return values, at
 
@@ -126,14 +129,14 @@ class AvroRows:
         candidates = self._plans.find(database, table, version)
         plan = candidates.usual or _plan_for(candidates, message)
         try:
-            new, old = _read_images(plan, message)
+            new, old = read_images(message, plan.read)
             size = len(plan.names)
             fits = (new is None or len(new) == size) and (old is None or len(old) == size)
         except OtherColumns:
             fits = False
         if not fits:
             plan = _plan_for(candidates, message)
-            new, old = _read_images(plan, message)
+            new, old = read_images(message, plan.read)
             size = len(plan.names)
         if op == "insert":
             old = None
@@ -154,7 +157,7 @@ class AvroRows:
             old = None
         mismatch = None
         if self._verifier is not None and complete and message.wire.get("checksum") is not None:
-            raw_new, raw_old = read_raw_images(message)
+            raw_new, raw_old = read_images(message)
             mismatch = self._verifier.verify(message.wire, plan.schema, raw_new, raw_old)
         return Row(
             plan.schema,
@@ -164,38 +167,22 @@ class AvroRows:
         )
 
 
-def _read_images(
-    plan: AvroPlan, message: AvroMessage
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """``data`` and ``old``; they are the last of the message."""
-    data, at = message.data, message.at
-    images: list[dict[str, Any] | None] = []
+def read_images(message: AvroMessage, read: ReadImage = read_raw_map) -> tuple[Values, Values]:
+    """``data`` and ``old``, which are the last of the message; as the wire has them, or read."""
+    layout, data, at = message.layout, message.data, message.at
+    images: list[Values] = []
     for field in ("data", "old"):
         image = None
         branch, at = read_choice(data, at, 2, "branch")
         if branch:
-            image, at = plan.read(message.layout, data, at, field)
+            image, at = read(layout, data, at, field)
         images.append(image)
     check_end(data, at)
     return images[0], images[1]
 
 
-def read_raw_images(message: AvroMessage) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Both images as the wire has them."""
-    images: list[dict[str, Any] | None] = []
-    at = message.at
-    for _ in range(2):
-        image = None
-        branch, at = read_choice(message.data, at, 2, "branch")
-        if branch:
-            image, at = read_raw_map(message.layout, message.data, at)
-        images.append(image)
-    check_end(message.data, at)
-    return images[0], images[1]
-
-
 def _plan_for(candidates: Candidates[AvroPlan], message: AvroMessage) -> AvroPlan:
-    new, old = read_raw_images(message)
+    new, old = read_images(message)
     return candidates.plan_for(frozenset(_names(new, old)))
 
 
