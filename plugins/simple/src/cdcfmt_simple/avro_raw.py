@@ -23,7 +23,7 @@ def read_raw_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[dict
 
 
 def _read_map(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    readers = [_READERS[branch] for branch in layout.branches]
+    readers = [RAW_READERS[branch] for branch in layout.branches]
     values: dict[str, Any] = {}
     count, at = read_block(data, at)
     while count:
@@ -53,7 +53,7 @@ def _read_timestamp(data: bytes, at: int) -> tuple[dict[str, str], int]:
     return {"location": location, "value": value}, at
 
 
-_READERS: Final[dict[str, Reader]] = {
+RAW_READERS: Final[dict[str, Reader]] = {
     "null": lambda data, at: (None, at),
     "int": read_long,
     "long": read_long,
@@ -65,3 +65,4 @@ _READERS: Final[dict[str, Reader]] = {
     "Timestamp": _read_timestamp,
     "UnsignedBigint": read_long,
 }
+"""By the names of the branches."""

@@ -10,7 +10,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, TableSchema
 from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice
 from cdcfmt_simple.avro import AvroMessage, Layout, check_end
-from cdcfmt_simple.avro_raw import read_raw_map
+from cdcfmt_simple.avro_raw import RAW_READERS, read_raw_map
 from cdcfmt_simple.avro_values import Reader, open_readers
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.images import OtherColumns, Row, wanted_columns
@@ -42,6 +42,8 @@ class AvroPlan:
         self.key_columns = context.projection.key_columns or schema.key_columns
         self._readers = {
             column.name: open_readers(column.type, schema, context, zones)
+            if column.name in self._wanted
+            else RAW_READERS
             for column in schema.columns
         }
         self._by_name = {_encoded(name): name for name in self._readers}
