@@ -36,7 +36,7 @@ soak: setup
 
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
-	$(RUN) python tests/benchmarks/dts_avro.py
+	$(RUN) python tests/benchmarks/avro.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

@@ -68,7 +68,7 @@ class EventFilter:
     ``table`` is one exact table; ``include_tables`` and ``exclude_tables`` are patterns.
     Table filters do not apply to kinds that belong to no table, and never to corrupt
     messages.  A commit_ts range is inclusive at both ends, and an event that it must
-    judge and that has none is an error.
+    judge and that has none is an error; a table's schema without one belongs to no time.
     """
 
     table: tuple[str, ...] | None = None
@@ -143,6 +143,8 @@ class EventFilter:
             return False
         if kind not in _ALWAYS_WANTED and not self.wants_table(database, table, schema):
             return False
+        if kind == "schema" and commit_ts is None:
+            return True
         return self.wants_commit_ts(commit_ts)
 
 

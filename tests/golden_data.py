@@ -180,10 +180,13 @@ def open_decoder(
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
     values, special = _validated(options)
     uri = values["claimCheckStorageUri"]
+    wanted = EventFilter(
+        starting_commit_ts=values["startingCommitTs"], ending_commit_ts=values["endingCommitTs"]
+    )
     return open_message_decoder(
         values,
         special,
-        EventFilter(),
+        wanted,
         claim_checks=None if uri is None else open_claim_check_store(uri),
         counts=counts,
         schemas=schemas,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from golden_data import Truth, Variant, reading_options
+from golden_data import GoldenMessage, Truth, Variant, reading_options
 from golden_rows import DDL_TYPES
 from golden_spark_values import (
     TYPES,
@@ -102,6 +102,21 @@ class Input:
     """Whether column types have their parameters on the wire."""
     has_commit_ts = True
     has_source_time = True
+    has_emit_time = True
+    has_schemas = False
+    """Whether schemas come with DDL, and as events of their own, which truth has not."""
+
+    def names(self, truth: Truth) -> tuple[str | None, str | None]:
+        """Database and table of an event."""
+        return truth.get("schema"), truth.get("table")
+
+    def column_types(
+        self, table: tuple[str, str], places: list[Place], fields: list[StructField]
+    ) -> dict[str, DataType]:
+        """The table's columns, which are those of its rows."""
+        types = types_of_rows(self, places, table)
+        assert [(field.name, field.dataType) for field in fields] == list(types.items()), table
+        return types
 
     def op(self, truth: Truth) -> str:
         op: str = truth["op"]
@@ -149,15 +164,15 @@ class Input:
 
 
 def write_wrapped(
-    variant: Variant, path: Path, is_reduced: Callable[[Truth, bytes], bool]
+    variant: Variant, path: Path, is_reduced: Callable[[GoldenMessage], bool]
 ) -> tuple[Place, ...]:
-    """All messages as JSON Lines of whole messages; ``is_reduced`` gets a truth and its key."""
+    """All messages as JSON Lines of whole messages."""
     places: list[Place] = []
     with path.open("wb") as file:
         for golden in variant.messages:
             file.write(wrap_line(golden.message) + b"\n")
             places += (
-                Place(truth, str(path), golden.seq, index, is_reduced(truth, golden.key or b""))
+                Place(truth, str(path), golden.seq, index, is_reduced(golden))
                 for index, truth in enumerate(golden.truth)
             )
     return tuple(places)
@@ -168,7 +183,7 @@ def write_wrapped(
 
 def check_events(spark: SparkSession, given: Input) -> None:
     """The events shape: every column of every event."""
-    rows = given.read(spark, includeColumns="true").collect()
+    rows = given.read(spark, includeColumns="true").where("kind <> 'schema'").collect()
     assert len(rows) == len(given.places)
     for row, place in zip(rows, given.places, strict=True):
         truth = place.truth
@@ -183,19 +198,21 @@ def _check_event(row: Row, place: Place, given: Input, about: str) -> None:
     assert row.kind == truth["kind"], about
     assert row.op == (given.op(truth) if truth["kind"] == "row" else None), about
     assert (row.database, row.schema, row.table) == (
-        truth.get("schema"),
+        given.names(truth)[0],
         None,
-        truth.get("table"),
+        given.names(truth)[1],
     ), about
     assert row.commit_ts == (truth["commit_ts"] if given.has_commit_ts else None), about
     assert (row.commit_time and instant(row.commit_time)) == (
         time if given.has_commit_ts else None
     ), about
-    if given.has_source_time:
-        assert instant(row.source_time) == time, about
+    assert (row.source_time and instant(row.source_time)) == (
+        time if given.has_source_time else None
+    ), about
+    if given.has_emit_time:
         assert instant(row.emit_time) >= time, about
     else:
-        assert (row.source_time, row.emit_time) == (None, None), about
+        assert row.emit_time is None, about
     assert row._source == Row(
         protocol=given.codec,
         topic=None,
@@ -206,7 +223,7 @@ def _check_event(row: Row, place: Place, given: Input, about: str) -> None:
         timestamp=None,
     ), about
     assert row._corrupt_record is None, about
-    assert row.table_schema is None, about
+    assert row.table_schema is None or (given.has_schemas and truth["kind"] == "ddl"), about
     extra = row.extra.toPython() if row.extra is not None else {}
     physical = None if given.has_commit_ts else truth["commit_ts"] >> 18 << 18
     assert extra.pop("sequence_commit", None) == physical, about
@@ -227,7 +244,8 @@ def _check_ddl(row: Row, place: Place, given: Input, about: str) -> None:
 def _check_row(row: Row, place: Place, given: Input, about: str) -> None:
     truth = place.truth
     if truth["kind"] != "row":
-        assert (row.before, row.after, row.key_columns, row.columns) == (None,) * 4, about
+        assert (row.before, row.after, row.columns) == (None,) * 3, about
+        assert row.key_columns is None or row.table_schema is not None, about
         return
     key_columns = given.key_columns(truth)
     assert row.key_columns == key_columns, about
@@ -292,11 +310,9 @@ def read_tables(
 
 def _check_table(given: Input, table: tuple[str, str], frame: DataFrame, rows: list[Row]) -> None:
     places = [place for place in given.places if _concerns(place.truth, table)]
-    types = _expected_types(given, table, places)
-    expected_schema = [(name, type_) for name, type_ in types.items()]
     added = len(ADDED.fields)
     fields = frame.schema.fields
-    assert [(field.name, field.dataType) for field in fields[:-added]] == expected_schema, table
+    types = given.column_types(table, places, fields[:-added])
     assert StructType(fields[-added:]) == ADDED, table
     assert all(field.nullable for field in fields)
 
@@ -338,9 +354,7 @@ def _concerns(truth: Truth, table: tuple[str, str]) -> bool:
     return truth["kind"] == "row" or truth["ddl_type"] in ("truncate table", "drop table")
 
 
-def _expected_types(
-    given: Input, table: tuple[str, str], places: list[Place]
-) -> dict[str, DataType]:
+def types_of_rows(given: Input, places: list[Place], table: tuple[str, str]) -> dict[str, DataType]:
     """By the types in the truth: columns in the order in which they first come."""
     types: dict[str, DataType] = {}
     for place in places:

@@ -28,6 +28,7 @@ EVERY_TABLE = ("default", "no-old-value")
 class OpenInput(Input):
     codec = "open-protocol"
     has_source_time = False
+    has_emit_time = False
 
     def op(self, truth: Truth) -> str:
         op = super().op(truth)
@@ -70,7 +71,7 @@ def given(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def write_input(name: str, folder: Path) -> Input:
     variant = load_variant("open", name)
     path = folder / "messages.jsonl"
-    places = write_wrapped(variant, path, lambda _, key: b'"ohk":true' in key)
+    places = write_wrapped(variant, path, lambda golden: b'"ohk":true' in (golden.key or b""))
     return OpenInput(variant, str(path), places)
 
 

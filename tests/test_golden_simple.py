@@ -53,7 +53,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_simple.avro import AvroMessage, read_message
-from cdcfmt_simple.avro_rows import read_raw_images
+from cdcfmt_simple.avro_rows import read_images
 from cdcfmt_simple.checksum import COUNTED
 
 VARIANTS = {
@@ -402,7 +402,7 @@ def test_fastavro_reads_the_same(name: str) -> None:
 
 def _raw(message: AvroMessage, index: int) -> dict[str, Any] | None:
     """An image as fastavro has it: records are dictionaries, of UnsignedBigint, too."""
-    image = read_raw_images(message)[index]
+    image = read_images(message)[index]
     if image is None:
         return None
     unsigned = {

@@ -22,6 +22,8 @@ FOLDERS: dict[str, str | None] = {
     "ticdc/canal-json": "canal-json",
     "ticdc/debezium": "debezium",
     "ticdc/open": "open-protocol",
+    "ticdc/simple-avro": "simple",
+    "ticdc/simple-json": "simple",
     "native/canal": "canal-json",
     "native/debezium": "debezium",
     "native/dts": "dts-avro",
@@ -159,6 +161,7 @@ STRANGERS: dict[str, Any] = {
     },
     "a row": {"id": 1, "data": "x", "type": "order", "table": 4, "action": "buy", "db": "x"},
     "a log line": {"ts": 1, "level": "info", "database": "x", "message": "y"},
+    "a versioned row": {"version": 1, "type": "order", "buildTs": 5, "table": "x", "data": {}},
     "nothing": {},
 }  # fmt: skip
 
@@ -169,7 +172,19 @@ def test_strangers(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"\0", b"[]", b"text", b"a,b,c", bytes(64), b"\x16\0\0", b"\xff" * 40]
+    "value",
+    [
+        b"",
+        b"\0",
+        b"[]",
+        b"text",
+        b"a,b,c",
+        bytes(64),
+        b"\x16\0\0",
+        b"\x16" * 40,
+        b"\x12\0\x02",
+        b"\xff" * 40,
+    ],
 )
 def test_bytes_of_nobody(value: bytes) -> None:
     assert claims(Message(None, value)) == {}

@@ -29,7 +29,7 @@ def _avro_schema() -> Any:
     return fastavro.parse_schema(json.loads(text))
 
 
-def _parsed(value: bytes) -> dict[str, Any]:
+def parsed(value: bytes) -> dict[str, Any]:
     wire: Any
     if value[:1] == b"{":
         wire = json.loads(value)
@@ -42,7 +42,7 @@ def _parsed(value: bytes) -> dict[str, Any]:
 
 
 def schemas_in(value: bytes) -> set[Schema]:
-    wire = _parsed(value)
+    wire = parsed(value)
     told = [wire[field] for field in ("tableSchema", "preTableSchema") if wire.get(field)]
     return {
         (table.get("schema") or table.get("database"), table["table"], table["version"])
@@ -51,7 +51,7 @@ def schemas_in(value: bytes) -> set[Schema]:
 
 
 def schema_of_row(value: bytes) -> Schema | None:
-    wire = _parsed(value)
+    wire = parsed(value)
     if wire.get("schemaVersion") is None:
         return None
     return wire["database"], wire["table"], wire["schemaVersion"]

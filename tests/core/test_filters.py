@@ -152,3 +152,10 @@ def test_a_range_over_events_without_commit_ts_is_an_error() -> None:
 def test_table_names_for_errors() -> None:
     text = table_names([("shop", "orders"), ("a b", "c.d"), ("crm", "public", "x$")])
     assert text == "`a b`.`c.d`, crm.public.x$, shop.orders"
+
+
+def test_a_schema_without_a_commit_ts_is_in_every_range() -> None:
+    event_filter = EventFilter(starting_commit_ts=10, exclude_tables=("a.x",))
+    assert event_filter.wants("schema", "a", "b")
+    assert not event_filter.wants("schema", "a", "x")
+    assert not event_filter.wants("schema", "a", "b", commit_ts=9)

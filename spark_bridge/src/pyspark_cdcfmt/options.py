@@ -68,7 +68,7 @@ INPUT_OPTIONS = (
         type="bool",
         default=True,
         help="Look through the whole input for table schemas first, where a format's rows may "
-        "lack their types (debezium); `false` spares that pass.",
+        "lack their types (debezium, simple); `false` spares that pass.",
     ),
     Option(
         name="maxFilesPerTrigger",

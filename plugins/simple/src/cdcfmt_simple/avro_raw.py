@@ -5,17 +5,25 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
+from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice, read_long
 from cdcfmt_simple.avro import Layout, read_boolean, read_string
 from cdcfmt_simple.avro_values import Reader
 
 
-def read_raw_map(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
+def read_raw_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[dict[str, Any], int]:
     """An image; TIMESTAMP as in JSON, an object of location and value.
 
     :raises IndexError: if the message ends in it.
     """
-    readers = [_READERS[branch] for branch in layout.branches]
+    try:
+        return _read_map(layout, data, at)
+    except DecodeError as error:
+        raise error.at(field=field) from error
+
+
+def _read_map(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
+    readers = [RAW_READERS[branch] for branch in layout.branches]
     values: dict[str, Any] = {}
     count, at = read_block(data, at)
     while count:
@@ -45,7 +53,7 @@ def _read_timestamp(data: bytes, at: int) -> tuple[dict[str, str], int]:
     return {"location": location, "value": value}, at
 
 
-_READERS: Final[dict[str, Reader]] = {
+RAW_READERS: Final[dict[str, Reader]] = {
     "null": lambda data, at: (None, at),
     "int": read_long,
     "long": read_long,
@@ -57,3 +65,4 @@ _READERS: Final[dict[str, Reader]] = {
     "Timestamp": _read_timestamp,
     "UnsignedBigint": read_long,
 }
+"""By the names of the branches."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, TableSchema
 from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice
 from cdcfmt_simple.avro import AvroMessage, Layout, check_end
-from cdcfmt_simple.avro_raw import read_raw_map
+from cdcfmt_simple.avro_raw import RAW_READERS, read_raw_map
 from cdcfmt_simple.avro_values import Reader, open_readers
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.images import OtherColumns, Row, wanted_columns
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.plans import Candidates, TablePlans
+
+Values: TypeAlias = dict[str, Any] | None
+ReadImage: TypeAlias = Callable[[Layout, bytes, int, str], tuple[dict[str, Any], int]]
 
 _LONG_NAME = 64
 """From so many bytes on, a length has more than one."""
@@ -39,6 +42,8 @@ class AvroPlan:
         self.key_columns = context.projection.key_columns or schema.key_columns
         self._readers = {
             column.name: open_readers(column.type, schema, context, zones)
+            if column.name in self._wanted
+            else RAW_READERS
             for column in schema.columns
         }
         self._by_name = {_encoded(name): name for name in self._readers}
@@ -70,10 +75,10 @@ class AvroPlan:
             while count:
                 for _ in range(count):
                     end = at + 2 + (data[at] >> 1)
-                    step = steps.get(data[at:end])
-                    if step is None:
-                        step, end = self._find(layout, data, at)
-                    name, read = step
+                    try:
+                        name, read = steps[data[at:end]]
+                    except KeyError:
+                        name, read, end = self._find(layout, data, at)
                     values[name], at = read(data, end)
                 name = ""
                 count, at = read_block(data, at)
@@ -81,18 +86,18 @@ class AvroPlan:
             raise error if error.field else error.at(field=_path(field, name)) from error
         except ValueError as error:
             raise DecodeError(
-                str(error), field=_path(field, name), sample=data[at : at + 64]
+                str(error), field=_path(field, name), sample=data[at : at + _SAMPLE_BYTES]
             ) from error
         return values, at
 
-    def _find(self, layout: Layout, data: bytes, at: int) -> tuple[tuple[str, Reader], int]:
+    def _find(self, layout: Layout, data: bytes, at: int) -> tuple[str, Reader, int]:
         """A column with a long name, or with numbers of more bytes than they need."""
         encoded, at = read_bytes(data, at)
         branch, at = read_choice(data, at, len(layout.branches), "branch")
         name = self._by_name.get(encoded)
         if name is None:
             raise OtherColumns
-        return (name, self._readers[name][layout.branches[branch]]), at
+        return name, self._readers[name][layout.branches[branch]], at
 
     def in_order(self, values: dict[str, Any]) -> dict[str, Any]:
         """Wanted values in the table's order; the wire has none."""
@@ -126,14 +131,14 @@ class AvroRows:
         candidates = self._plans.find(database, table, version)
         plan = candidates.usual or _plan_for(candidates, message)
         try:
-            new, old = _read_images(plan, message)
+            new, old = read_images(message, plan.read)
             size = len(plan.names)
             fits = (new is None or len(new) == size) and (old is None or len(old) == size)
         except OtherColumns:
             fits = False
         if not fits:
             plan = _plan_for(candidates, message)
-            new, old = _read_images(plan, message)
+            new, old = read_images(message, plan.read)
             size = len(plan.names)
         if op == "insert":
             old = None
@@ -154,7 +159,7 @@ class AvroRows:
             old = None
         mismatch = None
         if self._verifier is not None and complete and message.wire.get("checksum") is not None:
-            raw_new, raw_old = read_raw_images(message)
+            raw_new, raw_old = read_images(message)
             mismatch = self._verifier.verify(message.wire, plan.schema, raw_new, raw_old)
         return Row(
             plan.schema,
@@ -164,38 +169,22 @@ class AvroRows:
         )
 
 
-def _read_images(
-    plan: AvroPlan, message: AvroMessage
-) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """``data`` and ``old``; they are the last of the message."""
-    data, at = message.data, message.at
-    images: list[dict[str, Any] | None] = []
+def read_images(message: AvroMessage, read: ReadImage = read_raw_map) -> tuple[Values, Values]:
+    """``data`` and ``old``, which are the last of the message; as the wire has them, or read."""
+    layout, data, at = message.layout, message.data, message.at
+    images: list[Values] = []
     for field in ("data", "old"):
         image = None
         branch, at = read_choice(data, at, 2, "branch")
         if branch:
-            image, at = plan.read(message.layout, data, at, field)
+            image, at = read(layout, data, at, field)
         images.append(image)
     check_end(data, at)
     return images[0], images[1]
 
 
-def read_raw_images(message: AvroMessage) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Both images as the wire has them."""
-    images: list[dict[str, Any] | None] = []
-    at = message.at
-    for _ in range(2):
-        image = None
-        branch, at = read_choice(message.data, at, 2, "branch")
-        if branch:
-            image, at = read_raw_map(message.layout, message.data, at)
-        images.append(image)
-    check_end(message.data, at)
-    return images[0], images[1]
-
-
 def _plan_for(candidates: Candidates[AvroPlan], message: AvroMessage) -> AvroPlan:
-    new, old = read_raw_images(message)
+    new, old = read_images(message)
     return candidates.plan_for(frozenset(_names(new, old)))
 
 

@@ -138,7 +138,7 @@ class _Decoder:
         if claimant is not None:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")
-        complete = not flag_of(wire, "handleKeyOnly")
+        complete = "handleKeyOnly" not in wire or not flag_of(wire, "handleKeyOnly")
         row: Row
         if avro is None:
             row = self._json_rows.read(wire, op, database, table, version, complete=complete)

@@ -12,9 +12,9 @@ _MAX_COMMIT_TS: Final = 2**63 - 1
 
 def commit_ts_of(wire: Wire) -> int:
     value = wire.get("commitTs")
-    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
-        raise DecodeError("is not a TSO", field="commitTs", sample=value)
-    return value
+    if type(value) is int and 0 <= value <= _MAX_COMMIT_TS:
+        return value
+    raise DecodeError("is not a TSO", field="commitTs", sample=value)
 
 
 def flag_of(wire: Wire, field: str) -> bool:

@@ -35,7 +35,8 @@ P = TypeVar("P", bound=Plan)
 class Candidates(Generic[P]):
     """The schemas of one version, of which there should be one, and the plans made from them.
 
-    ``usual`` is the plan of the last row.
+    ``usual`` is the plan of the last row.  Where there are several schemas there is none: a row
+    must not be read with one before its columns have told which.
     """
 
     tables: tuple[TableSchema, ...]
@@ -54,7 +55,8 @@ class Candidates(Generic[P]):
             if len(self.plans) >= _MAX_PLANS_OF_A_TABLE:
                 self.plans.clear()
             plan = self.plans[names] = self.make(self._choose(names))
-        self.usual = plan
+        if len(self.tables) == 1:
+            self.usual = plan
         return plan
 
     def _choose(self, names: frozenset[str]) -> TableSchema:

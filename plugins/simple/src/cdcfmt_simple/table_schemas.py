@@ -101,11 +101,11 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
 def unsigned_of(wire: Mapping[str, Any], field: str) -> int:
     """A number of 64 bits; Go leaves zero out."""
     value = wire.get(field)
+    if type(value) is int and 0 <= value <= _MAX_UINT64:
+        return value
     if value is None:
         return 0
-    if type(value) is not int or not 0 <= value <= _MAX_UINT64:
-        raise DecodeError("is not a number of 64 bits", field=field, sample=value)
-    return value
+    raise DecodeError("is not a number of 64 bits", field=field, sample=value)
 
 
 def _primary(indexes: list[Any]) -> tuple[str, ...]:
