@@ -65,10 +65,8 @@ class StoredEvents:
                 return [self._row_change(row, index)]
             if row["kind"] == "ddl":
                 return [_schema_change(row, index)]
-            reason = (row["_corrupt_record"] or {}).get(
-                "reason"
-            ) or "corrupt event without a reason"
-            return [Corrupt(StoredError(reason), index)]
+            record = row["_corrupt_record"] or {}
+            return [Corrupt(StoredError(record.get("reason") or "unknown"), index)]
         except Exception as error:
             reason = f"the event cannot be read again: {type(error).__name__}: {error}"
             return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
