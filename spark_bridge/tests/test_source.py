@@ -81,6 +81,8 @@ def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> N
         spark.read.format("cdc").option("mode", "STRICT").load(orders)
     with pytest.raises(PySparkException, match="needs one of the options subscribe"):
         spark.read.format("cdc").option("kafka.bootstrap.servers", "x").load(orders)
+    with pytest.raises(PySparkException, match="startingOffsets is for Kafka"):
+        spark.read.format("cdc").option("startingOffsets", "latest").load(orders)
     with pytest.raises(PySparkException, match="pip install cdcfmt-simple"):
         spark.read.format("cdc").option("protocol", "simple").load(orders)
     with pytest.raises(PySparkException, match="leave the option table out"):

@@ -145,6 +145,14 @@ class TopicSelection:
     pattern: str | None = None
     assigned: frozenset[TopicPartition] | None = None
 
+    def selects(self, topic: str, partition: int) -> bool:
+        """Whether a partition of that name is among them."""
+        if self.assigned is not None:
+            return (topic, partition) in self.assigned
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return topic in self.names
+
     def __str__(self) -> str:
         if self.pattern is not None:
             return f"subscribePattern {self.pattern!r}"

@@ -90,6 +90,7 @@ class StreamProgress:
         self._until: tuple[Offsets, dict[str, str]] | None = None
         self._available_now = False
         self._last_batch = time.monotonic()
+        self._said_parked = False
 
     def stop_at_latest(self) -> None:
         """Read no further than to what is there at the first :meth:`advance` (AvailableNow)."""
@@ -157,7 +158,15 @@ class StreamProgress:
         if self._until is not None:
             ends, ids = self._until
             return {p: starts[p] for p in ends}, dict(ends), ids
-        topics = self._topics(before)
+        parked = {p: end for p, end in starts.items() if not self._options.topics.selects(*p)}
+        if parked and not self._said_parked:
+            self._said_parked = True
+            logger.warning(
+                "kafka: the options no longer select %s: not read, and their offsets are kept",
+                show_partitions(parked),
+            )
+        starts = {place: start for place, start in starts.items() if place not in parked}
+        topics = self._topics({topic for topic, _ in starts})
         ids = {**before.ids, **_ids(topics)}
         renewed = {name for name, old in before.ids.items() if ids[name] != old}
         if renewed:
@@ -168,16 +177,16 @@ class StreamProgress:
         for place in [p for p in starts if p[0] in renewed]:
             del starts[place]
         begins = self._client.list_offsets(dict.fromkeys(fresh, EARLIEST))
-        ends = self._ends(before, {*starts, *begins}, starts)
+        ends = self._ends({*starts, *begins}, starts)
         # Of a new partition nothing is known until both of its ends are.
         starts |= {p: begin for p, begin in begins.items() if p in ends}
-        ends = {p: end for p, end in ends.items() if p in starts}
+        ends = {p: end for p, end in ends.items() if p in starts} | parked
+        starts |= parked
         if self._available_now:
             self._until = dict(ends), ids
         return starts, ends, ids
 
-    def _topics(self, before: StreamOffset) -> dict[str, Topic | None]:
-        known = {topic for topic, _ in before.ends}
+    def _topics(self, known: set[str]) -> dict[str, Topic | None]:
         for left in reversed(range(_TRIES)):
             topics = self._client.topics(known)
             gone = sorted(name for name in known if topics.get(name) is None)
@@ -189,7 +198,7 @@ class StreamProgress:
                 self._lost(f"topic {', '.join(gone)} does not exist any more")
         return topics
 
-    def _ends(self, before: StreamOffset, places: set[TopicPartition], starts: Offsets) -> Offsets:
+    def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:
         """The ends of these partitions; a known one of which nobody tells stays where it is."""
         for left in reversed(range(_TRIES)):
             ends = self._client.list_offsets(dict.fromkeys(sorted(places), LATEST))

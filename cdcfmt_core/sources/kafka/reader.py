@@ -75,16 +75,25 @@ class _RangeReader:
                 if offset >= end:
                     return
                 self._position = offset + 1
+                self._behind_since = None
                 kind, timestamp = record.timestamp()
                 yield Message(
                     record.key(),
                     record.value(),
-                    tuple(record.headers() or ()),
+                    self._headers(record),
                     topic,
                     partition,
                     offset,
                     timestamp if kind else None,
                 )
+
+    def _headers(self, record: Any) -> tuple[tuple[str, bytes | None], ...]:
+        try:
+            return tuple(record.headers() or ())
+        except UnicodeDecodeError:
+            # The client gives their names as text or not at all.
+            self._counts["messages whose headers are no UTF-8, read without them"] += 1
+            return ()
 
     def close(self) -> None:
         self._consumer.close()

@@ -320,10 +320,17 @@ def parse_options(given: Mapping[str, str], registry: Registry | None = None) ->
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner="the cdc source")
     values = validate(bridge, own.values(), owner="the cdc source")
+    from_kafka = is_kafka(values, client)
+    for option in KAFKA_OPTIONS:
+        if option.name.lower() in bridge and not from_kafka and option.name != "includeHeaders":
+            raise OptionError(
+                f"option {option.name} is for Kafka, and none of subscribe, subscribePattern and "
+                "assign is given"
+            )
     options = ReadOptions(
         values,
         validate(codec, of_codecs.values(), owner="the cdc source"),
-        parse_kafka_options(values, client) if is_kafka(values, client) else None,
+        parse_kafka_options(values, client) if from_kafka else None,
     )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")

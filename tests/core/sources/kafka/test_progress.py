@@ -242,6 +242,17 @@ def test_starting_offsets_behind_the_end() -> None:
     assert spans(lenient.advance(INITIAL, None, None)) == {"0": [10, 10]}
 
 
+def test_a_topic_that_is_not_wanted_any_more_keeps_its_place() -> None:
+    first = again(follow(Cluster({0: (0, 5)})).advance(INITIAL, None, None))
+    old = {**first["topics"], "old": {"0": [3, 4]}}
+    stream = follow(Cluster({0: (0, 9)}))
+    second = stream.advance({**first, "topics": old}, None, None)
+    assert second["topics"] == {"old": {"0": [4, 4]}, "t": {"0": [5, 9]}}
+    assert [each for each in StreamOffset.of_json(second).ranges() if each.size] == [
+        OffsetRange("t", 0, 5, 9)
+    ]
+
+
 def test_another_sources_checkpoint_is_refused() -> None:
     with pytest.raises(SourceError, match="version 7"):
         follow(Cluster({0: (0, 1)})).advance({"v": 7, "topics": {}}, None, None)
