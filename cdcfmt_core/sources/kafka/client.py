@@ -254,6 +254,7 @@ class KafkaClient:
                 hopeless = self._trouble.refused and not self._answered
                 if code not in _no_answer() or hopeless or time.monotonic() > deadline:
                     raise SourceError(self._trouble.text(error.args[0])) from None
+                time.sleep(_PAUSE)
             else:
                 self._answered = True
                 self._admin.poll(0)
