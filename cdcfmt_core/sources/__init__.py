@@ -7,7 +7,7 @@ open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and ar
 on use.
 """
 
-from cdcfmt_core.sources.claim_checks import open_claim_check_store
+from cdcfmt_core.sources.claim_checks import open_claim_check_store, open_claim_check_writer
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
 from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line, wrap_line
@@ -21,6 +21,7 @@ __all__ = [
     "LineFormat",
     "list_files",
     "open_claim_check_store",
+    "open_claim_check_writer",
     "open_filesystem",
     "parse_line",
     "plan_partitions",
