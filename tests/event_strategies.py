@@ -218,7 +218,12 @@ def row_changes(draw: st.DrawFn, carries: Carries, count: int = 3) -> list[RowCh
     """Row changes of one table."""
     table = draw(tables(carries))
     images = st.tuples(
-        *(st.one_of(values(column.type, carries), st.none()) for column in table.columns)
+        *(
+            values(column.type, carries)
+            if column.key
+            else st.one_of(values(column.type, carries), st.none())
+            for column in table.columns
+        )
     ).map(lambda row: Image(dict(zip(table.column_names, row, strict=True))))
     events = []
     for _ in range(draw(st.integers(1, count))):

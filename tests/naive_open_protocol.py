@@ -65,6 +65,8 @@ def read_value(code: int, flags: int, value: Any) -> Any:
         return data if flags & BINARY_FLAG else data.decode()
     if code in (15, 253, 254) and flags & BINARY_FLAG:
         return unescape(value)
+    if code in (4, 5):
+        return float(value)
     return value
 
 
