@@ -32,6 +32,7 @@ smoke: setup
 
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
+	$(RUN) python tests/benchmarks/encode.py
 	$(RUN) python tests/benchmarks/dts_avro.py
 
 # Writes the tables in docs/ that come from the code.
