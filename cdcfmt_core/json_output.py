@@ -31,10 +31,14 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
         if b"\xe2\x80" in data:
             data = data.replace(b"\xe2\x80\xa8", b"\\u2028")
             data = data.replace(b"\xe2\x80\xa9", b"\\u2029")
-    if b"\\b" in data or b"\\f" in data:
+    if (b"\\b" in data or b"\\f" in data) and _has_short(data.replace(b"\\\\", b"")):
         # An escaped backslash is stepped over, so that what follows it is not taken for one.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
+
+
+def _has_short(data: bytes) -> bool:
+    return b"\\b" in data or b"\\f" in data
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:

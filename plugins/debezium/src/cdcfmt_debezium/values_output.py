@@ -113,7 +113,10 @@ def _bit(bits: int | None) -> Render:
     return lambda value: _base64(check(value).to_bytes(size, "little"))
 
 
-def _float64(value: Any) -> orjson.Fragment:
+def _float64(value: Any) -> float | orjson.Fragment:
+    # These the JSON writer prints as Go does; of integers it prints ".0", too.
+    if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
+        return value
     return orjson.Fragment(go_json_float(finite_text(value)))
 
 
