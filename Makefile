@@ -37,6 +37,7 @@ soak: setup
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
 	$(RUN) python tests/benchmarks/avro.py
+	$(RUN) python tests/benchmarks/encode.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

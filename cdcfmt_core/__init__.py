@@ -4,7 +4,8 @@ This package holds what they share: events, logical types, the hooks, the regist
 knows neither Spark nor any wire format.
 """
 
-from cdcfmt_core.codec import API_VERSION, CodecSpec, Decode, DecoderContext, Encode
+from cdcfmt_core.codec import API_VERSION, CodecSpec, Decode, DecoderContext
+from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.hookspecs import hookimpl
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
@@ -15,7 +16,8 @@ __all__ = [
     "CodecSpec",
     "Decode",
     "DecoderContext",
-    "Encode",
+    "Encoder",
+    "EncoderContext",
     "Option",
     "Registry",
     "TypeMap",

@@ -7,10 +7,11 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, tzinfo
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
@@ -26,7 +27,6 @@ API_VERSION = 1
 DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
-Encode: TypeAlias = Callable[[Event], Iterable[Message]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
 
 
@@ -90,8 +90,9 @@ def _warn_zoneless(database: str, table: str) -> None:
 class CodecSpec:
     """A format: its name, its options and how to open it.
 
-    ``open_decoder(options, context)`` and ``open_encoder(options)`` get validated options
-    by declared name and return a plain callable; all state lives in what they return.
+    ``open_decoder(options, context)`` gets validated options by declared name and returns a
+    plain callable; ``open_encoder(options, context)`` gets those of ``encode_options`` and
+    returns an :class:`Encoder`.  All state lives in what they return.
     A decoder yields the events of one message in order, raises
     :class:`~cdcfmt_core.errors.DecodeError` where the whole message is undecodable, and
     yields :class:`~cdcfmt_core.events.Corrupt` for a single bad row.
@@ -104,6 +105,8 @@ class CodecSpec:
 
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
+
+    ``ddl_partitions``: whether DDL is written to all partitions or to the first only.
     """
 
     name: str
@@ -114,7 +117,9 @@ class CodecSpec:
     emits: frozenset[Kind]
     options: tuple[Option, ...] = ()
     type_map: str = "mysql"
-    open_encoder: Callable[[Mapping[str, Any]], Encode] | None = None
+    open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder] | None = None
+    encode_options: tuple[Option, ...] = ()
+    ddl_partitions: Literal["all", "first"] = "all"
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     needs_schemas: bool = False
     aliases: tuple[str, ...] = ()

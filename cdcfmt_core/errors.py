@@ -7,7 +7,8 @@ is rebuilt from plain arguments and its text carries all it knows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 SAMPLE_BYTES = 200
 """How much of a bad value an error shows."""
@@ -48,7 +49,23 @@ class SourceError(CdcfmtError):
     """A file, path or topic of the input is missing or cannot be read."""
 
 
-class DecodeError(CdcfmtError, ValueError):
+class _Located:
+    """Of an error that learns where it happened from whoever knows."""
+
+    __traceback__: TracebackType | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), dict(self.__dict__))
+
+    def at(self, **position: Any) -> Self:
+        """The same error with where it happened filled in, by the names of the arguments."""
+        known = {name: value for name, value in position.items() if value is not None}
+        error = _rebuild(type(self), {**self.__dict__, **known})
+        error.__traceback__ = self.__traceback__
+        return error
+
+
+class DecodeError(_Located, CdcfmtError, ValueError):
     """A message, or one of its rows, cannot be decoded.
 
     Codecs raise it with ``reason`` and, where they know, ``field`` (the path in the
@@ -77,14 +94,6 @@ class DecodeError(CdcfmtError, ValueError):
         self.partition = partition
         self.offset = offset
         super().__init__(str(self))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), dict(self.__dict__))
-
-    def at(self, **position: Any) -> DecodeError:
-        """The same error with where it happened filled in, by the names of the arguments."""
-        known = {name: value for name, value in position.items() if value is not None}
-        return _rebuild(type(self), {**self.__dict__, **known}).with_traceback(self.__traceback__)
 
     @property
     def summary(self) -> str:
@@ -131,12 +140,56 @@ class MissingSchemaError(DecodeError):
         super().__init__(f"schema {name}@{':'.join(map(str, position))} not seen", **known)
 
 
-class EncodeError(CdcfmtError, ValueError):
-    """An event cannot be written in this format."""
+class EncodeError(_Located, CdcfmtError, ValueError):
+    """An event cannot be written in this format.
+
+    Encoders raise it with ``reason``, which says what to do, and, where they know,
+    ``column`` and ``sample`` (the value).  Whoever runs the encoder adds ``protocol``,
+    ``table`` (``database.table``) and ``commit_ts`` by :meth:`at`.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        column: str | None = None,
+        sample: object = None,
+        protocol: str | None = None,
+        table: str | None = None,
+        commit_ts: int | None = None,
+    ) -> None:
+        self.reason = reason
+        self.column = column
+        self.sample = None if sample is None else show(sample)
+        self.protocol = protocol
+        self.table = table
+        self.commit_ts = commit_ts
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = [
+            f"{name} {value}"
+            for name, value in (
+                ("table", self.table),
+                ("column", self.column),
+                ("commit_ts", self.commit_ts),
+            )
+            if value is not None
+        ]
+        head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
+        text = f"{self.reason}; got {self.sample}" if self.sample else self.reason
+        return _encodable(f"{head}: {text}" if head else text)
+
+
+class UnsupportedEventError(EncodeError):
+    """The format has no words for this event; ``unsupportedEvents=skip`` leaves it out."""
 
 
 class UnsupportedTypeError(CdcfmtError, TypeError):
     """A type that this engine or format has no place for."""
+
+
+_Error = TypeVar("_Error", bound=_Located)
 
 
 def _encodable(text: str) -> str:
@@ -144,11 +197,11 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _rebuild(cls: type[DecodeError], state: dict[str, Any]) -> DecodeError:
+def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
     # Not through __init__, which would quote the sample once more.
     error = cls.__new__(cls)
     error.__dict__.update(state)
-    error.args = (str(error),)
+    error.args = (str(error),)  # type: ignore[attr-defined]
     return error
 
 

@@ -48,7 +48,7 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
     """A function that decompresses one value to at most ``limit`` bytes; None for ``none``."""
     if compression == "none":
         return None
-    module = _import("lz4.frame" if compression == "lz4" else "cramjam", compression)
+    module = import_compression(compression)
 
     def decompress_lz4(data: bytes) -> bytes:
         try:
@@ -97,14 +97,19 @@ def _varint(data: bytes) -> int:
     raise DecodeError("not a snappy block: no length", sample=data)
 
 
-def _import(name: str, what: str) -> Any:
+def import_compression(compression: str) -> Any:
+    """The library for ``lz4`` (``lz4.frame``) or ``snappy`` (``cramjam``).
+
+    :raises MissingDependencyError: naming the command that installs it.
+    """
     import importlib
 
+    name = "lz4.frame" if compression == "lz4" else "cramjam"
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise MissingDependencyError(
-            f"{what} needs {name.partition('.')[0]}: pip install 'cdcfmt-core[compression]'"
+            f"{compression} needs {name.partition('.')[0]}: pip install 'cdcfmt-core[compression]'"
         ) from error
 
 

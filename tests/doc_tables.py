@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdcfmt_core import Option, default_registry
+from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
@@ -32,10 +33,16 @@ TYPE_CHOICES = {
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     groups = (f"**{group}**\n\n{option_table(options)}" for group, options in OPTION_GROUPS.items())
-    result = {ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()}}
+    result = {
+        ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()},
+        ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
+    }
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
+        if spec.open_encoder is not None:
+            encode_table = option_table(spec.encode_options)
+            result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
     return result
 

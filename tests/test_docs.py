@@ -12,6 +12,7 @@ from doc_snippets import snippets
 from doc_tables import ROOT, render, tables
 
 from cdcfmt_core import Option, default_registry, hookspecs
+from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import bridge_options
 
 DOCS = sorted(
@@ -63,6 +64,14 @@ def test_every_option_is_documented() -> None:
         for option in spec.options:
             assert isinstance(option, Option)
             assert option.help
+        assert missing(f"docs/formats/{name}.md", spec.encode_options) == []
+    assert missing("docs/encoding.md", ENCODING_OPTIONS) == []
+
+
+def test_how_to_write_messages_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (snippet,) = (s for s in snippets("docs/encoding.md") if s.runs)
+    exec(compile(snippet.code, snippet.id, "exec"), {})
+    assert '"commitTs":470604868574773248' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=relative)

@@ -22,7 +22,7 @@ from cdcfmt_core.mysql.codes import (
     source_type_from_code,
 )
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
-from cdcfmt_core.mysql.jdbc import jdbc_code, logical_from_jdbc
+from cdcfmt_core.mysql.jdbc import jdbc_code, logical_from_jdbc, signed_limit
 from cdcfmt_core.mysql.json_values import InexactNumber, json_value_parser
 from cdcfmt_core.mysql.temporal import format_time
 from cdcfmt_core.mysql.text import text_parser
@@ -49,6 +49,7 @@ __all__ = [
     "logical_from_jdbc",
     "parse_column_type",
     "resolve_type",
+    "signed_limit",
     "source_type_from_code",
     "text_parser",
 ]

@@ -113,6 +113,11 @@ _ABOVE: Final = {
 _TEXT_BASES: Final = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 
 
+def signed_limit(column: ColumnType) -> int | None:
+    """The value from which on the code depends on the value; None where it never does."""
+    return _ABOVE[column.base][0] if column.unsigned and column.base in _ABOVE else None
+
+
 def jdbc_code(column: ColumnType, value: object) -> int:
     """The code of a column's value; NULL has that of the small range, unknown types OTHER."""
     if column.unsigned and column.base in _ABOVE and isinstance(value, int):

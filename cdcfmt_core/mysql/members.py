@@ -1,4 +1,4 @@
-"""ENUM and SET text: an index or a bitmap becomes names where the definition is known.
+"""ENUM and SET: an index or a bitmap becomes names where the definition is known, and back.
 
 MySQL 8.4 Reference Manual, 11.3.5 and 11.3.6: index 0 is the invalid value, printed as
 an empty string; bit n stands for member n, and members are printed in defined order.
@@ -7,7 +7,7 @@ an empty string; bit n stands for member n, and members are printed in defined o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 MAX_ENUM: Final = 65_535
 MAX_SET: Final = (1 << 64) - 1
@@ -61,6 +61,78 @@ def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
         return value
 
     return parse
+
+
+def enum_index(names: tuple[str, ...] | None) -> Callable[[Any], int]:
+    """Name → index, for wires that have indexes; an index stays what it is."""
+    # A member "" wins over the invalid value, which prints the same.
+    known = {"": 0} | {name: index for index, name in enumerate(names or (), 1)}
+    limit = MAX_ENUM if names is None else len(names)
+
+    def index_of(value: Any) -> int:
+        if type(value) is int:
+            if 0 <= value <= limit:
+                return value
+            raise ValueError(f"index beyond {limit}")
+        try:
+            return known[value]
+        except KeyError:
+            raise ValueError(_unknown_member(names)) from None
+
+    return index_of
+
+
+def set_bitmap(names: tuple[str, ...] | None) -> Callable[[Any], int]:
+    """Names joined by commas → bitmap, for wires that have bitmaps; a bitmap stays."""
+    bits = {name: 1 << bit for bit, name in enumerate(names or ())}
+    limit = MAX_SET if names is None else (1 << len(names)) - 1
+
+    def bitmap_of(value: Any) -> int:
+        if type(value) is int:
+            if 0 <= value <= limit:
+                return value
+            raise ValueError(f"bitmap beyond {limit}")
+        try:
+            return sum({bits[name] for name in value.split(",")}) if value else 0
+        except KeyError:
+            raise ValueError(_unknown_member(names)) from None
+
+    return bitmap_of
+
+
+def enum_name(names: tuple[str, ...] | None) -> Callable[[Any], str]:
+    """Index → name, for wires that have names; a name stays what it is."""
+    parse = enum_parser(names)
+
+    def name_of(value: Any) -> str:
+        name = parse(str(value)) if type(value) is int else value
+        if type(name) is not str:
+            raise ValueError(_unknown_member(names))
+        return name
+
+    return name_of
+
+
+def set_names(names: tuple[str, ...] | None) -> Callable[[Any], str]:
+    """Bitmap → names joined by commas, for wires that have names; names stay."""
+    parse = set_parser(names)
+
+    def names_of(value: Any) -> str:
+        joined = parse(str(value)) if type(value) is int else value
+        if type(joined) is not str:
+            raise ValueError(_unknown_member(names))
+        return joined
+
+    return names_of
+
+
+def _unknown_member(names: tuple[str, ...] | None) -> str:
+    if names is None:
+        return (
+            "the format needs the column's members and its type does not list them; "
+            "declare the type, such as enum('a','b')"
+        )
+    return "no member of the column's type"
 
 
 def _is_number(text: str) -> bool:

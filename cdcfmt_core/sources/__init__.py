@@ -8,7 +8,7 @@ large for their topic; :class:`KeptSchemaStore` keeps table schemas between runs
 with ``pip install 'cdcfmt-core[files]'`` and are imported on use.
 """
 
-from cdcfmt_core.sources.claim_checks import open_claim_check_store
+from cdcfmt_core.sources.claim_checks import open_claim_check_store, open_claim_check_writer
 from cdcfmt_core.sources.file_offset import FileOffset
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
@@ -28,6 +28,7 @@ __all__ = [
     "SchemaDirectory",
     "list_files",
     "open_claim_check_store",
+    "open_claim_check_writer",
     "open_filesystem",
     "parse_line",
     "plan_partitions",

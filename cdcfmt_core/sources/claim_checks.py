@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.large_message_output import ClaimCheckWriter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.sources.filesystem import is_local, open_filesystem
 
@@ -69,3 +71,42 @@ class _FolderReader:
         if os.path.exists(path) and not os.path.isfile(path):
             raise DecodeError(f"claim check {name} under {self.uri} is not a file")
         return path
+
+
+def open_claim_check_writer(
+    uri: str, storage_options: Mapping[str, Any] | None = None, *, raw_value: bool = False
+) -> ClaimCheckWriter:
+    """The writer into the folder ``uri``, which :func:`open_claim_check_store` reads.
+
+    A local folder is made where it is missing.  It can be pickled.
+
+    :raises MissingDependencyError: if a library is missing; the text names it.
+    :raises SourceError: if the URL's scheme is unknown.
+    """
+    open_filesystem(uri, storage_options)
+    return ClaimCheckWriter(uri, _FolderWriter(uri, dict(storage_options or {})), raw_value)
+
+
+@attrs.frozen
+class _FolderWriter:
+    uri: str
+    storage_options: dict[str, Any] = attrs.field(repr=False)
+
+    def __call__(self, name: str, body: bytes) -> None:
+        filesystem, root = open_filesystem(self.uri, self.storage_options)
+        path = f"{root.rstrip('/')}/{name}"
+        if not is_local(filesystem):
+            # Object stores show a file when it is whole.
+            with filesystem.open(path, "wb") as file:
+                file.write(body)
+            return
+        os.makedirs(root, exist_ok=True)
+        aside = f"{root.rstrip('/')}/.{name}.part"
+        try:
+            with open(aside, "xb") as file:
+                file.write(body)
+            os.replace(aside, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(aside)
+            raise

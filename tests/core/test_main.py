@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cdcfmt_core import CodecSpec, Registry, TypeMap, __main__, hookimpl
+from cdcfmt_core import CodecSpec, Encoder, Registry, TypeMap, __main__, hookimpl
+from cdcfmt_core.events import Event, Message
 from cdcfmt_core.types import Text
+
+
+class Silent(Encoder):
+    def encode(self, event: Event) -> list[Message]:
+        return []
 
 
 class Plugin:
@@ -22,7 +28,7 @@ class Plugin:
                 summary=f"the {self.name} format",
                 spec_url="",
                 open_decoder=lambda options, context: lambda message: [],
-                open_encoder=(lambda options: lambda event: []) if self.encodes else None,
+                open_encoder=(lambda options, context: Silent()) if self.encodes else None,
                 sniff=lambda message: 0.0,
                 emits=frozenset(),
             )

@@ -45,3 +45,10 @@ OP_OF_TYPE: Final[dict[str, Op]] = {
     "ROW": "insert",
 }
 """``INIT`` (Huawei DRS, Flink's tests) is a snapshot row; ``ROW`` is what Paimon accepts."""
+
+TYPE_OF_OP: Final[dict[str, bytes]] = {
+    "insert": b"INSERT",
+    "update": b"UPDATE",
+    "delete": b"DELETE",
+}
+"""What is written; snapshot rows are inserts."""

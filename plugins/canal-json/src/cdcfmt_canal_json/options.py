@@ -18,3 +18,38 @@ OPTIONS = (
     ),
     HANDLE_KEY_DELETES_OPTION,
 )
+
+ENCODE_OPTIONS = (
+    Option(
+        name="dialect",
+        type="choice",
+        choices=("ticdc", "canal"),
+        default="ticdc",
+        help="Whose Canal-JSON to write: TiCDC's, or Alibaba Canal's (full column types, changed "
+        "columns in `old`).",
+    ),
+    Option(
+        name="enableTidbExtension",
+        type="bool",
+        default=False,
+        help="Write TiCDC's extension `_tidb`, with commit_ts, and watermarks.",
+    ),
+    Option(
+        name="contentCompatible",
+        type="bool",
+        default=False,
+        help="Write full column types, and only changed columns in `old`, as Alibaba Canal does.",
+    ),
+    Option(
+        name="onlyOutputUpdatedColumns",
+        type="bool",
+        default=False,
+        help="Write only changed columns in `old`.",
+    ),
+    Option(
+        name="deleteOnlyOutputHandleKeyColumns",
+        type="bool",
+        default=False,
+        help="Write only the handle key of deleted rows.",
+    ),
+)

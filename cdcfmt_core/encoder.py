@@ -1,0 +1,87 @@
+"""What writes a format: an :class:`Encoder`, and the :class:`EncoderContext` that it is given."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, tzinfo
+from typing import ClassVar, Literal
+
+import attrs
+
+from cdcfmt_core.events import Event, Kind, Message, Op
+from cdcfmt_core.large_message_output import LargeMessageOutput
+
+logger = logging.getLogger("cdcfmt_core")
+
+
+@attrs.define
+class EncoderContext:
+    """What an encoder may use besides its own options; the same for every format.
+
+    ``source_time_zone`` is the zone of TIMESTAMP texts on wires without a zone.
+    ``large_messages`` compresses values and deals with those beyond ``max_message_bytes``.
+    ``now`` gives the time in microseconds, for events without an emit time.  ``counts``
+    collects what was done to values without being an error, by a text that names it;
+    ``invalid_text`` says whether text that is not UTF-8 is replaced (and counted) or fails.
+    """
+
+    source_time_zone: tzinfo | None = None
+    large_messages: LargeMessageOutput = attrs.field(factory=LargeMessageOutput)
+    invalid_text: Literal["replace", "fail"] = "replace"
+    now: Callable[[], int] = lambda: time.time_ns() // 1_000
+    counts: Counter[str] = attrs.field(factory=Counter)
+
+    @property
+    def time_zone(self) -> tzinfo:
+        """The zone of zoneless texts; UTC where nobody set it."""
+        return self.source_time_zone or UTC
+
+    def note_zoneless_timestamps(self, database: str, table: str) -> None:
+        """To be called for a table with Timestamp columns on such a wire: warns once."""
+        if self.source_time_zone is None:
+            _warn_zoneless_output(database, table)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _warn_zoneless_output(database: str, table: str) -> None:
+    logger.warning(
+        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
+        "written as UTC; set sourceTimeZone to the zone that the reader expects",
+        database,
+        table,
+    )
+
+
+class Encoder(ABC):
+    """Writes events as messages of one format; all state lives in it.
+
+    ``kinds`` and ``ops`` are the events that it takes; others never reach it.  Where
+    ``needs_commit_ts`` every row, DDL and watermark has one.  It knows nothing of
+    partitions: one that batches gets the events of one partition only, and :meth:`flush`
+    is called before whatever must not be overtaken.
+    """
+
+    kinds: frozenset[Kind] = frozenset({"row"})
+    ops: frozenset[Op] = frozenset({"insert", "update", "delete"})
+    needs_commit_ts: bool = False
+    hints: ClassVar[dict[Kind, str]] = {}
+    """What to set so that a kind is taken, for the text of the error that refuses it."""
+    per_partition: ClassVar[bool] = False
+    """Whether each partition needs an encoder of its own, as batches and bootstraps do."""
+
+    @abstractmethod
+    def encode(self, event: Event) -> Iterable[Message]:
+        """The messages that are complete with this event: key, value and headers.
+
+        :raises EncodeError: naming column, value and what to do.
+        :raises UnsupportedEventError: if the format has no words for it.
+        """
+
+    def flush(self) -> Iterable[Message]:
+        """What is still held back."""
+        return ()

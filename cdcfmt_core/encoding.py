@@ -1,0 +1,260 @@
+"""From events to messages for everyone who writes: the twin of :mod:`cdcfmt_core.decoding`.
+
+:class:`MessageEncoder` does what is the same for every format: it refuses or skips events
+that the format has no words for, gives a commit_ts to those that lack one, splits updates
+of the key, and sends each message to its partition.  Unlike the decoder it raises: an event
+that cannot be written is the caller's to deal with, and nothing is left out in silence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeVar
+
+import attrs
+
+from cdcfmt_core.encoder import Encoder, EncoderContext
+from cdcfmt_core.encoding_options import ENCODING_OPTIONS
+from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
+from cdcfmt_core.events import (
+    KIND_OF,
+    Corrupt,
+    Event,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchemaEvent,
+)
+from cdcfmt_core.large_message_output import (
+    ClaimCheckWriter,
+    LargeMessageOutput,
+    open_compressor,
+)
+from cdcfmt_core.partitioning import open_partitioner
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.row_changes import split_key_update
+
+__all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
+
+_T = TypeVar("_T")
+
+_TO_FIRST = frozenset({"transaction", "message"})
+"""Kinds of which one copy is enough; all others but rows and DDL go to every partition."""
+
+
+class MessageEncoder:
+    """Encodes events in one protocol.
+
+    ``open_encoder`` makes the format's own encoder.  With ``partitions`` every message has
+    its ``partition``; without, it is None and batches take rows of any key.
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        open_encoder: Callable[[], Encoder],
+        options: Mapping[str, Any],
+        counts: Counter[str],
+        *,
+        partitions: int | None = None,
+        ddl_partitions: Literal["all", "first"] = "all",
+    ) -> None:
+        self._protocol = protocol
+        self._open_encoder = open_encoder
+        self._ddl_to_all = ddl_partitions == "all"
+        self._counts = counts
+        self._skips = options["unsupportedEvents"] == "skip"
+        self._splits = options["splitKeyUpdates"]
+        self._synthesizes = options["synthesizeCommitTs"]
+        self._upsert_as = options["upsertAs"]
+        self._partitions = partitions
+        self._partition_of = open_partitioner(
+            options["partitioner"], options["partitionColumns"], partitions or 1
+        )
+        self._last_commit_ts = 0
+        # Options are judged now, not at the first event.
+        self._encoder = open_encoder()
+        self._of_partition: dict[int, Encoder] = {0: self._encoder}
+
+    def encode(self, event: Event) -> list[Message]:
+        """The messages that are complete with this event, in order.
+
+        :raises EncodeError: if it cannot be written; it names protocol, table, column, value
+            and what to do.
+        """
+        if type(event) is not RowChange:
+            return self._guarded(self._other, event)
+        if not self._splits:
+            return self._guarded(self._row, event)
+        # Each half is left out, or not, by itself.
+        parts = self._guarded(self._parts, event)
+        return [message for part in parts for message in self._guarded(self._row, part)]
+
+    def _guarded(self, function: Callable[[Any], list[_T]], event: Event) -> list[_T]:
+        """``function(event)``, whose errors tell where they happened."""
+        try:
+            return function(event)
+        except UnsupportedEventError as error:
+            if not self._skips:
+                raise _located(error, self._protocol, event) from error
+            self._counts[f"skipped: {error.reason}"] += 1
+            return []
+        except EncodeError as error:
+            raise _located(error, self._protocol, event) from error
+        except Exception as error:
+            failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
+            raise _located(failed, self._protocol, event) from error
+
+    def flush(self) -> list[Message]:
+        """What is still held back, of all partitions."""
+        return [
+            message
+            for partition in sorted(self._of_partition)
+            for message in self._sent(self._of_partition[partition].flush(), partition)
+        ]
+
+    def _parts(self, event: RowChange) -> list[RowChange]:
+        """The event, or the two that it is split into, which share a commit_ts."""
+        if event.op != "update":
+            return [event]
+        return split_key_update(self._stamped(event), event.table.key_columns)
+
+    def _row(self, event: RowChange) -> list[Message]:
+        if event.op not in self._encoder.ops:
+            event = self._renamed(event)
+        event = self._stamped(event)
+        partition = self._partition_of(event)
+        return list(self._sent(self._encoder_of(partition).encode(event), partition))
+
+    def _renamed(self, event: RowChange) -> RowChange:
+        ops = self._encoder.ops
+        if event.op == "read" and "insert" in ops:
+            self._counts["snapshot rows written as inserts"] += 1
+            return attrs.evolve(event, op="insert")
+        if event.op == "upsert" and self._upsert_as in ops:
+            self._counts[f"upserts written as {self._upsert_as}s"] += 1
+            return attrs.evolve(event, op=self._upsert_as)
+        hint = "; set upsertAs" if event.op == "upsert" else ""
+        raise UnsupportedEventError(
+            f"the format has no row change {event.op} (it has {join_names(ops)}){hint}"
+        )
+
+    def _stamped(self, event: Any) -> Any:
+        """The event, with a commit_ts if the format needs one."""
+        if event.commit_ts is not None:
+            self._last_commit_ts = max(self._last_commit_ts, event.commit_ts)
+            return event
+        if not self._encoder.needs_commit_ts:
+            return event
+        if not self._synthesizes:
+            raise EncodeError(
+                "the format needs a commit_ts and the event has none; set "
+                "synthesizeCommitTs=true to make one from its source time"
+            )
+        if event.source_time is None:
+            raise EncodeError("the event has neither a commit_ts nor a source time to make it of")
+        self._last_commit_ts = max(event.source_time // 1_000 << 18, self._last_commit_ts + 1)
+        self._counts["commit_ts made from source time"] += 1
+        return attrs.evolve(event, commit_ts=self._last_commit_ts)
+
+    def _other(self, event: Event) -> list[Message]:
+        kind = KIND_OF.get(type(event))
+        if kind is None:
+            raise EncodeError(f"a {type(event).__name__} is no event")
+        if kind not in self._encoder.kinds:
+            hint = self._encoder.hints.get(kind)
+            raise UnsupportedEventError(
+                f"the format has no {kind} events" + (f"; {hint}" if hint else "")
+            )
+        if kind in ("ddl", "watermark"):
+            event = self._stamped(event)
+        to_first = kind in _TO_FIRST or (kind == "ddl" and not self._ddl_to_all)
+        targets = range(1 if to_first else self._partitions or 1)
+        # Rows that came before it must not come after it, in no partition.
+        result = self.flush()
+        if not self._encoder.per_partition:
+            messages = list(self._encoder.encode(event))
+            return result + [m for target in targets for m in self._sent(messages, target)]
+        for target in targets:
+            result += self._sent(self._encoder_of(target).encode(event), target)
+        return result
+
+    def _encoder_of(self, partition: int) -> Encoder:
+        if not self._encoder.per_partition:
+            return self._encoder
+        found = self._of_partition.get(partition)
+        if found is None:
+            found = self._of_partition[partition] = self._open_encoder()
+        return found
+
+    def _sent(self, messages: Iterable[Message], partition: int) -> Iterator[Message]:
+        if self._partitions is None:
+            return iter(messages)
+        return (attrs.evolve(message, partition=partition) for message in messages)
+
+
+def _located(error: EncodeError, protocol: str, event: Any) -> EncodeError:
+    table = None
+    if isinstance(event, RowChange):
+        table = f"{event.table.database}.{event.table.table}"
+    elif isinstance(event, SchemaChange):
+        table = f"{event.database}.{event.table}".strip(".") or None
+    elif isinstance(event, TableSchemaEvent):
+        table = f"{event.table_schema.database}.{event.table_schema.table}"
+    elif isinstance(event, Corrupt):
+        error = error.at(reason=f"{error.reason} ({event.error})")
+    return error.at(protocol=protocol, table=table, commit_ts=getattr(event, "commit_ts", None))
+
+
+def open_message_encoder(
+    options: Mapping[str, Any],
+    codec_options: Mapping[str, Any],
+    *,
+    claim_checks: ClaimCheckWriter | None = None,
+    partitions: int | None = None,
+    counts: Counter[str] | None = None,
+    now: Callable[[], int] | None = None,
+    registry: Registry | None = None,
+) -> MessageEncoder:
+    """An encoder from validated options: :data:`ENCODING_OPTIONS` and the format's own.
+
+    ``claim_checks`` is the folder of ``claimCheckStorageUri``; ``now`` gives microseconds.
+
+    :raises OptionError: if options do not go together, or the format is only read.
+    """
+    registry = registry or default_registry()
+    if not options["protocol"]:
+        raise OptionError("option protocol: name the format to write")
+    codec = registry.get_codec(options["protocol"])
+    if codec.open_encoder is None:
+        writable = (name for name, spec in registry.codecs().items() if spec.open_encoder)
+        raise OptionError(
+            f"option protocol: {codec.name} is only read, not written; written are "
+            f"{join_names(writable)}"
+        )
+    if options["largeMessageHandleOption"] == "claim-check" and claim_checks is None:
+        raise OptionError("option largeMessageHandleOption: claim-check needs claimCheckStorageUri")
+    context = EncoderContext(
+        source_time_zone=options["sourceTimeZone"],
+        large_messages=LargeMessageOutput(
+            options["maxMessageBytes"],
+            options["largeMessageHandleOption"],
+            open_compressor(options["largeMessageHandleCompression"]),
+            claim_checks,
+        ),
+        invalid_text=options["invalidText"],
+        counts=Counter() if counts is None else counts,
+    )
+    if now is not None:
+        context.now = now
+    own = {option.name: codec_options[option.name] for option in codec.encode_options}
+    open_encoder = codec.open_encoder
+    return MessageEncoder(
+        codec.name,
+        lambda: open_encoder(own, context),
+        options,
+        context.counts,
+        partitions=partitions,
+        ddl_partitions=codec.ddl_partitions,
+    )

@@ -1,0 +1,81 @@
+"""JSON as Go's and Java's producers write it, beside what a fast JSON writer does.
+
+Core has no JSON writer of its own: an encoder hands in what its library wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cdcfmt_core.encoder import EncoderContext
+from cdcfmt_core.errors import EncodeError
+
+_SHORT: Final = re.compile(rb"\\[\\bf]")
+_LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
+
+
+def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
+    r"""JSON text with ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, as ``encoding/json``,
+    ``goccy/go-json`` and ``easyjson`` do (``html``; ``jsoniter`` does not), and ``\b`` and
+    ``\f`` in their long form."""
+    # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.
+    if html:
+        if b"<" in data:
+            data = data.replace(b"<", b"\\u003c")
+        if b">" in data:
+            data = data.replace(b">", b"\\u003e")
+        if b"&" in data:
+            data = data.replace(b"&", b"\\u0026")
+        if b"\xe2\x80" in data:
+            data = data.replace(b"\xe2\x80\xa8", b"\\u2028")
+            data = data.replace(b"\xe2\x80\xa9", b"\\u2029")
+    if (b"\\b" in data or b"\\f" in data) and _has_short(data.replace(b"\\\\", b"")):
+        # An escaped backslash is stepped over, so that what follows it is not taken for one.
+        data = _SHORT.sub(lambda match: _LONG[match[0]], data)
+    return data
+
+
+def _has_short(data: bytes) -> bool:
+    return b"\\b" in data or b"\\f" in data
+
+
+def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:
+    """A printed row whose texts are UTF-8; other bytes became U+FFFD, and are counted.
+
+    :raises EncodeError: under ``invalidText=fail``, naming the column; and for a name.
+    """
+    return {valid_name(name): _valid(name, value, context) for name, value in row.items()}
+
+
+def _valid(name: str, value: Any, context: EncoderContext) -> Any:
+    return valid_text(value, context, column=name) if isinstance(value, str) else value
+
+
+def valid_text(text: str, context: EncoderContext, *, column: str | None = None) -> str:
+    """One text, for :func:`valid_texts` and for texts outside of rows."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        pass
+    else:
+        return text
+    if context.invalid_text == "fail":
+        raise EncodeError(
+            "the text is not UTF-8, and this format cannot carry its bytes; set "
+            "invalidText=replace to write U+FFFD in their place",
+            column=column,
+            sample=text,
+        )
+    context.counts["texts that are not UTF-8, written with U+FFFD"] += 1
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def valid_name(name: str) -> str:
+    """:raises EncodeError: for a name that is not UTF-8, which would be another in its place."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise EncodeError("a name is not UTF-8", sample=name) from None
+    return name

@@ -1,0 +1,130 @@
+"""A column's type as MySQL type text, for wires that send it.
+
+The source's own text serves where it is MySQL's and says what the column's logical type
+says; otherwise (Connect's ``int32``, a DTS number, a type that somebody declared) the
+text is made of the logical type.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from cdcfmt_core.events import Column
+from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
+from cdcfmt_core.mysql.text_output import unknown_type
+from cdcfmt_core.mysql.type_map import resolve_type
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Vector,
+    Year,
+)
+
+_INT_NAMES: Final = {8: "tinyint", 16: "smallint", 24: "mediumint", 32: "int", 64: "bigint"}
+_NAMES: Final[dict[type, str]] = {
+    Decimal: "decimal",
+    # The longest of their kind, as nobody knows the length.
+    Text: "longtext",
+    Binary: "longblob",
+    Date: "date",
+    DateTime: "datetime",
+    Timestamp: "timestamp",
+    Time: "time",
+    Year: "year",
+    Enum: "enum",
+    Set: "set",
+    Json: "json",
+    Vector: "vector",
+    Geometry: "geometry",
+    Bit: "bit",
+}
+_BINARY_TWINS: Final = {
+    "char": "binary",
+    "varchar": "varbinary",
+    "tinytext": "tinyblob",
+    "text": "blob",
+    "mediumtext": "mediumblob",
+    "longtext": "longblob",
+}
+
+
+def column_type(column: Column) -> ColumnType:
+    """The column's MySQL type.
+
+    :raises EncodeError: if its type is unknown.
+    """
+    logical = column.type
+    if isinstance(logical, Unknown):
+        raise unknown_type(logical).at(column=column.name)
+    parsed = parse_column_type(column.source_type)
+    if parsed.well_formed and _says_the_same(resolve_type(column.source_type), logical):
+        if parsed.charset == "binary":
+            return attrs.evolve(parsed, base=_BINARY_TWINS.get(parsed.base, parsed.base))
+        return parsed
+    return _of_logical(logical)
+
+
+def _says_the_same(source: LogicalType | None, logical: LogicalType) -> bool:
+    """Whether values of ``logical`` are values of ``source``; parameters may be unknown."""
+    if source is None:
+        return False
+    if isinstance(logical, Bool):
+        # tinyint(1) and bit(1) that a type map calls booleans.
+        return isinstance(source, (Int, Bit))
+    if isinstance(logical, (Int, Float)):
+        return source == logical
+    return type(source) is type(logical)
+
+
+def _of_logical(logical: LogicalType) -> ColumnType:
+    if isinstance(logical, Bool):
+        return ColumnType("tinyint", (1,))
+    if isinstance(logical, Int):
+        return ColumnType(_INT_NAMES[logical.bits], unsigned=not logical.signed)
+    if isinstance(logical, Float):
+        return ColumnType("float" if logical.bits == 32 else "double")
+    params: tuple[int, ...] = ()
+    if isinstance(logical, Decimal) and logical.precision is not None:
+        params = (logical.precision, logical.scale or 0)
+    elif isinstance(logical, Bit) and logical.bits is not None:
+        params = (logical.bits,)
+    elif isinstance(logical, (DateTime, Timestamp, Time)) and logical.fsp:
+        params = (logical.fsp,)
+    elements = logical.names if isinstance(logical, (Enum, Set)) else None
+    return ColumnType(_NAMES[type(logical)], params, elements)
+
+
+def type_text(parsed: ColumnType, *, full: bool) -> str:
+    """``int unsigned``; with ``full`` also what stands in the parentheses."""
+    text = parsed.base
+    if full and parsed.elements is not None:
+        text += "(" + ",".join(map(_quoted, parsed.elements)) + ")"
+    elif full and parsed.params:
+        text += "(" + ",".join(map(str, parsed.params)) + ")"
+    if parsed.unsigned:
+        text += " unsigned"
+    if parsed.zerofill:
+        text += " zerofill"
+    return text
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"

@@ -1,0 +1,71 @@
+"""Which partition a row goes to, so that the changes of one row keep their order.
+
+The choices are TiCDC's dispatchers: by the key's values, by table, by commit_ts, by named
+columns.  The hash is our own: which partition has which rows is nobody's promise.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from cdcfmt_core.errors import EncodeError, OptionError, join_names
+from cdcfmt_core.events import RowChange
+
+PARTITIONERS: Final = ("index-value", "table", "ts", "columns")
+
+
+def open_partitioner(
+    name: str, columns: Sequence[str], partitions: int
+) -> Callable[[RowChange], int]:
+    """A function that gives the partition of a row.
+
+    :raises OptionError: if ``columns`` are missing, or given to another partitioner.
+    """
+    if (name == "columns") != bool(columns):
+        raise OptionError(
+            "option partitionColumns: goes with partitioner=columns, and that needs it; "
+            f"partitioner is {name}"
+        )
+    if partitions == 1:
+        return lambda event: 0
+
+    def by_key(event: RowChange) -> int:
+        table = event.table
+        return _hash(event, table.key_columns) % partitions
+
+    def by_columns(event: RowChange) -> int:
+        return _hash(event, columns) % partitions
+
+    def by_table(event: RowChange) -> int:
+        return _hash(event, ()) % partitions
+
+    def by_commit_ts(event: RowChange) -> int:
+        if event.commit_ts is None:
+            raise EncodeError("partitioner=ts needs a commit_ts; set synthesizeCommitTs=true")
+        return event.commit_ts % partitions
+
+    return {
+        "index-value": by_key,
+        "columns": by_columns,
+        "table": by_table,
+        "ts": by_commit_ts,
+    }[name]
+
+
+def _hash(event: RowChange, columns: Sequence[str]) -> int:
+    """Of the table's name and the values of ``columns``; rows without a key go by table."""
+    table = event.table
+    parts = [table.database, table.schema or "", table.table]
+    # As TiCDC does: the new row, and the old one only where there is no new one.
+    image = event.after or event.before
+    for name in columns:
+        if image is None or name not in image.values:
+            raise EncodeError(
+                "the row lacks the column that its partition depends on; set another "
+                f"partitioner (columns: {join_names(table.column_names)})",
+                column=name,
+            )
+        parts += name, str(image.values[name])
+    return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))

@@ -1,0 +1,111 @@
+"""How the rows of one table are written: made once per table schema, then looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import orjson
+
+from cdcfmt_canal_json.layouts import CANAL, Layout
+from cdcfmt_core import EncoderContext
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.json_output import escape_for_go
+from cdcfmt_core.mysql import jdbc_code, signed_limit
+from cdcfmt_core.mysql.column_type import ColumnType
+from cdcfmt_core.mysql.text_output import Printer, column_printers, text_printer
+from cdcfmt_core.mysql.type_output import column_type, type_text
+from cdcfmt_core.types import Timestamp
+
+_MAX_PLANS: Final = 1_000
+_MAX_TYPES: Final = 1_000
+
+
+@attrs.define
+class EncodePlan:
+    """A table's printers and the parts of a message that all its rows share.
+
+    ``names`` go into the layout's template; ``handle`` are the columns that identify a row.
+    """
+
+    names: dict[bytes, bytes]
+    printers: tuple[tuple[str, Printer], ...]
+    handle: tuple[str, ...]
+    _types: dict[str, ColumnType]
+    _texts: dict[str, str]
+    _unsigned: tuple[tuple[str, int], ...]
+    _known: dict[tuple[Any, ...], tuple[bytes, bytes]] = attrs.field(factory=dict)
+
+    def types(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """``sqlType`` and ``mysqlType`` of a row: an unsigned value beyond its signed
+        type's maximum has another code.  The values are good ones."""
+        large = tuple([(values.get(name) or 0) >= limit for name, limit in self._unsigned])
+        key = (large, None if len(values) == len(self._texts) else tuple(values))
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MAX_TYPES:
+                self._known.clear()
+            found = self._known[key] = self._make_types(values)
+        return found
+
+    def _make_types(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        names = [name for name in self._texts if name in values]
+        sql_type = {name: jdbc_code(self._types[name], values[name]) for name in names}
+        mysql_type = {name: self._texts[name] for name in names}
+        return escape_for_go(orjson.dumps(sql_type or None)), escape_for_go(
+            orjson.dumps(mysql_type)
+        )
+
+
+class EncodePlans:
+    """Plans by table schema; the schema's identity tells a change."""
+
+    def __init__(self, context: EncoderContext, layout: Layout, *, full_types: bool) -> None:
+        self._context = context
+        self._layout = layout
+        self._full_types = full_types
+        self._plans: dict[TableSchema, EncodePlan] = {}
+
+    def find(self, table: TableSchema) -> EncodePlan:
+        """:raises EncodeError: for a column whose type is unknown."""
+        plan = self._plans.get(table)
+        if plan is None:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[table] = self._make(table)
+        return plan
+
+    def _make(self, table: TableSchema) -> EncodePlan:
+        zone = self._context.time_zone
+        types = {column.name: column_type(column) for column in table.columns}
+        texts = {name: type_text(type_, full=self._full_types) for name, type_ in types.items()}
+        printers = column_printers(
+            table.columns, lambda logical: text_printer(logical, time_zone=zone)
+        )
+        if any(isinstance(column.type, Timestamp) for column in table.columns):
+            self._context.note_zoneless_timestamps(table.database, table.table)
+        try:
+            pk_names = _primary_key(table)
+            # TiCDC says [] of a table without a primary key, Canal null.
+            no_key: list[str] | None = None if self._layout is CANAL else []
+            names = {
+                b"database": escape_for_go(orjson.dumps(table.database)),
+                b"table": escape_for_go(orjson.dumps(table.table)),
+                b"pkNames": escape_for_go(orjson.dumps(pk_names or no_key)),
+            }
+            orjson.dumps(list(texts))
+        except TypeError:
+            raise EncodeError("a name of the table or of a column is not UTF-8") from None
+        limits = ((name, signed_limit(type_)) for name, type_ in types.items())
+        unsigned = tuple((name, limit) for name, limit in limits if limit is not None)
+        handle = table.key_columns or tuple(pk_names)
+        return EncodePlan(names, printers, handle, types, texts, unsigned)
+
+
+def _primary_key(table: TableSchema) -> list[str]:
+    """``pkNames``: where the columns' flags tell, those of the primary key, else the key."""
+    if any(column.flags for column in table.columns):
+        return [column.name for column in table.columns if "PrimaryKeyFlag" in column.flags]
+    return list(table.key_columns)
