@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
 
 INPUT_OPTIONS = (
     Option(
@@ -24,22 +24,6 @@ INPUT_OPTIONS = (
         type="list",
         default=(),
         help="Several of them; `load([...])` sets it.",
-    ),
-    Option(
-        name="pathGlobFilter",
-        help="Only files whose name matches this glob.",
-    ),
-    Option(
-        name="lineFormat",
-        type="choice",
-        choices=("auto", "value", "message"),
-        default="auto",
-        help="What a line is: a message's `value`, or a whole `message` as JSON with base64 "
-        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto` tells line by line.",
-    ),
-    Option(
-        name="lineSep",
-        help="Separator of lines; by default `\\n` or `\\r\\n`.",
     ),
     Option(
         name="maxPartitionBytes",
@@ -54,18 +38,7 @@ INPUT_OPTIONS = (
         minimum=1,
         help="Fewest Spark partitions to aim at; by default the driver's number of cores.",
     ),
-    Option(
-        name="scanSchemas",
-        type="bool",
-        default=True,
-        help="Look through the whole input for table schemas first, where a format's rows may "
-        "lack their types (debezium); `false` spares that pass.",
-    ),
-    Option(
-        name="storageOptions",
-        hidden=True,
-        help="JSON object of options for the file system (fsspec), such as credentials.",
-    ),
+    *FILE_OPTIONS,
 )
 
 SHAPE_OPTIONS = (
@@ -246,16 +219,7 @@ class ReadOptions:
     @property
     def storage_options(self) -> dict[str, Any]:
         """Options of the file system; the error never shows the text."""
-        text = self["storageOptions"]
-        if text is None:
-            return {}
-        try:
-            options = json.loads(text)
-        except ValueError:
-            options = None
-        if not isinstance(options, dict):
-            raise OptionError("option storageOptions: the given text is not a JSON object")
-        return options
+        return parse_storage_options(self["storageOptions"])
 
     def event_filter(self) -> EventFilter:
         """What to decode, from the options alone."""

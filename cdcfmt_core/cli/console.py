@@ -1,0 +1,60 @@
+"""Where texts go: data to stdout, everything else to stderr, in one set of colours."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from rich.console import Console
+from rich.theme import Theme
+
+THEME = Theme(
+    {
+        "ok": "green",
+        "warn": "yellow",
+        "bad": "bold red",
+        "head": "bold",
+        "name": "cyan",
+        "faint": "dim",
+        "key": "bold cyan",
+        "null": "dim italic",
+        "op.insert": "green",
+        "op.read": "bright_green",
+        "op.update": "yellow",
+        "op.upsert": "bright_yellow",
+        "op.delete": "red",
+        "op.truncate": "bright_red",
+        "kind.row": "default",
+        "kind.ddl": "magenta",
+        "kind.schema": "bright_magenta",
+        "kind.watermark": "blue",
+        "kind.transaction": "bright_blue",
+        "kind.heartbeat": "dim",
+        "kind.message": "cyan",
+        "kind.corrupt": "bold red",
+    }
+)
+_PIPE_WIDTH = 120
+_ENDLESS = 1_000_000
+
+
+def console(*, wide: bool = False) -> Console:
+    """The console of stdout; a ``wide`` one cuts nothing when it is a pipe."""
+    return _console(stderr=False, pipe_width=_ENDLESS if wide else _PIPE_WIDTH)
+
+
+def error_console() -> Console:
+    """The console of stderr, for progress, notes and errors."""
+    return _console(stderr=True, pipe_width=_ENDLESS)
+
+
+def note(text: str) -> None:
+    """A line for people, beside the data."""
+    error_console().print(f"[faint]{text}[/faint]", soft_wrap=True)
+
+
+def _console(*, stderr: bool, pipe_width: int) -> Console:
+    # A pipe has no width: what is not seen on a screen shall not be cut as if it were.
+    piped = not (sys.stderr if stderr else sys.stdout).isatty()
+    width = pipe_width if piped and "COLUMNS" not in os.environ else None
+    return Console(stderr=stderr, theme=THEME, highlight=False, emoji=False, width=width)

@@ -1,0 +1,133 @@
+"""click's parameters, made from the option tables; ``--help`` says what the tables say."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from cdcfmt_core.cli.settings import SECTIONS, parse_settings
+from cdcfmt_core.options import Option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_METAVARS = {
+    "string": "TEXT",
+    "int": "N",
+    "bytes": "SIZE",
+    "list": "NAME,…",
+    "timezone": "ZONE",
+}
+
+
+class SectionOption(click.Option):
+    """An option that stands under a heading of its own in ``--help``."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
+        self.section = section
+        super().__init__(*args, **kwargs)
+
+
+class Command(click.Command):
+    """A command whose options are listed by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(param, "section", "Options"), []).append(record)
+        # The command's own come first, as they are what it is about.
+        for section, records in sections.items():
+            if records:
+                with formatter.section(section):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("See also"):
+            formatter.write_text(
+                "cdcfmt --help for the exit codes; cdcfmt formats NAME for a format's options."
+            )
+
+
+def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Like ``click.command``, with options by section."""
+    return click.command(
+        name, cls=Command, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+
+
+def reads(own: Iterable[Option] = (), *, section: str = "Options") -> Callable[[F], F]:
+    """Gives a command its inputs and the options of reading, as ``paths`` and ``settings``.
+
+    ``own`` are further options of this command, under ``section``.
+    """
+    own = tuple(own)
+    tables = {section: own, **SECTIONS}
+    names = {_key(option): option.name for table in tables.values() for option in table}
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(pairs: tuple[str, ...], **given: Any) -> Any:
+            options = {name: given.pop(key) for key, name in names.items()}
+            settings = parse_settings(options, pairs, own)
+            return function(settings=settings, **given)
+
+        wrapped: Any = call
+        for heading, table in reversed(tables.items()):
+            for option in reversed(table):
+                wrapped = _click_option(option, heading)(wrapped)
+        wrapped = click.option(
+            "-o",
+            "pairs",
+            multiple=True,
+            metavar="NAME=VALUE",
+            cls=SectionOption,
+            section="How to read",
+            help="Any option by the name that it has in Spark, also the formats' own "
+            "(cdcfmt formats NAME lists them) and Kafka's.",
+        )(wrapped)
+        result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
+        return result
+
+    return decorate
+
+
+def kebab(name: str) -> str:
+    """``includeTables`` as ``include-tables``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def _key(option: Option) -> str:
+    return kebab(option.name).replace("-", "_")
+
+
+def _click_option(option: Option, section: str) -> Callable[[Any], Any]:
+    flag = f"--{kebab(option.name)}"
+    if option.type == "bool":
+        flag += f"/--no-{kebab(option.name)}"
+    text = option.help.replace("`", "")
+    if option.default not in (None, (), False):
+        text += f" [{default_text(option)}]"
+    kwargs: dict[str, Any] = {}
+    if option.type == "choice":
+        kwargs["type"] = click.Choice(option.choices, case_sensitive=False)
+    elif option.type != "bool":
+        kwargs["metavar"] = _METAVARS[option.type]
+    return click.option(
+        flag, _key(option), default=None, help=text, cls=SectionOption, section=section, **kwargs
+    )
+
+
+def default_text(option: Option) -> str:
+    """The default as a user would write it; empty where there is none."""
+    value = option.default
+    if value is None or value == ():
+        return ""
+    if option.type == "bytes" and value % (1 << 20) == 0:
+        return f"{value >> 20}m"
+    return str(value).lower() if option.type == "bool" else str(value)
