@@ -28,6 +28,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 Encode: TypeAlias = Callable[[Event], Iterable[Message]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
+Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
 
 
 @attrs.frozen
@@ -100,6 +101,11 @@ class CodecSpec:
     it returns a function that finds the table schemas in one message, quickly where there
     are none.  A batch reader looks through its whole input with it before any row is decoded.
 
+    ``explain(message, options)`` is for people who look at one message: what stands on the
+    wire before it is decoded (versions, lengths, frames, an envelope's fields), each part with
+    its name, in order; it may raise DecodeError behind what it could read.  A format whose
+    value is one JSON document needs none.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
     """
@@ -114,5 +120,6 @@ class CodecSpec:
     type_map: str = "mysql"
     open_encoder: Callable[[Mapping[str, Any]], Encode] | None = None
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
+    explain: Explain | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

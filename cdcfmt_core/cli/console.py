@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
+from rich.text import Text
 from rich.theme import Theme
 
 THEME = Theme(
@@ -51,6 +54,12 @@ def error_console() -> Console:
 def note(text: str) -> None:
     """A line for people, beside the data."""
     error_console().print(f"[faint]{text}[/faint]", soft_wrap=True)
+
+
+def next_command(command: str, paths: Sequence[str]) -> None:
+    """What to type next, ready to be copied."""
+    line = Text.assemble(("next: ", "faint"), f"cdcfmt {command} {shlex.join(paths)}".rstrip())
+    console().print(line, soft_wrap=True)
 
 
 def _console(*, stderr: bool, pipe_width: int) -> Console:

@@ -48,8 +48,6 @@ def open_input(paths: Sequence[str], settings: Settings) -> Input:
     :raises SourceError: for a path that does not exist.
     :raises OptionError: for inputs of different kinds, and options that it does not have.
     """
-    if settings.rest:
-        raise OptionError(f"files have no option {min(settings.rest)!r}")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.json_text import clean
+from cdcfmt_core.errors import DecodeError
 
 # A head line, a rule, and blanks between columns: easy on the eye, on grep and on copying.
 _BOX = Box(
@@ -37,15 +38,23 @@ def plain_table(*heads: str, right: tuple[str, ...] = ()) -> Table:
     return table
 
 
-def last_column_takes_rest(table: Table, width: int, *, least: int = 24) -> None:
-    """All columns but the last as wide as they need; the last is cut to what is left."""
-    used = 0
-    for column in table.columns[:-1]:
-        needed = max(cell_len(str(cell)) for cell in [column.header, *column.cells])
-        column.width, column.no_wrap = needed, True
-        used += needed + 3
-    table.columns[-1].width = max(width - used, least)
-    table.columns[-1].no_wrap, table.columns[-1].overflow = True, "ellipsis"
+def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> None:
+    """The first ``fixed`` columns as wide as they need, the others share what is left.
+
+    Every cell stays on one line; what does not fit ends with an ellipsis.
+    """
+    needs = [
+        max(cell_len(str(cell)) for cell in [column.header, *column.cells])
+        for column in table.columns
+    ]
+    gap = 3
+    left = width - sum(needs[:fixed]) - gap * (len(needs) - 1)
+    for index, (column, need) in enumerate(zip(table.columns, needs, strict=True)):
+        column.no_wrap, column.overflow = True, "ellipsis"
+        others = len(needs) - index
+        column.width = need if index < fixed else min(need, max(left // others, least))
+        if index >= fixed:
+            left -= column.width
 
 
 def number(value: int) -> str:
@@ -65,6 +74,11 @@ def size(count: int) -> str:
 def kind_text(kind: str, op: str | None = None) -> Text:
     """The kind of an event, or a row's operation, in its colour."""
     return Text(op, f"op.{op}") if op else Text(kind, f"kind.{kind}")
+
+
+def reason_of(error: DecodeError) -> str:
+    """Field and reason on one line, without position and sample."""
+    return printable(f"{error.field}: {error.reason}" if error.field else error.reason)
 
 
 def printable(text: str, limit: int = 0) -> str:

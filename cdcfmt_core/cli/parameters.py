@@ -61,10 +61,13 @@ def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
     )
 
 
-def reads(own: Iterable[Option] = (), *, section: str = "Options") -> Callable[[F], F]:
+def reads(
+    own: Iterable[Option] = (), *, section: str = "Options", more: Iterable[str] = ()
+) -> Callable[[F], F]:
     """Gives a command its inputs and the options of reading, as ``paths`` and ``settings``.
 
-    ``own`` are further options of this command, under ``section``.
+    ``own`` are further options of this command, under ``section``; ``more`` are names that
+    ``-o`` takes and the command will judge.
     """
     own = tuple(own)
     tables = {section: own, **SECTIONS}
@@ -74,7 +77,7 @@ def reads(own: Iterable[Option] = (), *, section: str = "Options") -> Callable[[
         @functools.wraps(function)
         def call(pairs: tuple[str, ...], **given: Any) -> Any:
             options = {name: given.pop(key) for key, name in names.items()}
-            settings = parse_settings(options, pairs, own)
+            settings = parse_settings(options, pairs, own, more)
             return function(settings=settings, **given)
 
         wrapped: Any = call

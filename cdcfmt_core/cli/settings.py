@@ -52,7 +52,7 @@ OPS = ("insert", "update", "delete", "upsert", "read", "truncate")
 class Settings:
     """Validated options by declared name: the common ones, the formats', and the others given.
 
-    ``rest`` are options that only a kind of input knows (Kafka's), still as text.
+    ``rest`` are options that the command will judge itself, still as text.
     """
 
     values: Mapping[str, Any]
@@ -95,13 +95,11 @@ def parse_settings(
     given: Mapping[str, Any],
     pairs: Iterable[str] = (),
     own: Iterable[Option] = (),
-    input_prefixes: tuple[str, ...] = (),
-    input_names: Iterable[str] = (),
+    more: Iterable[str] = (),
 ) -> Settings:
     """Settings from click's values and the ``name=value`` texts of ``-o``.
 
-    ``own`` are further options of the command; ``input_prefixes`` and ``input_names`` are
-    those that the input will judge.
+    ``own`` are further options of the command, ``more`` names that it will judge itself.
 
     :raises OptionError: for an option that nobody declares, and for a value it cannot have.
     """
@@ -127,14 +125,14 @@ def parse_settings(
         else [registry.get_codec(protocol)]
     )
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
-    names = {name.lower(): name for name in input_names}
+    names = {name.lower(): name for name in more}
     codec: dict[str, str] = {}
     rest: dict[str, str] = {}
     for name, value in others:
         if _key(name) in of_codecs:
             codec[_key(name)] = value
-        elif name.lower() in names or name.startswith(input_prefixes):
-            rest[names.get(name.lower(), name)] = value
+        elif _key(name) in names:
+            rest[names[_key(name)]] = value
         else:
             known = [o.name for o in [*declared.values(), *of_codecs.values()]] + list(
                 names.values()

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console
 from cdcfmt_core.cli.json_text import RawJson, to_json
-from cdcfmt_core.cli.layout import kind_text, last_column_takes_rest, plain_table, printable
+from cdcfmt_core.cli.layout import kind_text, plain_table, printable, share_width
 
 _CELL = 60
 _LINE = 160
@@ -43,7 +43,7 @@ def write_events(records: Sequence[Mapping[str, Any]]) -> None:
         if with_ts:
             cells.append(Text(str(record.get("commit_ts", "")), justify="right"))
         table.add_row(*cells, _what(record))
-    last_column_takes_rest(table, out.width)
+    share_width(table, out.width, fixed=len(table.columns) - 1, least=24)
     out.print(table)
 
 

@@ -8,7 +8,7 @@ import attrs
 import click
 from rich.text import Text
 
-from cdcfmt_core.cli.console import console
+from cdcfmt_core.cli.console import console, next_command
 from cdcfmt_core.cli.inputs import open_input
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable
@@ -18,7 +18,6 @@ from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.decoding import confidence
-from cdcfmt_core.errors import show
 from cdcfmt_core.events import KIND_OF, Corrupt
 from cdcfmt_core.registry import default_registry
 
@@ -121,17 +120,12 @@ def _show(found: dict[str, Found], paths: tuple[str, ...]) -> None:
         if item.sample:
             out.print(Text.assemble((f"{name}: ", "warn"), printable(item.sample, 600)))
     names = [name for name in found if name not in (UNKNOWN, TOMBSTONE)]
-    where = " ".join(map(_quote, paths))
     if len(names) == 1:
-        out.print(f"[faint]next:[/faint] cdcfmt cat --protocol {names[0]} {where}", soft_wrap=True)
+        next_command(f"cat --protocol {names[0]}", paths)
     elif names:
-        out.print(f"[faint]next:[/faint] cdcfmt stats {where}", soft_wrap=True)
+        next_command("stats", paths)
     else:
-        out.print("[faint]next:[/faint] cdcfmt formats (is the format's package installed?)")
-
-
-def _quote(path: str) -> str:
-    return path if path.replace("/", "").replace(".", "").isalnum() else show(path)
+        next_command("formats", ())
 
 
 def _json(item: Found) -> dict[str, object]:

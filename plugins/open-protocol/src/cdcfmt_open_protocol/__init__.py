@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core.events import Message
 from cdcfmt_open_protocol.options import OPTIONS
 from cdcfmt_open_protocol.sniff import sniff
 
@@ -14,6 +15,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_open_protocol.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    from cdcfmt_open_protocol.explain import explain
+
+    return explain(message, options)
 
 
 @hookimpl
@@ -27,6 +34,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
+            explain=_explain,
             aliases=("open",),
             api_version=1,
         )
