@@ -45,12 +45,15 @@ def run_lines(*arguments: object, stdin: bytes | None = None) -> list[Any]:
 
 def start(*arguments: object, **options: Any) -> subprocess.Popen[bytes]:
     """The installed command as a process of its own."""
+    environment = os.environ | WIDE
+    # Whether output comes in time shall not hang on it.
+    environment.pop("PYTHONUNBUFFERED", None)
     return subprocess.Popen(
         [str(Path(sys.executable).with_name("cdcfmt")), *map(str, arguments)],
         stdin=options.pop("stdin", subprocess.DEVNULL),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=os.environ | WIDE,
+        env=environment,
         **options,
     )
 

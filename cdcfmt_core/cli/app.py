@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from typing import Any
 
 import click
+from rich.text import Text
 
 from cdcfmt_core.cli.console import error_console
+from cdcfmt_core.cli.parameters import Context
 from cdcfmt_core.cli.warnings import gathered
 from cdcfmt_core.errors import (
     BrokenPluginError,
@@ -41,6 +44,8 @@ _RECURSION_LIMIT = 10_000
 class Group(click.Group):
     """Loads a command when it is asked for, and turns errors into texts and exit codes."""
 
+    context_class = Context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -54,6 +59,10 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # Terminals speak UTF-8, also where the locale does not say so.
+                stream.reconfigure(encoding="utf-8", errors="replace")
         try:
             with gathered():
                 result = super().invoke(ctx)
@@ -78,8 +87,7 @@ class Failure(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         console = error_console()
-        console.print("[bad]error:[/bad]", end=" ")
-        console.print(self.message, markup=False, soft_wrap=True)
+        console.print(Text.assemble(("error: ", "bad"), self.message), soft_wrap=True)
 
 
 class WrongCommand(Failure):

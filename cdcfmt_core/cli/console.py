@@ -53,17 +53,26 @@ def error_console() -> Console:
 
 def note(text: str) -> None:
     """A line for people, beside the data."""
-    error_console().print(f"[faint]{text}[/faint]", soft_wrap=True)
+    error_console().print(text, style="faint", soft_wrap=True)
 
 
-def next_command(command: str, paths: Sequence[str]) -> None:
+def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
     """What to type next, ready to be copied."""
-    line = Text.assemble(("next: ", "faint"), f"cdcfmt {command} {shlex.join(paths)}".rstrip())
-    console().print(line, soft_wrap=True)
+    line = shlex.join(["cdcfmt", *command, *paths])
+    # Names from the wire may hold control characters.
+    shown = "".join(character if character.isprintable() else "?" for character in line)
+    console().print(Text.assemble(("next: ", "faint"), shown), soft_wrap=True)
 
 
 def _console(*, stderr: bool, pipe_width: int) -> Console:
     # A pipe has no width: what is not seen on a screen shall not be cut as if it were.
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
     width = pipe_width if piped and "COLUMNS" not in os.environ else None
-    return Console(stderr=stderr, theme=THEME, highlight=False, emoji=False, width=width)
+    return Console(
+        stderr=stderr,
+        theme=THEME,
+        width=width,
+        highlight=False,
+        emoji=False,
+        markup=False,  # names from the wire may hold brackets
+    )

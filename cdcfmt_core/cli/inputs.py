@@ -26,7 +26,8 @@ class Input(Protocol):
     """Messages from one place.
 
     ``total`` is how much :meth:`messages` will report through ``advance``, in bytes; None
-    where unknown.  ``again`` tells whether the messages can be read a second time.
+    where unknown.  ``again`` tells whether the messages can be read a second time, ``live``
+    whether they come one by one while somebody waits for them.
     """
 
     @property
@@ -34,6 +35,9 @@ class Input(Protocol):
 
     @property
     def again(self) -> bool: ...
+
+    @property
+    def live(self) -> bool: ...
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
 
@@ -59,6 +63,7 @@ class FilesInput:
     """Files, directories and globs."""
 
     again = True
+    live = False
 
     def __init__(self, paths: Sequence[str], settings: Settings) -> None:
         self._settings = settings
@@ -106,6 +111,7 @@ class StdinInput:
     """Lines of standard input, as they come."""
 
     again = False
+    live = True
     total = None
 
     def __init__(self, settings: Settings) -> None:

@@ -23,6 +23,7 @@ from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_PLACES = 65
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -114,6 +115,14 @@ def _text(value: str) -> str:
     return encode_basestring(clean(value))
 
 
+def _decimal(value: Decimal) -> str:
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        return _text(str(value))
+    # Python prints zeros with many places, and numbers of few digits, with an exponent.
+    return format(value, "f") if -_MOST_PLACES <= exponent <= 0 else str(value)
+
+
 def _object(value: Mapping[Any, Any]) -> str:
     return "{" + ",".join(f"{_text(str(k))}:{to_json(v)}" for k, v in value.items()) + "}"
 
@@ -130,7 +139,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     int: lambda value: str(value) if -(10**38) < value < 10**38 else str(Decimal(value)),
     float: lambda value: repr(value) if isfinite(value) else _text(str(value)),
     str: _text,
-    Decimal: lambda value: format(value, "f") if value.is_finite() else _text(str(value)),
+    Decimal: _decimal,
     bytes: lambda value: f'"{b64encode(value).decode("ascii")}"',
     datetime: lambda value: _text(datetime_text(value)),
     date: lambda value: _text(value.isoformat()),

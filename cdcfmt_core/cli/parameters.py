@@ -23,6 +23,26 @@ _METAVARS = {
 }
 
 
+class HelpFormatter(click.HelpFormatter):
+    """Headings bold and names in colour; click takes the colours away where they do not belong."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(click.style(prog, bold=True), args, prefix)
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(click.style(heading, bold=True))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        styled = [(click.style(name, fg="cyan"), text) for name, text in rows]
+        super().write_dl(styled, col_max, col_spacing)
+
+
+class Context(click.Context):
+    formatter_class = HelpFormatter
+
+
 class SectionOption(click.Option):
     """An option that stands under a heading of its own in ``--help``."""
 
@@ -33,6 +53,8 @@ class SectionOption(click.Option):
 
 class Command(click.Command):
     """A command whose options are listed by section."""
+
+    context_class = Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Options": []}
@@ -54,10 +76,13 @@ class Command(click.Command):
             )
 
 
-def command(name: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Like ``click.command``, with options by section."""
+def command(name: str, short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Like ``click.command``, with options by section; ``short_help`` is for the list of them."""
     return click.command(
-        name, cls=Command, context_settings={"help_option_names": ["-h", "--help"]}
+        name,
+        cls=Command,
+        short_help=short_help,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
 

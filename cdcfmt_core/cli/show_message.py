@@ -37,7 +37,8 @@ _ABSENT = Text("absent", "faint")
 
 def show_explanation(explanation: Explanation, out: Console) -> None:
     decoded = explanation.decoded
-    out.rule(f"[head]message {number(decoded.number + 1)}[/head]", style="faint", align="left")
+    title = Text(f"message {number(decoded.number + 1)}", "head")
+    out.rule(title, style="faint", align="left")
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="faint", no_wrap=True)
     facts.add_column(overflow="fold")
@@ -72,7 +73,7 @@ def show_raw(message: Message, out: Console) -> None:
             for line in _hex_lines(data[:_MOST_BYTES]):
                 out.print(line, no_wrap=True)
             if len(data) > _MOST_BYTES:
-                out.print(f"  [faint]… {number(len(data))} bytes in all[/faint]")
+                out.print(f"  … {number(len(data))} bytes in all", style="faint")
         else:
             out.print(JSONHighlighter()(text), soft_wrap=True)
 
@@ -122,14 +123,14 @@ def _show_parts(explanation: Explanation, out: Console) -> None:
         line = Text("  ").append(set_width(printable(name), width), "name").append("  ")
         out.print(line.append(_short(value, out.width)), no_wrap=True, overflow="ellipsis")
     if len(explanation.parts) > _MOST_PARTS:
-        out.print(f"  [faint]… {len(explanation.parts)} parts in all[/faint]")
+        out.print(f"  … {len(explanation.parts)} parts in all", style="faint")
 
 
 def _show_trouble(explanation: Explanation, out: Console) -> None:
     trouble = explanation.trouble
     assert trouble is not None
     before = printable(trouble.around[: trouble.caret])
-    out.print(f"  [faint]not JSON from byte {trouble.byte} on: {trouble.reason}[/faint]")
+    out.print(f"  not JSON from byte {trouble.byte} on: {trouble.reason}", style="faint")
     text = Text("  " + before, "faint").append(
         printable(trouble.around[trouble.caret :]) or " ", "default"
     )

@@ -29,7 +29,7 @@ def write_events(records: Sequence[Mapping[str, Any]]) -> None:
     """A line each: position, kind, table, and what it says."""
     out = console()
     if not records:
-        out.print("[faint]nothing to show[/faint]")
+        out.print("nothing to show", style="faint")
         return
     with_ts = any("commit_ts" in record for record in records)
     table = plain_table("offset", "kind", "table", *(["commit_ts"] if with_ts else []), "what")
@@ -51,14 +51,14 @@ def write_changes(records: Sequence[Mapping[str, Any]]) -> None:
     """The table's columns; a row under the other where they do not fit side by side."""
     out = console(wide=True)
     if not records:
-        out.print("[faint]nothing to show[/faint]")
+        out.print("nothing to show", style="faint")
         return
     rows = [_change_cells(record) for record in records]
     heads = list(dict.fromkeys(name for row in rows for name in row))
     heads = [h for h in heads if not h.startswith("_") or any(r.get(h) for r in records)]
     heads.sort(key=lambda name: name != "_change_type")
     numbers = tuple(name for name in heads if _all_numbers(name, records))
-    table = plain_table(*heads, right=numbers)
+    table = plain_table(*map(printable, heads), right=tuple(map(printable, numbers)))
     for row in rows:
         table.add_row(*(row.get(head, Text("·", "faint")) for head in heads))
     if _fits(table, out):
@@ -146,7 +146,7 @@ def _fits(table: Table, out: Console) -> bool:
 def _write_stacked(rows: Sequence[Mapping[str, Text]], heads: Sequence[str], out: Console) -> None:
     width = max(map(len, heads))
     for number, row in enumerate(rows, 1):
-        out.rule(f"[faint]{number}[/faint]", style="faint", align="left")
+        out.rule(Text(str(number), "faint"), style="faint", align="left")
         for head in heads:
             value = row.get(head, Text("·", "faint"))
             line = Text.assemble((f"{printable(head):>{width}}  ", "name"), value)

@@ -14,16 +14,17 @@ from cdcfmt_core.cli.json_text import RawJson, clean, to_json
 Record: TypeAlias = dict[str, Any]
 
 
-def write_json(records: Iterable[Record]) -> None:
-    """A line each; in colours on a terminal."""
+def write_json(records: Iterable[Record], *, live: bool) -> None:
+    """A line each; in colours on a terminal.  A ``live`` one is seen as soon as it comes."""
     if sys.stdout.isatty():
         out, highlight = console(), JSONHighlighter()
         for record in records:
             out.print(highlight(to_json(record)), soft_wrap=True)
         return
     for record in records:
-        # Names of databases may hold what a terminal's encoding has no place for.
         _write(to_json(record) + "\n")
+        if live:
+            sys.stdout.buffer.flush()
 
 
 def write_csv(records: Iterable[Record], columns: Sequence[str]) -> None:

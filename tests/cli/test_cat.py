@@ -12,6 +12,8 @@ import pytest
 from cli_tools import run, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
+from cdcfmt_core.events import Message
+
 TABLE = "golden.upd_cols"
 
 
@@ -147,3 +149,19 @@ def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> Non
     ):
         result = run(*arguments)
         assert (result.exit_code, text in result.stderr) == (exit_code, True), result.output
+
+
+@pytest.mark.parametrize("command", [["cat", "-f", "table"], ["inspect"], ["stats"], ["schema"]])
+def test_names_from_the_wire_are_no_markup(command: list[str], tmp_path: Path) -> None:
+    wire = {
+        "isDdl": False, "type": "INSERT", "database": "[red]d", "table": "t[/red]\x1b[2J", "es": 1,
+        "ts": 1, "pkNames": ["[bold]id"], "mysqlType": {"[bold]id": "int"},
+        "sqlType": {"[bold]id": 4}, "data": [{"[bold]id": "1"}],
+    }  # fmt: skip
+    path = write_messages(tmp_path / "[x].jsonl", [Message(None, json.dumps(wire).encode())])
+    text = run(*command, tmp_path).stdout
+    assert "[red]d" in text
+    assert "[/red]" in text
+    assert "[bold]id" in text or command == ["stats"]
+    assert "\x1b" not in text
+    assert path.exists()

@@ -49,7 +49,7 @@ _TABLE_ROWS = 100
 _FORMATS = ("json", "csv", "table")
 
 
-@cli_command("cat")
+@cli_command("cat", "Events or changes as JSON Lines, CSV, table.")
 @reads(OPTIONS, section="Shape")
 @click.option(
     "-f",
@@ -78,7 +78,7 @@ def command(paths: tuple[str, ...], settings: Settings, output: str, limit: int 
     source = open_input(paths, settings)
     rows = _Rows(Reader(source, settings), settings)
     if output == "json":
-        write_json(itertools.islice(rows, limit))
+        write_json(itertools.islice(rows, limit), live=source.live)
     elif output == "csv":
         columns = _columns(rows, source.again)
         write_csv(itertools.islice(rows, limit), columns)

@@ -18,7 +18,7 @@ from cdcfmt_core.cli.parameters import command as cli_command
 _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
 
-@cli_command("doctor")
+@cli_command("doctor", "Is everything there, and does Spark find it.")
 @click.option(
     "--kafka",
     multiple=True,

@@ -16,7 +16,7 @@ from cdcfmt_core.listing import NOTHING, Listing, list_installed
 from cdcfmt_core.registry import default_registry
 
 
-@cli_command("formats")
+@cli_command("formats", "What is installed; a format's options.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
@@ -54,7 +54,7 @@ def _show_listing(listing: Listing) -> None:
     else:
         out.print(NOTHING)
     out.print()
-    out.print(f"[head]type maps[/head]  {', '.join(listing.type_maps)}")
+    out.print(Text.assemble(("type maps  ", "head"), ", ".join(listing.type_maps)))
     for line in listing.notes:
         out.print(Text(line, "warn"))
     for line in listing.problems:
@@ -66,7 +66,7 @@ def _show_format(spec: CodecSpec, as_json: bool) -> None:
         click.echo(to_json(_format_json(spec)))
         return
     out = console()
-    out.print(f"[name]{spec.name}[/name]  {spec.summary}", soft_wrap=True)
+    out.print(Text.assemble((spec.name, "name"), f"  {spec.summary}"), soft_wrap=True)
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="faint", no_wrap=True)
     facts.add_column(overflow="fold")

@@ -18,7 +18,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.show_message import show_explanation, show_raw
 
 
-@cli_command("inspect")
+@cli_command("inspect", "One message explained.")
 @reads()
 @click.option("--nth", type=click.IntRange(min=1), metavar="N", help="The Nth message of INPUT.")
 @click.option(

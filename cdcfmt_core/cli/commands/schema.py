@@ -38,7 +38,7 @@ OPTIONS = (
 )
 
 
-@cli_command("schema")
+@cli_command("schema", "A table's columns, for Spark and as SQL.")
 @reads(OPTIONS, section="Which table", more=BRIDGE_OPTIONS)
 @click.option(
     "--as",
@@ -104,7 +104,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
         table.add_row(text, number(len(schema.columns)), key or Text("–", "faint"))
     out.print(table)
     out.print()
-    next_command(f"schema --table {table_names([min(schemas.tables)])}", paths)
+    next_command(["schema", "--table", table_names([min(schemas.tables)])], paths)
 
 
 def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str, ...]) -> None:
@@ -127,8 +127,8 @@ def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str,
     out.print()
     name = table_names([table.name])
     if spark:
-        next_command(f"schema --table {name} --as spark", paths)
-    next_command(f"schema --table {name} --as create-table", paths)
+        next_command(["schema", "--table", name, "--as", "spark"], paths)
+    next_command(["schema", "--table", name, "--as", "create-table"], paths)
 
 
 def _json(table: WireSchema, spark: Mapping[str, SparkColumn]) -> dict[str, object]:

@@ -49,7 +49,7 @@ class Found:
                     self.tables[name] += 1
 
 
-@cli_command("sniff")
+@cli_command("sniff", "Which formats the messages are of.")
 @reads()
 @click.option(
     "--sample",
@@ -121,11 +121,11 @@ def _show(found: dict[str, Found], paths: tuple[str, ...]) -> None:
             out.print(Text.assemble((f"{name}: ", "warn"), printable(item.sample, 600)))
     names = [name for name in found if name not in (UNKNOWN, TOMBSTONE)]
     if len(names) == 1:
-        next_command(f"cat --protocol {names[0]}", paths)
+        next_command(["cat", "--protocol", names[0]], paths)
     elif names:
-        next_command("stats", paths)
+        next_command(["stats"], paths)
     else:
-        next_command("formats", ())
+        next_command(["formats"], ())
 
 
 def _json(item: Found) -> dict[str, object]:

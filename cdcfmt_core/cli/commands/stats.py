@@ -31,7 +31,7 @@ _MOST_TABLES = 25
 _MOST_REASONS = 10
 
 
-@cli_command("stats")
+@cli_command("stats", "Counts by format, kind, table and time.")
 @reads()
 @click.option(
     "--html",
@@ -76,7 +76,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
         for reason, (count, _) in statistics.sorted_reasons()[:_MOST_REASONS]:
             table.add_row(Text(number(count), "bad"), reason)
         out.print(table)
-        next_command("validate", paths)
+        next_command(["validate"], paths)
 
 
 def _show_facts(statistics: Statistics, out: Console) -> None:
@@ -126,7 +126,8 @@ def _show_times(statistics: Statistics, out: Console) -> None:
     width = max(min(out.width - label - numbers - 4, 120), 10)
     start, column, columns = statistics.times.columns(width)
     highest = max((c[w] for c in columns for w in words), default=1) or 1
-    out.print(f"[head]over time[/head]  [faint]one column is {span_text(column)}[/faint]")
+    unit = f"  one column is {span_text(column)}"
+    out.print(Text.assemble(("over time", "head"), (unit, "faint")))
     for word in words:
         bar = "".join(_bar(counts[word], highest) for counts in columns)
         line = Text(f"{word:<{label}}  ", "faint").append(bar, _STYLES.get(word, f"op.{word}"))
@@ -158,7 +159,7 @@ def _show_tables(statistics: Statistics, out: Console) -> None:
         table.add_row(Text(printable(name), "name"), *cells)
     out.print(table)
     if len(tables) > _MOST_TABLES:
-        out.print(f"[faint]… {number(len(tables))} tables in all; --json has them[/faint]")
+        out.print(f"… {number(len(tables))} tables in all; --json has them", style="faint")
 
 
 def _counted(counts: dict[str, int]) -> str:

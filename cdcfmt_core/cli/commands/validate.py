@@ -18,7 +18,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.events import Corrupt
 
 
-@cli_command("validate")
+@cli_command("validate", "What cannot be decoded, where and why.")
 @reads()
 @click.option(
     "-n",
@@ -85,9 +85,9 @@ def _show(
         table.columns[-1].overflow = "fold"
         out.print(table)
         if problems > len(found):
-            out.print(f"[faint]… {number(problems)} problems in all; -n lists more[/faint]")
+            out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
         out.print()
-        next_command(f"inspect --nth {found[0][0].number + 1} --raw", paths)
+        next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], paths)
     verdict = Text(f"{number(problems)} corrupt", "bad") if problems else Text("all good", "ok")
     out.print(
         Text.assemble(verdict, f": {number(messages)} messages, {number(events)} good events")
