@@ -16,6 +16,7 @@ from cdcfmt_core.sources.lines import line_parser
 from cdcfmt_core.sources.reader import cut_lines
 
 STDIN = "-"
+KAFKA = "kafka://"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
@@ -25,9 +26,9 @@ _PIECES = 200
 class Input(Protocol):
     """Messages from one place.
 
-    ``total`` is how much :meth:`messages` will report through ``advance``, in bytes; None
-    where unknown.  ``again`` tells whether the messages can be read a second time, ``live``
-    whether they come one by one while somebody waits for them.
+    ``total`` is how much :meth:`messages` will report through ``advance``, in ``unit``
+    (``bytes`` or ``messages``); None where unknown.  ``again`` tells whether the messages
+    can be read a second time, ``live`` whether they come one by one while somebody waits.
     """
 
     @property
@@ -39,19 +40,45 @@ class Input(Protocol):
     @property
     def live(self) -> bool: ...
 
+    @property
+    def unit(self) -> str: ...
+
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         """The first messages of every part: of every file, of every partition."""
         ...
 
+    def begin_at(self, partition: int, offset: int) -> None:
+        """Skip what lies before this offset, where that is possible without reading it."""
+        ...
 
-def open_input(paths: Sequence[str], settings: Settings) -> Input:
-    """The input behind the arguments of a command.
+
+def is_kafka(path: str) -> bool:
+    return path.lower().startswith(KAFKA)
+
+
+def public(paths: Sequence[str]) -> list[str]:
+    """The inputs as they may be shown: without what may hold secrets."""
+    return [
+        f"{path.partition('?')[0]}?…" if is_kafka(path) and "?" in path else path for path in paths
+    ]
+
+
+def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> Input:
+    """The input behind the arguments of a command; ``follow`` waits for more for ever.
 
     :raises SourceError: for a path that does not exist.
     :raises OptionError: for inputs of different kinds, and options that it does not have.
     """
+    if any(map(is_kafka, paths)):
+        if len(paths) > 1:
+            raise OptionError("a kafka:// input is read alone; it may name several topics")
+        from cdcfmt_core.cli.kafka_input import KafkaInput
+
+        return KafkaInput(paths[0], settings.kafka, follow=follow)
+    if follow:
+        raise OptionError("--follow is for kafka:// inputs; pipe what grows into -")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")
@@ -64,6 +91,7 @@ class FilesInput:
 
     again = True
     live = False
+    unit = "bytes"
 
     def __init__(self, paths: Sequence[str], settings: Settings) -> None:
         self._settings = settings
@@ -89,6 +117,9 @@ class FilesInput:
             yield from self._read(split)
             advance(split.length)
 
+    def begin_at(self, partition: int, offset: int) -> None:
+        pass
+
     def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
         separator = self._settings["lineSep"]
         return read_split(
@@ -112,6 +143,7 @@ class StdinInput:
 
     again = False
     live = True
+    unit = "bytes"
     total = None
 
     def __init__(self, settings: Settings) -> None:
@@ -139,3 +171,6 @@ class StdinInput:
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         return islice(self.messages(lambda _: None), count)
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        pass

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cdcfmt_core.cli.inputs import is_kafka
 from cdcfmt_core.cli.settings import SECTIONS, parse_settings
 from cdcfmt_core.options import Option
 
@@ -102,7 +103,12 @@ def reads(
         @functools.wraps(function)
         def call(pairs: tuple[str, ...], **given: Any) -> Any:
             options = {name: given.pop(key) for key, name in names.items()}
-            settings = parse_settings(options, pairs, own, more)
+            kafka = None
+            if any(map(is_kafka, given["paths"])):
+                from cdcfmt_core.cli.kafka_input import kafka_option_names
+
+                kafka = kafka_option_names()
+            settings = parse_settings(options, pairs, own, more, kafka)
             return function(settings=settings, **given)
 
         wrapped: Any = call

@@ -22,14 +22,14 @@ _EVERY = 1000
 
 
 class Progress:
-    """Bytes done of ``total``, and how many messages; nothing if stderr is no terminal.
+    """What is done of ``total``, in ``unit``, and the messages; nothing without a terminal.
 
     Nor if stdout is one and gets data line by line (``quiet``), which a bar would cut up.
     """
 
     quiet = False
 
-    def __init__(self, what: str, total: int | None) -> None:
+    def __init__(self, what: str, total: int | None, unit: str = "bytes") -> None:
         self._messages = 0
         self._bar: RichProgress | None = None
         self._task = TaskID(0)
@@ -39,7 +39,7 @@ class Progress:
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
                 TaskProgressColumn(),
-                DownloadColumn(binary_units=True),
+                *([DownloadColumn(binary_units=True)] if unit == "bytes" else []),
                 TextColumn("[dim]{task.fields[messages]:,} messages"),
                 TimeRemainingColumn(),
                 console=error_console(),

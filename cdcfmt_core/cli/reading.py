@@ -72,7 +72,7 @@ class Reader:
 
     def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
         """The messages alone, under a progress bar."""
-        with Progress(what, self._source.total) as progress:
+        with Progress(what, self._source.total, self._source.unit) as progress:
             for message in self._source.messages(progress.advance):
                 progress.count()
                 yield message

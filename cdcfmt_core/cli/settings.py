@@ -52,12 +52,14 @@ OPS = ("insert", "update", "delete", "upsert", "read", "truncate")
 class Settings:
     """Validated options by declared name: the common ones, the formats', and the others given.
 
-    ``rest`` are options that the command will judge itself, still as text.
+    ``rest`` are options that the command will judge itself and ``kafka`` those that a topic
+    will, still as text.
     """
 
     values: Mapping[str, Any]
     codec: Mapping[str, Any]
     rest: Mapping[str, str]
+    kafka: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -96,10 +98,12 @@ def parse_settings(
     pairs: Iterable[str] = (),
     own: Iterable[Option] = (),
     more: Iterable[str] = (),
+    kafka: Iterable[str] | None = None,
 ) -> Settings:
     """Settings from click's values and the ``name=value`` texts of ``-o``.
 
-    ``own`` are further options of the command, ``more`` names that it will judge itself.
+    ``own`` are further options of the command, ``more`` names that it will judge itself,
+    ``kafka`` the names of a topic's options where one is read.
 
     :raises OptionError: for an option that nobody declares, and for a value it cannot have.
     """
@@ -126,19 +130,25 @@ def parse_settings(
     )
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
     names = {name.lower(): name for name in more}
+    of_topics = {name.lower(): name for name in kafka or ()}
     codec: dict[str, str] = {}
     rest: dict[str, str] = {}
+    topic: dict[str, str] = {}
     for name, value in others:
         if _key(name) in of_codecs:
             codec[_key(name)] = value
         elif _key(name) in names:
             rest[names[_key(name)]] = value
+        elif _key(name) in of_topics:
+            topic[of_topics[_key(name)]] = value
+        elif kafka is not None and name.lower().startswith("kafka."):
+            # The client's own settings, judged by the client.
+            topic[name.lower()] = value
         else:
-            known = [o.name for o in [*declared.values(), *of_codecs.values()]] + list(
-                names.values()
-            )
+            known = [option.name for option in [*declared.values(), *of_codecs.values()]]
+            known += [*names.values(), *of_topics.values()]
             raise unknown_option(name, known, owner=OWNER)
-    return Settings(values, validate(codec, of_codecs.values(), owner=OWNER), rest)
+    return Settings(values, validate(codec, of_codecs.values(), owner=OWNER), rest, topic)
 
 
 def _key(name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 
 from cdcfmt_core.cli.console import note
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
@@ -66,7 +66,14 @@ _FORMATS = ("json", "csv", "table")
     type=click.IntRange(min=1),
     help=f"At most so many rows; a table shows {_TABLE_ROWS} unless told.",
 )
-def command(paths: tuple[str, ...], settings: Settings, output: str, limit: int | None) -> None:
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Kafka: go on with what comes, from its end on unless startingOffsets says otherwise.",
+)
+def command(
+    paths: tuple[str, ...], settings: Settings, output: str, limit: int | None, follow: bool
+) -> None:
     """Print the events of INPUT, or with --table the typed changes of one table.
 
     A message that cannot be decoded is a record whose _corrupt_record says why.
@@ -75,7 +82,9 @@ def command(paths: tuple[str, ...], settings: Settings, output: str, limit: int 
         raise OptionError("option images: none is for events; leave --table out")
     # Rows and a bar on one screen would cut each other up.
     Progress.quiet = sys.stdout.isatty() and output != "table"
-    source = open_input(paths, settings)
+    if follow and output == "table":
+        raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
+    source = open_input(paths, settings, follow=follow)
     rows = _Rows(Reader(source, settings), settings)
     if output == "json":
         write_json(itertools.islice(rows, limit), live=source.live)
@@ -90,10 +99,8 @@ def command(paths: tuple[str, ...], settings: Settings, output: str, limit: int 
         if len(records) > limit:
             note(f"the first {number(limit)} rows; -n shows more")
     if rows.corrupt:
-        note(
-            f"{number(rows.corrupt)} corrupt: cdcfmt validate {' '.join(paths)} lists them with "
-            "position and reason"
-        )
+        command_line = f"cdcfmt validate {' '.join(public(paths))}"
+        note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
 
 
 class _Rows:

@@ -9,7 +9,7 @@ import click
 
 from cdcfmt_core.cli.console import console, note
 from cdcfmt_core.cli.explain import Explanation, explain_message
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
@@ -55,7 +55,10 @@ def command(
     """
     if nth is not None and offset is not None:
         raise click.UsageError("--nth and --offset both choose the message; give one of them")
-    reader = Reader(open_input(paths, settings), settings)
+    source = open_input(paths, settings)
+    if offset is not None and partition is not None:
+        source.begin_at(partition, offset)
+    reader = Reader(source, settings)
     shown = 0
     for explanation in islice(_chosen(reader, settings, nth, offset, partition), count):
         shown += 1
@@ -70,7 +73,8 @@ def command(
             show_raw(explanation.decoded.message, out)
     if not shown:
         which = f"message {nth}" if nth else f"offset {offset}" if offset is not None else "message"
-        note(f"there is no {which} in {', '.join(paths)}; cdcfmt stats counts what is there")
+        where = ", ".join(public(paths))
+        note(f"there is no {which} in {where}; cdcfmt stats counts what is there")
         ctx.exit(1)
 
 

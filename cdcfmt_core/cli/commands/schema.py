@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
-from cdcfmt_core.cli.inputs import Input, open_input
+from cdcfmt_core.cli.inputs import Input, open_input, public
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
@@ -104,7 +104,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
         table.add_row(text, number(len(schema.columns)), key or Text("–", "faint"))
     out.print(table)
     out.print()
-    next_command(["schema", "--table", table_names([min(schemas.tables)])], paths)
+    next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
 
 
 def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str, ...]) -> None:
@@ -127,8 +127,8 @@ def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str,
     out.print()
     name = table_names([table.name])
     if spark:
-        next_command(["schema", "--table", name, "--as", "spark"], paths)
-    next_command(["schema", "--table", name, "--as", "create-table"], paths)
+        next_command(["schema", "--table", name, "--as", "spark"], public(paths))
+    next_command(["schema", "--table", name, "--as", "create-table"], public(paths))
 
 
 def _json(table: WireSchema, spark: Mapping[str, SparkColumn]) -> dict[str, object]:

@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
@@ -121,9 +121,9 @@ def _show(found: dict[str, Found], paths: tuple[str, ...]) -> None:
             out.print(Text.assemble((f"{name}: ", "warn"), printable(item.sample, 600)))
     names = [name for name in found if name not in (UNKNOWN, TOMBSTONE)]
     if len(names) == 1:
-        next_command(["cat", "--protocol", names[0]], paths)
+        next_command(["cat", "--protocol", names[0]], public(paths))
     elif names:
-        next_command(["stats"], paths)
+        next_command(["stats"], public(paths))
     else:
         next_command(["formats"], ())
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.html_page import page
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import time_text, to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
@@ -50,7 +50,7 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
         statistics.add(decoded)
     if html is not None:
         try:
-            html.write_text(page(statistics, paths), encoding="utf-8")
+            html.write_text(page(statistics, public(paths)), encoding="utf-8")
         except OSError as error:
             raise SourceError(f"{html} cannot be written: {error}") from error
         note(f"written: {html}")
@@ -76,7 +76,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
         for reason, (count, _) in statistics.sorted_reasons()[:_MOST_REASONS]:
             table.add_row(Text(number(count), "bad"), reason)
         out.print(table)
-        next_command(["validate"], paths)
+        next_command(["validate"], public(paths))
 
 
 def _show_facts(statistics: Statistics, out: Console) -> None:

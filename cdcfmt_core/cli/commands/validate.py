@@ -8,7 +8,7 @@ import click
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable, reason_of, share_width
 from cdcfmt_core.cli.parameters import command as cli_command
@@ -87,7 +87,7 @@ def _show(
         if problems > len(found):
             out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
         out.print()
-        next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], paths)
+        next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], public(paths))
     verdict = Text(f"{number(problems)} corrupt", "bad") if problems else Text("all good", "ok")
     out.print(
         Text.assemble(verdict, f": {number(messages)} messages, {number(events)} good events")
