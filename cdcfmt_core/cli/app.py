@@ -66,7 +66,7 @@ class Group(click.Group):
         try:
             with gathered():
                 result = super().invoke(ctx)
-            sys.stdout.flush()
+                sys.stdout.flush()
         except BrokenPipeError:
             # What is still buffered would fail once more while Python ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

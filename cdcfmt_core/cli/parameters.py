@@ -15,6 +15,10 @@ from cdcfmt_core.options import Option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_INPUTS = (
+    "Files, directories and globs, also as URLs that fsspec opens; - for standard input; or "
+    "kafka://host:port/topic?option=value."
+)
 _METAVARS = {
     "string": "TEXT",
     "int": "N",
@@ -58,10 +62,12 @@ class Command(click.Command):
     context_class = Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
+        sections: dict[str, list[tuple[str, str]]] = {"Input": [], "Options": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if param.name == "paths":
+                sections["Input"] = [("INPUT...", _INPUTS)]
+            elif record is not None:
                 sections.setdefault(getattr(param, "section", "Options"), []).append(record)
         # The command's own come first, as they are what it is about.
         for section, records in sections.items():
@@ -112,9 +118,6 @@ def reads(
             return function(settings=settings, **given)
 
         wrapped: Any = call
-        for heading, table in reversed(tables.items()):
-            for option in reversed(table):
-                wrapped = _click_option(option, heading)(wrapped)
         wrapped = click.option(
             "-o",
             "pairs",
@@ -125,6 +128,9 @@ def reads(
             help="Any option by the name that it has in Spark, also the formats' own "
             "(cdcfmt formats NAME lists them) and Kafka's.",
         )(wrapped)
+        for heading, table in reversed(tables.items()):
+            for option in reversed(table):
+                wrapped = _click_option(option, heading)(wrapped)
         result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
         return result
 

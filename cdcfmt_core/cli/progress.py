@@ -21,10 +21,15 @@ from cdcfmt_core.cli.console import error_console
 _EVERY = 1000
 
 
+def no_bars(streams: bool) -> None:
+    """Whether stdout gets data while it comes: on a terminal a bar would cut it up."""
+    Progress.quiet = streams and sys.stdout.isatty()
+
+
 class Progress:
     """What is done of ``total``, in ``unit``, and the messages; nothing without a terminal.
 
-    Nor if stdout is one and gets data line by line (``quiet``), which a bar would cut up.
+    Nor where :func:`no_bars` was called.
     """
 
     quiet = False

@@ -49,7 +49,8 @@ def show_explanation(explanation: Explanation, out: Console) -> None:
     if explanation.parts:
         _heading("on the wire", out)
         _show_parts(explanation, out)
-    if explanation.broken:
+    reasons = {e.error.reason for e in decoded.events if isinstance(e, Corrupt)}
+    if explanation.broken and explanation.broken not in reasons:
         out.print(Text(f"  broken: {explanation.broken}", "bad"), soft_wrap=True)
     if explanation.trouble:
         _show_trouble(explanation, out)
@@ -185,6 +186,8 @@ def _facts(event: Any) -> Iterator[tuple[str, str]]:
         for name, image in (("before", event.before), ("after", event.after)):
             if image is not None and not image.complete:
                 yield name, "only part of the row, as the protocol marks it"
+            if image is not None and image.completed:
+                yield name, f"{len(image.completed)} columns from after: absent is unchanged here"
     for name, value in extra_of(event).items():
         yield f"extra.{printable(name)}", _short(value, 200)
 
@@ -215,10 +218,8 @@ def _value(column: Column, image: Image) -> Text:
     value = image.values[column.name]
     if value is None:
         return Text("NULL", "null")
-    text = Text(cell(plain_value(value, column.type)))
-    if column.name in image.completed:
-        text.append(" (unchanged)", "faint")
-    return text
+    style = "faint" if column.name in image.completed else ""
+    return Text(cell(plain_value(value, column.type)), style)
 
 
 def _short(value: Any, limit: int) -> str:

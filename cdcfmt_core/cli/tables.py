@@ -76,6 +76,9 @@ def cell(value: Any, limit: int = _CELL) -> str:
     """A value on one line, cut to ``limit`` characters."""
     if value is None:
         return "NULL"
+    if type(value) is str and (value != value.strip() or value.upper() in ("", "NULL")):
+        # What would not be seen, or be taken for something else.
+        return f"'{printable(value, limit)}'"
     if type(value) in (str, RawJson):
         return printable(value, limit)
     text = to_json(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 
 import click
@@ -13,7 +12,7 @@ from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
-from cdcfmt_core.cli.progress import Progress
+from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
 from cdcfmt_core.cli.settings import Settings
@@ -80,8 +79,7 @@ def command(
     """
     if settings.table is not None and settings["images"] == "none":
         raise OptionError("option images: none is for events; leave --table out")
-    # Rows and a bar on one screen would cut each other up.
-    Progress.quiet = sys.stdout.isatty() and output != "table"
+    no_bars(streams=output != "table")
     if follow and output == "table":
         raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
     source = open_input(paths, settings, follow=follow)

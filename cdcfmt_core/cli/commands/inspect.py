@@ -13,6 +13,7 @@ from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.show_message import show_explanation, show_raw
@@ -59,6 +60,7 @@ def command(
     if offset is not None and partition is not None:
         source.begin_at(partition, offset)
     reader = Reader(source, settings)
+    no_bars(streams=True)
     shown = 0
     for explanation in islice(_chosen(reader, settings, nth, offset, partition), count):
         shown += 1

@@ -13,6 +13,7 @@ from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable, reason_of, share_width
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.events import Corrupt
@@ -39,6 +40,7 @@ def command(
 
     Exit code 0 if all can be decoded, 1 if not.
     """
+    no_bars(streams=as_json)
     reader = Reader(open_input(paths, settings), settings)
     messages = events = problems = 0
     found: list[tuple[Decoded, Corrupt]] = []
