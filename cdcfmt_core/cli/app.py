@@ -29,7 +29,8 @@ EXIT_CODES = {
     1: "the command found something wrong: corrupt messages (`validate`), a broken plugin "
     "(`formats`), a broken installation (`doctor`), or nothing that was asked for",
     2: "the command line is wrong: an option, a value, a command or a format that is not there",
-    3: "the input cannot be read: no such file, no library for it, no answer from Kafka",
+    3: "the input cannot be read, or a file not be written: no such file, no library for it, "
+    "no answer from Kafka",
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away, as in `cdcfmt cat … | head`",
 }

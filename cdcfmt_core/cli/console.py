@@ -64,11 +64,17 @@ def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
     console().print(Text.assemble(("next: ", "faint"), shown), soft_wrap=True)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # rich would end the process with 1.
+        raise BrokenPipeError
+
+
 def _console(*, stderr: bool, pipe_width: int) -> Console:
     # A pipe has no width: what is not seen on a screen shall not be cut as if it were.
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
     width = pipe_width if piped and "COLUMNS" not in os.environ else None
-    return Console(
+    return _Console(
         stderr=stderr,
         theme=THEME,
         width=width,

@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring
 from math import isfinite
-from typing import Any
+from typing import Any, NoReturn
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Image, TableSchema
@@ -100,11 +100,15 @@ def clean(text: str) -> str:
 
 def _json_column(text: str) -> str:
     try:
-        json.loads(text)
+        json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return text
     # Line ends stand between tokens only, as JSON's strings cannot hold them.
-    return RawJson(text.replace("\r", " ").replace("\n", " "))
+    return RawJson(clean(text.replace("\r", " ").replace("\n", " ")))
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
 
 
 def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +116,7 @@ def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _text(value: str) -> str:
-    return encode_basestring(clean(value))
+    return encode_basestring(value if value.isascii() else clean(value))
 
 
 def _decimal(value: Decimal) -> str:

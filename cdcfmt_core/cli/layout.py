@@ -83,5 +83,7 @@ def reason_of(error: DecodeError) -> str:
 
 def printable(text: str, limit: int = 0) -> str:
     """One line of ``text`` without control characters, cut to ``limit`` characters if given."""
+    if limit:
+        text = text[: limit + 1]
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in clean(text))
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"

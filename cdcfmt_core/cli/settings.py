@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
 from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Kind, Op
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
@@ -21,14 +22,13 @@ EVENT_OPTIONS = (
         name="kind",
         type="list",
         default=(),
-        help="Only events of these kinds: row, ddl, schema, watermark, transaction, heartbeat, "
-        "message, corrupt.",
+        help=f"Only events of these kinds: {', '.join(get_args(Kind))}.",
     ),
     Option(
         name="op",
         type="list",
         default=(),
-        help="Only rows of these operations: insert, update, delete, upsert, read, truncate.",
+        help=f"Only rows of these operations: {', '.join(get_args(Op))}.",
     ),
 )
 
@@ -43,9 +43,6 @@ SECTIONS: dict[str, tuple[Option, ...]] = {
     "Files": FILE_OPTIONS,
 }
 """The options of every command that reads, by the heading in ``--help``."""
-
-KINDS = ("row", "ddl", "schema", "watermark", "transaction", "heartbeat", "message", "corrupt")
-OPS = ("insert", "update", "delete", "upsert", "read", "truncate")
 
 
 @attrs.frozen
@@ -78,8 +75,8 @@ class Settings:
 
     def event_filter(self) -> EventFilter:
         """The events that the options ask for."""
-        kinds = _chosen(self["kind"], KINDS, "kind")
-        ops = _chosen(self["op"], OPS, "op")
+        kinds = _chosen(self["kind"], get_args(Kind), "kind")
+        ops = _chosen(self["op"], get_args(Op), "op")
         if ops and not kinds:
             kinds = frozenset({"row", "corrupt"})
         return EventFilter(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from rich.cells import set_cell_size as set_width
 from rich.console import Console
-from rich.highlighter import JSONHighlighter
 from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.explain import Explanation
-from cdcfmt_core.cli.json_text import clean, plain_value, time_text, to_json
+from cdcfmt_core.cli.json_text import plain_value, time_text
 from cdcfmt_core.cli.layout import kind_text, number, plain_table, printable, share_width
+from cdcfmt_core.cli.raw_bytes import heading, short, shown_bytes
 from cdcfmt_core.cli.records import extra_of, table_name
 from cdcfmt_core.cli.tables import cell
 from cdcfmt_core.cli.type_names import type_name
@@ -31,7 +30,6 @@ from cdcfmt_core.events import (
 )
 
 _MOST_PARTS = 60
-_MOST_BYTES = 4096
 _ABSENT = Text("absent", "faint")
 
 
@@ -47,7 +45,7 @@ def show_explanation(explanation: Explanation, out: Console) -> None:
     facts.add_row("format", _format(explanation))
     out.print(facts)
     if explanation.parts:
-        _heading("on the wire", out)
+        heading("on the wire", out)
         _show_parts(explanation, out)
     reasons = {e.error.reason for e in decoded.events if isinstance(e, Corrupt)}
     if explanation.broken and explanation.broken not in reasons:
@@ -55,33 +53,11 @@ def show_explanation(explanation: Explanation, out: Console) -> None:
     if explanation.trouble:
         _show_trouble(explanation, out)
     if not decoded.events:
-        _heading("no event", out)
+        heading("no event", out)
         out.print("  " + _why_none(explanation))
     for index, event in enumerate(decoded.events, 1):
-        _heading(f"event {index} of {len(decoded.events)}", out)
+        heading(f"event {index} of {len(decoded.events)}", out)
         _show_event(event, out)
-
-
-def show_raw(message: Message, out: Console) -> None:
-    """Key and value as they stand: JSON indented, other text as it is, bytes in hex."""
-    for name, data in (("key", message.key), ("value", message.value)):
-        _heading(f"raw {name}", out)
-        if data is None:
-            out.print("  null", style="null")
-            continue
-        text = _as_text(data)
-        if text is None:
-            for line in _hex_lines(data[:_MOST_BYTES]):
-                out.print(line, no_wrap=True)
-            if len(data) > _MOST_BYTES:
-                out.print(f"  … {number(len(data))} bytes in all", style="faint")
-        else:
-            out.print(JSONHighlighter()(text), soft_wrap=True)
-
-
-def _heading(text: str, out: Console) -> None:
-    out.print()
-    out.print(Text(text, "head"))
 
 
 def _position(message: Message) -> Iterator[tuple[str, str]]:
@@ -104,7 +80,7 @@ def _position(message: Message) -> Iterator[tuple[str, str]]:
     ]
     yield "frame", ", ".join(sizes)
     for name, value in message.headers:
-        yield "header", f"{printable(name)} = {cell(_text(value), 80)}"
+        yield "header", f"{printable(name)} = {cell(shown_bytes(value), 80)}"
 
 
 def _format(explanation: Explanation) -> Text:
@@ -122,7 +98,7 @@ def _show_parts(explanation: Explanation, out: Console) -> None:
     width = min(max(Text(printable(name)).cell_len for name, _ in shown), out.width // 3)
     for name, value in shown:
         line = Text("  ").append(set_width(printable(name), width), "name").append("  ")
-        out.print(line.append(_short(value, out.width)), no_wrap=True, overflow="ellipsis")
+        out.print(line.append(short(value, out.width)), no_wrap=True, overflow="ellipsis")
     if len(explanation.parts) > _MOST_PARTS:
         out.print(f"  … {len(explanation.parts)} parts in all", style="faint")
 
@@ -189,7 +165,7 @@ def _facts(event: Any) -> Iterator[tuple[str, str]]:
             if image is not None and image.completed:
                 yield name, f"{len(image.completed)} columns from after: absent is unchanged here"
     for name, value in extra_of(event).items():
-        yield f"extra.{printable(name)}", _short(value, 200)
+        yield f"extra.{printable(name)}", short(value, 200)
 
 
 def _columns(event: Event, schema: TableSchema, width: int) -> Table:
@@ -220,53 +196,3 @@ def _value(column: Column, image: Image) -> Text:
         return Text("NULL", "null")
     style = "faint" if column.name in image.completed else ""
     return Text(cell(plain_value(value, column.type)), style)
-
-
-def _short(value: Any, limit: int) -> str:
-    value = _text(value)
-    return printable(value if isinstance(value, str) else to_json(value), limit)
-
-
-def _text(value: Any) -> Any:
-    if not isinstance(value, bytes):
-        return value
-    text = _as_text(value, indented=False)
-    return "0x" + value[:100].hex() if text is None else text
-
-
-def _as_text(data: bytes, *, indented: bool = True) -> str | None:
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
-    if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
-        return None
-    if indented:
-        try:
-            json.loads(text)
-            # Only white space is added: numbers and texts stay as they are.
-            text = json.dumps(json.loads(text, parse_float=_Number), indent=2, ensure_ascii=False)
-        except (ValueError, RecursionError):
-            pass
-    return clean(text)
-
-
-class _Number(float):
-    """A fraction with the digits of the wire."""
-
-    def __new__(cls, text: str) -> _Number:
-        number = super().__new__(cls, text)
-        number.text = text
-        return number
-
-    text: str
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def _hex_lines(data: bytes) -> Iterator[Text]:
-    for start in range(0, len(data), 16):
-        row = data[start : start + 16]
-        shown = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
-        yield Text.assemble((f"  {start:08x}  ", "faint"), f"{row.hex(' '):<47}  ", (shown, "name"))

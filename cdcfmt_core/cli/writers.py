@@ -22,16 +22,14 @@ def write_json(records: Iterable[Record], *, live: bool) -> None:
             out.print(highlight(to_json(record)), soft_wrap=True)
         return
     for record in records:
-        _write(to_json(record) + "\n")
-        if live:
-            sys.stdout.buffer.flush()
+        _write(to_json(record) + "\n", live)
 
 
-def write_csv(records: Iterable[Record], columns: Sequence[str]) -> None:
+def write_csv(records: Iterable[Record], columns: Sequence[str], *, live: bool) -> None:
     """RFC 4180 with LF; NULL is nothing and an empty text is ``""``, as in Spark's CSV."""
-    _write(",".join(map(_quoted, columns)) + "\n")
+    _write(",".join(map(_quoted, columns)) + "\n", live)
     for record in records:
-        _write(",".join(_csv_cell(record.get(name)) for name in columns) + "\n")
+        _write(",".join(_csv_cell(record.get(name)) for name in columns) + "\n", live)
 
 
 def _csv_cell(value: Any) -> str:
@@ -51,6 +49,8 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _write(text: str) -> None:
+def _write(text: str, live: bool) -> None:
     # Data is UTF-8 whatever the terminal's locale says.
     sys.stdout.buffer.write(text.encode())
+    if live:
+        sys.stdout.buffer.flush()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import attrs
@@ -12,7 +14,9 @@ import pytest
 from cli_tools import run, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
+from cdcfmt_core.cli.json_text import plain_value, to_json
 from cdcfmt_core.events import Message
+from cdcfmt_core.types import GeometryValue, InvalidValue, Json
 
 TABLE = "golden.upd_cols"
 
@@ -165,3 +169,44 @@ def test_names_from_the_wire_are_no_markup(command: list[str], tmp_path: Path) -
     assert "[bold]id" in text or command == ["stats"]
     assert "\x1b" not in text
     assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1.10,\n "b": null}', '{"a": 1.10,  "b": null}'),
+        ('{"a": NaN}', '"{\\"a\\": NaN}"'),
+        ('"\udcff"', '"\ufffd"'),
+        ("{", '"{"'),
+        ("[" * 100_000, None),
+    ],
+)
+def test_json_columns(text: str, expected: str | None) -> None:
+    written = to_json({"c": plain_value(text, Json())})
+    assert "\n" not in written
+    written.encode()
+    json.loads(written, parse_constant=pytest.fail)
+    assert expected is None or written == f'{{"c":{expected}}}'
+
+
+VALUES: list[tuple[object, str]] = [
+    (Decimal("0E-10"), "0.0000000000"),
+    (Decimal("1E+3"), "1E+3"),
+    (Decimal("NaN"), '"NaN"'),
+    (float("inf"), '"inf"'),
+    (10**5000, "1" + "0" * 5000),
+    (InvalidValue("0000-00-00"), '"0000-00-00"'),
+    (timedelta(hours=-838, minutes=-59), '"-838:59:00"'),
+    (datetime(2024, 1, 2, 3, 4, 5, 600_000), '"2024-01-02 03:04:05.600"'),
+    (datetime(2024, 1, 2, tzinfo=UTC), '"2024-01-02T00:00:00Z"'),
+    (b"\xff", '"/w=="'),
+    (GeometryValue(4326, b"\1", None), '{"srid":4326,"wkb":"AQ==","wkt":null}'),
+    ([1, 'a\u2028"\0'], '[1,"a\u2028\\"\\u0000"]'),
+    (True, "true"),
+]
+
+
+def test_values_as_json() -> None:
+    for value, expected in VALUES:
+        assert to_json(value) == expected
+        assert len(expected) > 4300 or json.loads(expected) is not None

@@ -88,7 +88,7 @@ def command(
         write_json(itertools.islice(rows, limit), live=source.live)
     elif output == "csv":
         columns = _columns(rows, source.again)
-        write_csv(itertools.islice(rows, limit), columns)
+        write_csv(itertools.islice(rows, limit), columns, live=source.live)
     else:
         limit = limit or _TABLE_ROWS
         records = list(itertools.islice(rows, limit + 1))

@@ -14,9 +14,10 @@ from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.progress import no_bars
+from cdcfmt_core.cli.raw_bytes import show_raw
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.show_message import show_explanation, show_raw
+from cdcfmt_core.cli.show_message import show_explanation
 
 
 @cli_command("inspect", "One message explained.")
