@@ -28,6 +28,7 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
+Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
 
 
 @attrs.frozen
@@ -103,6 +104,11 @@ class CodecSpec:
 
     With ``needs_schemas`` no row can be decoded without one.
 
+    ``explain(message, options)`` is for people who look at one message: what stands on the
+    wire before it is decoded (versions, lengths, frames, an envelope's fields), each part with
+    its name, in order; it may raise DecodeError behind what it could read.  A format whose
+    value is one JSON document needs none.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
 
@@ -122,5 +128,6 @@ class CodecSpec:
     ddl_partitions: Literal["all", "first"] = "all"
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     needs_schemas: bool = False
+    explain: Explain | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
-from cdcfmt_core.events import RowChange
+from cdcfmt_core.events import Image, Message, RowChange
 
 
 def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowChange]:
@@ -24,3 +25,40 @@ def split_key_update(event: RowChange, key_columns: Sequence[str]) -> list[RowCh
         attrs.evolve(event, op="delete", after=None),
         attrs.evolve(event, op="insert", before=None),
     ]
+
+
+def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, Image]]:
+    """The rows that a change is in Delta's change feed: ``_change_type`` and image."""
+    before, after = event.before, event.after
+    if event.op == "delete":
+        if before is not None:
+            yield "delete", before
+    elif event.op == "update":
+        if before is not None and not after_only:
+            yield "update_preimage", before
+        if after is not None:
+            yield "update_postimage", after
+    elif after is not None:
+        yield ("update_postimage" if event.op == "upsert" else "insert"), after
+
+
+def change_position(message: Message, event: Any, change_type: str) -> dict[str, Any]:
+    """The added columns that tell which change a row is, and when and in what order it came.
+
+    Without the prefix of their names; the timestamp is in microseconds (docs/spark.md, Order).
+    """
+    commit_ts = event.commit_ts
+    is_old = change_type in ("delete", "update_preimage")
+    return {
+        "change_type": change_type,
+        "commit_version": commit_ts,
+        "commit_timestamp": event.source_time if commit_ts is None else (commit_ts >> 18) * 1000,
+        "sequence": {
+            "commit": commit_ts or getattr(event, "sequence_commit", None) or 0,
+            # Milliseconds hold several transactions, whose order only the offset tells.
+            "rank": 1 if commit_ts and change_type != "delete" else 0,
+            "offset": message.offset,
+            "index": event.index,
+            "part": 0 if is_old else 1,
+        },
+    }

@@ -1,4 +1,4 @@
-"""The tables of the docs that come from the code; ``make docs`` writes them.
+"""The tables of the docs that come from the code; ``make docs`` writes them, and examples.
 
 A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
 """
@@ -12,7 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import doc_examples
+
 from cdcfmt_core import Option, default_registry
+from cdcfmt_core.cli.app import EXIT_CODES
+from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
@@ -44,6 +48,14 @@ def tables() -> dict[Path, dict[str, str]]:
             encode_table = option_table(spec.encode_options)
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
+    result[ROOT / "docs/cli.md"] = {
+        "options": "\n\n".join(
+            f"**{section}**\n\n{option_table(options)}" for section, options in SECTIONS.items()
+        ),
+        "exit-codes": _table(
+            ("code", "meaning"), [(f"`{code}`", text) for code, text in EXIT_CODES.items()]
+        ),
+    }
     return result
 
 
@@ -115,6 +127,7 @@ def main() -> None:
             text = render(text, name, table)
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))
+    doc_examples.main()
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.row_changes import split_key_update
+from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_record
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
@@ -173,21 +173,8 @@ class ChangeRows:
         keys = self._key_columns or event.table.key_columns
         parts = split_key_update(event, keys) if self._split else [event]
         for part in parts:
-            for change_type, image in self._images(part):
+            for change_type, image in change_images(part, after_only=self._after_only):
                 yield self._change(message, part, change_type, image)
-
-    def _images(self, event: RowChange) -> Iterator[tuple[str, Image]]:
-        before, after = event.before, event.after
-        if event.op == "delete":
-            if before is not None:
-                yield "delete", before
-        elif event.op == "update":
-            if before is not None and not self._after_only:
-                yield "update_preimage", before
-            if after is not None:
-                yield "update_postimage", after
-        elif after is not None:
-            yield ("update_postimage" if event.op == "upsert" else "insert"), after
 
     def _change(self, message: Message, event: RowChange, change_type: str, image: Image) -> Row:
         plan = self._plan(event.table)
@@ -221,31 +208,11 @@ class ChangeRows:
                 f"the message holds only part of the row{without}; "
                 "incompleteRows=emit lets such rows pass"
             )
-        values_added = self._position(message, event, change_type)
+        values_added = change_position(message, event, change_type)
         values_added["absent"] = absent
         if self._on_schema_change == "rescue":
             values_added[_RESCUED] = encode_variant(rescued) if rescued else None
         return self._row(values_added, values)
-
-    def _position(self, message: Message, event: Any, change_type: str) -> dict[str, Any]:
-        commit_ts = event.commit_ts
-        commit = commit_ts or getattr(event, "sequence_commit", None) or 0
-        is_old = change_type in ("delete", "update_preimage")
-        return {
-            "change_type": change_type,
-            "commit_version": commit_ts,
-            "commit_timestamp": (
-                event.source_time if commit_ts is None else (commit_ts >> 18) * 1000
-            ),
-            "sequence": {
-                "commit": commit,
-                # Milliseconds hold several transactions, whose order only the offset tells.
-                "rank": 1 if commit_ts and change_type != "delete" else 0,
-                "offset": message.offset,
-                "index": event.index,
-                "part": 0 if is_old else 1,
-            },
-        }
 
     def _truncate(self, message: Message, event: Any) -> Iterator[Row]:
         if self._on_truncate == "ignore":
@@ -254,7 +221,7 @@ class ChangeRows:
         if self._on_truncate == "fail":
             what = getattr(event, "query", "TRUNCATE")
             raise BadRow(f"the table is truncated or dropped ({what}); set onTruncate")
-        yield self._row(self._position(message, event, "truncate"), {})
+        yield self._row(change_position(message, event, "truncate"), {})
 
     def _row(self, added: dict[str, Any], own: dict[str, Any]) -> Row:
         row = own | {self._prefix + name: value for name, value in added.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -21,6 +20,7 @@ from cdcfmt_core.sources.kafka import (
     is_kafka,
     parse_kafka_options,
 )
+from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
 
 INPUT_OPTIONS = (
     Option(
@@ -32,22 +32,6 @@ INPUT_OPTIONS = (
         type="list",
         default=(),
         help="Several of them; `load([...])` sets it.",
-    ),
-    Option(
-        name="pathGlobFilter",
-        help="Only files whose name matches this glob.",
-    ),
-    Option(
-        name="lineFormat",
-        type="choice",
-        choices=("auto", "value", "message"),
-        default="auto",
-        help="What a line is: a message's `value`, or a whole `message` as JSON with base64 "
-        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto` tells line by line.",
-    ),
-    Option(
-        name="lineSep",
-        help="Separator of lines; by default `\\n` or `\\r\\n`.",
     ),
     Option(
         name="maxPartitionBytes",
@@ -64,13 +48,6 @@ INPUT_OPTIONS = (
         "Kafka one for each topic partition.",
     ),
     Option(
-        name="scanSchemas",
-        type="bool",
-        default=True,
-        help="Look through the whole input for table schemas first, where a format's rows may "
-        "lack their types (debezium, simple); `false` spares that pass.",
-    ),
-    Option(
         name="maxFilesPerTrigger",
         type="int",
         default=1000,
@@ -84,11 +61,7 @@ INPUT_OPTIONS = (
         help="Streams: how much older than the newest file read so far a new file may be. "
         "An older one is passed over, with a warning.",
     ),
-    Option(
-        name="storageOptions",
-        hidden=True,
-        help="JSON object of options for the file system (fsspec), such as credentials.",
-    ),
+    *FILE_OPTIONS,
 )
 
 SHAPE_OPTIONS = (
@@ -351,16 +324,7 @@ class ReadOptions:
     @property
     def storage_options(self) -> dict[str, Any]:
         """Options of the file system; the error never shows the text."""
-        text = self["storageOptions"]
-        if text is None:
-            return {}
-        try:
-            options = json.loads(text)
-        except ValueError:
-            options = None
-        if not isinstance(options, dict):
-            raise OptionError("option storageOptions: the given text is not a JSON object")
-        return options
+        return parse_storage_options(self["storageOptions"])
 
     def event_filter(self) -> EventFilter:
         """What to decode, from the options alone."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core.events import Message
 from cdcfmt_dts_avro.sniff import sniff
 
 
@@ -13,6 +14,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_dts_avro.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    from cdcfmt_dts_avro.explain import explain
+
+    return explain(message, options)
 
 
 @hookimpl
@@ -25,6 +32,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_decoder=_open_decoder,
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
+            explain=_explain,
             aliases=("dts",),
             api_version=1,
         )

@@ -13,6 +13,7 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
+from cdcfmt_core.events import Message
 from cdcfmt_open_protocol.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_open_protocol.sniff import sniff
 
@@ -29,6 +30,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     return open_encoder(options, context)
 
 
+def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    from cdcfmt_open_protocol.explain import explain
+
+    return explain(message, options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -42,6 +49,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             options=OPTIONS,
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
+            explain=_explain,
             aliases=("open",),
             api_version=1,
         )

@@ -1,0 +1,24 @@
+"""The command line ``cdcfmt``: what is in these messages, and what is wrong with them.
+
+docs/cli.md describes it.  click and rich come with the extra ``[cli]``; nothing outside of
+this package imports them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """The entry point of the script."""
+    try:
+        import click  # noqa: F401
+        import rich  # noqa: F401
+    except ImportError as error:
+        sys.exit(
+            f"cdcfmt: the command line needs {error.name}: pip install 'cdcfmt-core[cli]' "
+            "(python -m cdcfmt_core lists the formats without it)"
+        )
+    from cdcfmt_core.cli.app import app
+
+    app(prog_name="cdcfmt")

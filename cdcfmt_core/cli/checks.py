@@ -1,0 +1,85 @@
+"""What ``doctor`` looks at: Python, packages, plugins."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.util import find_spec
+from typing import Any, Literal
+
+import attrs
+
+from cdcfmt_core.listing import NOTHING, list_installed
+from cdcfmt_core.registry import default_registry
+
+_OLDEST_PYTHON = (3, 11)
+
+_EXTRAS = (
+    ("fsspec", "fsspec", "files", "reading files"),
+    ("zstandard", "zstandard", "files", "reading .zst files"),
+    ("cramjam", "cramjam", "compression", "messages compressed with snappy"),
+    ("lz4", "lz4", "compression", "messages compressed with lz4"),
+    ("confluent_kafka", "confluent-kafka", "kafka", "reading topics"),
+)
+"""Module, distribution, the core's extra that brings it, and what it is for."""
+
+
+@attrs.frozen
+class Check:
+    """One finding; ``remedy`` is what to do, as a command where that is possible."""
+
+    subject: str
+    state: Literal["ok", "warn", "bad"]
+    text: str
+    remedy: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return attrs.asdict(self)
+
+
+def check_python() -> Iterator[Check]:
+    text = f"Python {sys.version.split()[0]} at {sys.executable}"
+    if sys.version_info >= _OLDEST_PYTHON:
+        yield Check("Python", "ok", text)
+    else:
+        yield Check("Python", "bad", text, "cdcfmt needs Python 3.11 or newer")
+
+
+def check_packages() -> Iterator[Check]:
+    yield Check("Packages", "ok", f"cdcfmt-core {version_of('cdcfmt-core')}")
+    for module, dist, extra, purpose in _EXTRAS:
+        if find_spec(module) is not None:
+            yield Check("Packages", "ok", f"{dist} {version_of(dist)}: {purpose}")
+        else:
+            yield Check(
+                "Packages",
+                "warn",
+                f"{dist} is missing: {purpose}",
+                f"pip install 'cdcfmt-core[{extra}]'",
+            )
+
+
+def check_plugins() -> Iterator[Check]:
+    listing = list_installed(default_registry())
+    if not listing.formats:
+        yield Check("Formats", "bad", "no format is installed", NOTHING.rpartition(": ")[2])
+    for item in listing.formats:
+        yield Check("Formats", "ok", f"{item.spec.name} ({item.package} {item.version})")
+    for note in listing.notes:
+        yield Check("Formats", "warn", note)
+    for problem in listing.problems:
+        yield Check(
+            "Formats",
+            "bad",
+            problem,
+            "install it again, or leave it out with CDCFMT_DISABLED_PLUGINS",
+        )
+
+
+def version_of(dist: str) -> str:
+    """The installed version; ``?`` for a module without a distribution."""
+    try:
+        return metadata.version(dist)
+    except metadata.PackageNotFoundError:
+        return "?"

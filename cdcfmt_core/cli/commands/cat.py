@@ -1,0 +1,153 @@
+"""``cdcfmt cat``: events, or one table's changes, as JSON Lines, CSV or a table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import click
+
+from cdcfmt_core.cli.console import note
+from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.layout import number
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.progress import no_bars
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.tables import write_changes, write_events
+from cdcfmt_core.cli.writers import Record, write_csv, write_json
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Corrupt
+from cdcfmt_core.options import Option
+
+OPTIONS = (
+    Option(
+        name="table",
+        help="`database.table` or `database.schema.table`: the changes of that table instead of "
+        "events. A part with a dot or blank stands in backticks; exact case.",
+    ),
+    Option(
+        name="images",
+        type="choice",
+        choices=("both", "after", "none"),
+        default="both",
+        help="`after`: one row per change, without the images before updates. "
+        "`none`: events without images.",
+    ),
+    Option(
+        name="keyColumns",
+        type="list",
+        default=(),
+        help="Columns that identify a row, in place of those that the wire names.",
+    ),
+)
+
+_TABLE_ROWS = 100
+_FORMATS = ("json", "csv", "table")
+
+
+@cli_command("cat", "Events or changes as JSON Lines, CSV, table.")
+@reads(OPTIONS, section="Shape")
+@click.option(
+    "-f",
+    "--format",
+    "output",
+    type=click.Choice(_FORMATS),
+    default="json",
+    show_default=True,
+    help="JSON Lines, CSV with a head line, or a table for the eye.",
+)
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    help=f"At most so many rows; a table shows {_TABLE_ROWS} unless told.",
+)
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Kafka: go on with what comes, from its end on unless startingOffsets says otherwise.",
+)
+def command(
+    paths: tuple[str, ...], settings: Settings, output: str, limit: int | None, follow: bool
+) -> None:
+    """Print the events of INPUT, or with --table the typed changes of one table.
+
+    A message that cannot be decoded is a record whose _corrupt_record says why.
+    """
+    if settings.table is not None and settings["images"] == "none":
+        raise OptionError("option images: none is for events; leave --table out")
+    no_bars(streams=output != "table")
+    if follow and output == "table":
+        raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
+    source = open_input(paths, settings, follow=follow)
+    rows = _Rows(Reader(source, settings), settings)
+    if output == "json":
+        write_json(itertools.islice(rows, limit), live=source.live)
+    elif output == "csv":
+        columns = _columns(rows, source.again)
+        write_csv(itertools.islice(rows, limit), columns, live=source.live)
+    else:
+        limit = limit or _TABLE_ROWS
+        records = list(itertools.islice(rows, limit + 1))
+        write = write_events if settings.table is None else write_changes
+        write(records[:limit])
+        if len(records) > limit:
+            note(f"the first {number(limit)} rows; -n shows more")
+    if rows.corrupt:
+        command_line = f"cdcfmt validate {' '.join(public(paths))}"
+        note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
+
+
+class _Rows:
+    """The records that the options ask for; each iteration reads the input anew."""
+
+    def __init__(self, reader: Reader, settings: Settings) -> None:
+        self._reader = reader
+        self._changes = settings.table is not None
+        self._images = settings["images"]
+        self._keys = tuple(settings["keyColumns"])
+        self.corrupt = 0
+
+    @property
+    def is_changes(self) -> bool:
+        return self._changes
+
+    def __iter__(self) -> Iterator[Record]:
+        self.corrupt = 0
+        for decoded in self._reader:
+            for event in decoded.events:
+                self.corrupt += isinstance(event, Corrupt)
+                if self._changes:
+                    yield from change_records(
+                        decoded,
+                        event,
+                        after_only=self._images == "after",
+                        key_columns=self._keys,
+                    )
+                else:
+                    record = event_record(decoded, event)
+                    if self._images != "both":
+                        self._drop_images(record)
+                    yield record
+
+    def _drop_images(self, record: Record) -> None:
+        if self._images == "none" or "after" in record:
+            record.pop("before", None)
+        if self._images == "none":
+            record.pop("after", None)
+
+
+def _columns(rows: _Rows, again: bool) -> list[str]:
+    """The head of a CSV: it must be known before the first row is written."""
+    if not rows.is_changes:
+        return list(EVENT_COLUMNS)
+    if not again:
+        raise OptionError(
+            "CSV of changes needs the columns of the whole input first, and this one can be "
+            "read only once: write it to a file, or take -f json"
+        )
+    own = {name: None for row in rows for name in row if name not in CHANGE_COLUMNS}
+    return [*own, *CHANGE_COLUMNS]

@@ -1,0 +1,72 @@
+"""``cdcfmt doctor``: is everything there that reading and Spark need."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cdcfmt_core.cli.checks import Check, check_packages, check_plugins, check_python
+from cdcfmt_core.cli.checks_kafka import check_kafka
+from cdcfmt_core.cli.checks_spark import check_discovery, check_java, check_pyspark
+from cdcfmt_core.cli.console import console
+from cdcfmt_core.cli.json_text import to_json
+from cdcfmt_core.cli.parameters import command as cli_command
+
+_SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
+
+
+@cli_command("doctor", "Is everything there, and does Spark find it.")
+@click.option(
+    "--kafka",
+    multiple=True,
+    metavar="HOST:PORT",
+    help="Also look whether this broker answers, and the brokers that it names.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.pass_context
+def command(ctx: click.Context, kafka: tuple[str, ...], as_json: bool) -> None:
+    """Check this installation: Python, packages, formats, Java, and whether Spark finds cdc.
+
+    Each line is ok, a warning, or bad, and says what to do. Exit code 1 if something is bad.
+    """
+    checks: list[Check] = []
+    for check in (check_python, check_packages, check_plugins, check_java, check_pyspark):
+        checks += check()
+    checks += check_discovery()
+    for server in kafka:
+        checks += check_kafka(server)
+    if as_json:
+        click.echo(to_json([check.as_json() for check in checks]))
+    else:
+        _show(checks)
+    if any(check.state == "bad" for check in checks):
+        ctx.exit(1)
+
+
+def _show(checks: list[Check]) -> None:
+    out = console()
+    for subject, of_subject in groupby(checks, lambda check: check.subject):
+        out.print(Text(subject, "head"))
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True, width=3)
+        grid.add_column(overflow="fold")
+        for check in of_subject:
+            text = Text(check.text)
+            if check.remedy:
+                text.append("\n→ ", "faint").append(check.remedy, "name")
+            grid.add_row(Text(f"  {_SIGNS[check.state]}", check.state), text)
+        out.print(grid)
+    counts = {state: sum(check.state == state for check in checks) for state in _SIGNS}
+    out.print()
+    out.print(
+        Text.assemble(
+            (f"{counts['ok']} ok", "ok"),
+            ", ",
+            (f"{counts['warn']} to mind", "warn" if counts["warn"] else ""),
+            ", ",
+            (f"{counts['bad']} bad", "bad" if counts["bad"] else ""),
+        )
+    )

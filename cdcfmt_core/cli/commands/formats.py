@@ -1,0 +1,124 @@
+"""``cdcfmt formats``: what is installed, from which package, and what is broken and why."""
+
+from __future__ import annotations
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from cdcfmt_core.cli.console import console
+from cdcfmt_core.cli.json_text import to_json
+from cdcfmt_core.cli.layout import plain_table
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import default_text
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.listing import NOTHING, Listing, list_installed
+from cdcfmt_core.registry import default_registry
+
+
+@cli_command("formats", "What is installed; a format's options.")
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.pass_context
+def command(ctx: click.Context, name: str | None, as_json: bool) -> None:
+    """List the installed formats, or one format's options.
+
+    Exit code 1 if a plugin is broken or two claim one name.
+    """
+    if name is not None:
+        _show_format(default_registry().get_codec(name), as_json)
+        return
+    listing = list_installed(default_registry())
+    if as_json:
+        click.echo(to_json(_listing_json(listing)))
+    else:
+        _show_listing(listing)
+    if listing.problems:
+        ctx.exit(1)
+
+
+def _show_listing(listing: Listing) -> None:
+    out = console()
+    table = plain_table("format", "package", "version", "writes", "summary")
+    table.columns[0].no_wrap = table.columns[1].no_wrap = table.columns[2].no_wrap = True
+    for item in listing.formats:
+        table.add_row(
+            Text(item.spec.name, "name"),
+            item.package,
+            item.version,
+            Text("yes", "ok") if item.writes else Text("–", "faint"),
+            item.spec.summary,
+        )
+    if listing.formats:
+        out.print(table)
+    else:
+        out.print(NOTHING)
+    out.print()
+    out.print(Text.assemble(("type maps  ", "head"), ", ".join(listing.type_maps)))
+    for line in listing.notes:
+        out.print(Text(line, "warn"))
+    for line in listing.problems:
+        out.print(Text(line, "bad"))
+
+
+def _show_format(spec: CodecSpec, as_json: bool) -> None:
+    if as_json:
+        click.echo(to_json(_format_json(spec)))
+        return
+    out = console()
+    out.print(Text.assemble((spec.name, "name"), f"  {spec.summary}"), soft_wrap=True)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="faint", no_wrap=True)
+    facts.add_column(overflow="fold")
+    if spec.aliases:
+        facts.add_row("also", ", ".join(spec.aliases))
+    facts.add_row("emits", ", ".join(sorted(spec.emits)))
+    facts.add_row("writes", "yes" if spec.open_encoder else "no")
+    facts.add_row("described", spec.spec_url)
+    out.print(facts)
+    out.print()
+    if not spec.options:
+        out.print("It has no options of its own.")
+        return
+    table = plain_table("-o option", "value", "default", "meaning")
+    table.columns[0].no_wrap = True
+    for option in spec.options:
+        value = " ".join(option.choices) if option.choices else option.describe_type()
+        table.add_row(
+            Text(option.name, "name"), value, default_text(option), option.help.replace("`", "")
+        )
+    out.print(table)
+
+
+def _listing_json(listing: Listing) -> dict[str, object]:
+    return {
+        "formats": [
+            {"package": item.package, "version": item.version, **_format_json(item.spec)}
+            for item in listing.formats
+        ],
+        "type_maps": listing.type_maps,
+        "notes": listing.notes,
+        "problems": listing.problems,
+    }
+
+
+def _format_json(spec: CodecSpec) -> dict[str, object]:
+    return {
+        "name": spec.name,
+        "aliases": spec.aliases,
+        "summary": spec.summary,
+        "spec_url": spec.spec_url,
+        "emits": sorted(spec.emits),
+        "reads": True,
+        "writes": spec.open_encoder is not None,
+        "options": [
+            {
+                "name": option.name,
+                "type": option.type,
+                "choices": option.choices,
+                "default": default_text(option) or None,
+                "help": option.help,
+            }
+            for option in spec.options
+        ],
+    }

@@ -1,0 +1,101 @@
+"""``cdcfmt inspect``: one message explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import click
+
+from cdcfmt_core.cli.console import console, note
+from cdcfmt_core.cli.explain import Explanation, explain_message
+from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.json_text import to_json
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.progress import no_bars
+from cdcfmt_core.cli.raw_bytes import show_raw
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.show_message import show_explanation
+
+
+@cli_command("inspect", "One message explained.")
+@reads()
+@click.option("--nth", type=click.IntRange(min=1), metavar="N", help="The Nth message of INPUT.")
+@click.option(
+    "--offset",
+    type=int,
+    metavar="N",
+    help="The message with this offset: Kafka's, or the byte at which its line begins.",
+)
+@click.option("--partition", type=int, metavar="N", help="With --offset: of this partition.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="So many messages from there on.",
+)
+@click.option("--raw", is_flag=True, help="Also the key and value as they stand.")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON Lines.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    settings: Settings,
+    nth: int | None,
+    offset: int | None,
+    partition: int | None,
+    count: int,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Explain one message: where it stands, frame, envelope, events, columns and types.
+
+    Without --nth or --offset it is the first. Exit code 1 if there is no such message.
+    """
+    if nth is not None and offset is not None:
+        raise click.UsageError("--nth and --offset both choose the message; give one of them")
+    source = open_input(paths, settings)
+    if offset is not None and partition is not None:
+        source.begin_at(partition, offset)
+    reader = Reader(source, settings)
+    no_bars(streams=True)
+    shown = 0
+    for explanation in islice(_chosen(reader, settings, nth, offset, partition), count):
+        shown += 1
+        if as_json:
+            click.echo(to_json(explanation.as_json()))
+            continue
+        out = console()
+        if shown > 1:
+            out.print()
+        show_explanation(explanation, out)
+        if raw:
+            show_raw(explanation.decoded.message, out)
+    if not shown:
+        which = f"message {nth}" if nth else f"offset {offset}" if offset is not None else "message"
+        where = ", ".join(public(paths))
+        note(f"there is no {which} in {where}; cdcfmt stats counts what is there")
+        ctx.exit(1)
+
+
+def _chosen(
+    reader: Reader,
+    settings: Settings,
+    nth: int | None,
+    offset: int | None,
+    partition: int | None,
+) -> Iterator[Explanation]:
+    found = False
+    for number, message in enumerate(reader.messages()):
+        if not found:
+            found = (
+                number + 1 == nth
+                if nth is not None
+                else (offset is None or message.offset == offset)
+                and (partition is None or getattr(message, "partition", None) == partition)
+            )
+        if found:
+            yield explain_message(reader.decode(number, message), settings.codec)

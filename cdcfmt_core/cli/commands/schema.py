@@ -1,0 +1,151 @@
+"""``cdcfmt schema``: a table's columns as the wire tells them, for Spark and as CREATE TABLE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import click
+from rich.text import Text
+
+from cdcfmt_core.cli.console import console, next_command, note
+from cdcfmt_core.cli.inputs import Input, open_input, public
+from cdcfmt_core.cli.json_text import to_json
+from cdcfmt_core.cli.layout import number, plain_table, printable
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns
+from cdcfmt_core.cli.type_names import type_name
+from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
+from cdcfmt_core.errors import MissingDependencyError
+from cdcfmt_core.filters import table_names
+from cdcfmt_core.options import Option
+
+OPTIONS = (
+    Option(
+        name="table",
+        help="`database.table` or `database.schema.table`. Without it: what tables there are.",
+    ),
+    Option(
+        name="inferSampleMessages",
+        type="int",
+        default=1000,
+        minimum=1,
+        help="How many row messages of the table the Spark schema is inferred from.",
+    ),
+)
+
+
+@cli_command("schema", "A table's columns, for Spark and as SQL.")
+@reads(OPTIONS, section="Which table", more=BRIDGE_OPTIONS)
+@click.option(
+    "--as",
+    "shape",
+    type=click.Choice(["table", "spark", "create-table", "json"]),
+    default="table",
+    show_default=True,
+    help="For the eye; the text for Spark's .schema(…); SQL in the source's words; or JSON.",
+)
+@click.pass_context
+def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shape: str) -> None:
+    """Print the columns of a table: of the source, and what they are in Spark.
+
+    What Spark makes of a column is the bridge's to say, so that needs pyspark-cdcfmt, but
+    starts no Spark. Exit code 1 if the table is not in INPUT.
+    """
+    source = open_input(paths, settings)
+    if settings.table is None:
+        _list_tables(_collect(source, settings), paths)
+        return
+    if shape == "spark":
+        fields = spark_columns(source, settings, settings.table)
+        click.echo(",\n".join(field.ddl for field in fields))
+        return
+    schemas = _collect(source, settings)
+    table = schemas.tables.get(settings.table)
+    if table is None:
+        there = table_names(schemas.tables) or "none"
+        note(f"no schema of {table_names([settings.table])} is in the input; it has {there}")
+        ctx.exit(1)
+    if shape == "create-table":
+        click.echo(table.create_table())
+        return
+    spark: Mapping[str, SparkColumn] = {}
+    try:
+        spark = {field.name: field for field in spark_columns(source, settings, settings.table)}
+    except MissingDependencyError as error:
+        note(str(error))
+    if shape == "json":
+        click.echo(to_json(_json(table, spark)))
+    else:
+        _show(table, spark, paths)
+
+
+def _collect(source: Input, settings: Settings) -> WireSchemas:
+    schemas = WireSchemas()
+    event_filter = attrs.evolve(settings.event_filter(), table=None)
+    for decoded in Reader(source, settings, event_filter):
+        for event in decoded.events:
+            schemas.add(event)
+    return schemas
+
+
+def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
+    out = console()
+    if not schemas.tables:
+        out.print("No message tells a table's schema.")
+        return
+    table = plain_table("table", "columns", "key", right=("columns",))
+    for name, schema in sorted(schemas.tables.items()):
+        key = ", ".join(printable(column) for column in schema.key_columns)
+        text = Text(printable(table_names([name])), "name")
+        table.add_row(text, number(len(schema.columns)), key or Text("–", "faint"))
+    out.print(table)
+    out.print()
+    next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
+
+
+def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str, ...]) -> None:
+    out = console()
+    heads = ["column", "source type", "type", *(["Spark"] if spark else []), "null", "key"]
+    shown = plain_table(*heads)
+    for column in table.columns.values():
+        key = column.name in table.key_columns or column.key
+        nullable = {None: "?", True: "yes", False: "no"}[column.nullable]
+        of_spark = [spark[column.name].type if column.name in spark else ""] if spark else []
+        shown.add_row(
+            Text(printable(column.name), "key" if key else "name"),
+            printable(column.source_type),
+            Text(type_name(column.type), "faint"),
+            *of_spark,
+            Text(nullable, "faint"),
+            Text("●", "key") if key else "",
+        )
+    out.print(shown)
+    out.print()
+    name = table_names([table.name])
+    if spark:
+        next_command(["schema", "--table", name, "--as", "spark"], public(paths))
+    next_command(["schema", "--table", name, "--as", "create-table"], public(paths))
+
+
+def _json(table: WireSchema, spark: Mapping[str, SparkColumn]) -> dict[str, object]:
+    return {
+        "table": ".".join(table.name),
+        "key_columns": table.key_columns,
+        "columns": [
+            {
+                "name": column.name,
+                "source_type": column.source_type,
+                "type": type_name(column.type),
+                "spark_type": spark[column.name].type if column.name in spark else None,
+                "nullable": column.nullable,
+                "key": column.name in table.key_columns or column.key,
+            }
+            for column in table.columns.values()
+        ],
+        "create_table": table.create_table(),
+        "statements": table.statements,
+    }

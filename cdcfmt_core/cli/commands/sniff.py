@@ -1,0 +1,139 @@
+"""``cdcfmt sniff``: which formats the messages are of."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+import click
+from rich.text import Text
+
+from cdcfmt_core.cli.console import console, next_command
+from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.json_text import to_json
+from cdcfmt_core.cli.layout import number, plain_table, printable
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.reading import Decoded, Reader
+from cdcfmt_core.cli.records import table_name
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.decoding import confidence
+from cdcfmt_core.events import KIND_OF, Corrupt
+from cdcfmt_core.registry import default_registry
+
+UNKNOWN = "not recognised"
+TOMBSTONE = "no value (tombstone)"
+_TABLES_SHOWN = 4
+
+
+@attrs.define
+class Found:
+    """What was seen of one format."""
+
+    messages: int = 0
+    corrupt: int = 0
+    sure: float = 0.0
+    tables: Counter[str] = attrs.field(factory=Counter)
+    kinds: Counter[str] = attrs.field(factory=Counter)
+    sample: str = ""
+
+    def add(self, decoded: Decoded) -> None:
+        self.messages += 1
+        for event in decoded.events:
+            if isinstance(event, Corrupt):
+                self.corrupt += 1
+                self.sample = self.sample or str(event.error)
+            else:
+                self.kinds[KIND_OF[type(event)]] += 1
+                if name := table_name(event):
+                    self.tables[name] += 1
+
+
+@cli_command("sniff", "Which formats the messages are of.")
+@reads()
+@click.option(
+    "--sample",
+    default=1000,
+    metavar="N",
+    show_default=True,
+    help="How many messages to look at, of each file or partition.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.pass_context
+def command(
+    ctx: click.Context, paths: tuple[str, ...], settings: Settings, sample: int, as_json: bool
+) -> None:
+    """Tell which formats the messages of INPUT are of.
+
+    Exit code 1 if no format recognises any of them.
+    """
+    found = _look(Reader(open_input(paths, settings), settings), sample)
+    if as_json:
+        click.echo(to_json({name: _json(item) for name, item in found.items()}))
+    else:
+        _show(found, paths)
+    if not found.keys() - {UNKNOWN, TOMBSTONE}:
+        ctx.exit(1)
+
+
+def _look(reader: Reader, sample: int) -> dict[str, Found]:
+    codecs = default_registry().codecs()
+    found: dict[str, Found] = {}
+    for decoded in reader.heads(sample):
+        name = decoded.protocol
+        if decoded.message.value is None and not decoded.events:
+            name = TOMBSTONE
+        item = found.setdefault(name or UNKNOWN, Found())
+        item.add(decoded)
+        if name in codecs:
+            item.sure = max(item.sure, confidence(codecs[name], decoded.message))
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1].messages, pair[0])))
+
+
+def _show(found: dict[str, Found], paths: tuple[str, ...]) -> None:
+    out = console()
+    total = sum(item.messages for item in found.values())
+    if not total:
+        out.print("There are no messages.")
+        return
+    table = plain_table(
+        "format", "messages", "sure", "events", "tables", right=("messages", "sure")
+    )
+    table.columns[0].no_wrap = True
+    for name, item in found.items():
+        known = name not in (UNKNOWN, TOMBSTONE)
+        tables = [printable(table) for table, _ in item.tables.most_common(_TABLES_SHOWN)]
+        if len(item.tables) > _TABLES_SHOWN:
+            tables.append(f"… {len(item.tables)} in all")
+        kinds = [f"{count:,} {kind}" for kind, count in item.kinds.most_common()]
+        kinds += [f"{item.corrupt:,} corrupt"] if item.corrupt and known else []
+        table.add_row(
+            Text(name, "name" if known else "warn"),
+            number(item.messages),
+            f"{item.sure:.0%}" if known else "",
+            ", ".join(kinds),
+            ", ".join(tables),
+        )
+    out.print(table)
+    out.print()
+    for name, item in found.items():
+        if item.sample:
+            out.print(Text.assemble((f"{name}: ", "warn"), printable(item.sample, 600)))
+    names = [name for name in found if name not in (UNKNOWN, TOMBSTONE)]
+    if len(names) == 1:
+        next_command(["cat", "--protocol", names[0]], public(paths))
+    elif names:
+        next_command(["stats"], public(paths))
+    else:
+        next_command(["formats"], ())
+
+
+def _json(item: Found) -> dict[str, object]:
+    return {
+        "messages": item.messages,
+        "corrupt": item.corrupt,
+        "confidence": item.sure,
+        "kinds": dict(item.kinds),
+        "tables": dict(item.tables),
+        "first_problem": item.sample or None,
+    }

@@ -1,0 +1,166 @@
+"""``cdcfmt stats``: what there is, how much of it, and when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cdcfmt_core.cli.console import console, next_command, note
+from cdcfmt_core.cli.html_page import page
+from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.json_text import time_text, to_json
+from cdcfmt_core.cli.layout import number, plain_table, printable, size
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.statistics import Statistics
+from cdcfmt_core.cli.timeline import span_text
+from cdcfmt_core.errors import SourceError
+
+WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")
+"""What a table's events are counted by, in this order."""
+
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+_STYLES = {"ddl": "kind.ddl", "schema": "kind.schema", "corrupt": "kind.corrupt"}
+_MOST_TABLES = 25
+_MOST_REASONS = 10
+
+
+@cli_command("stats", "Counts by format, kind, table and time.")
+@reads()
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with all of it, which needs no other file, instead.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_json: bool) -> None:
+    """Count messages and events of INPUT: by format, kind, operation, table and time.
+
+    Also: bytes, how late the producer wrote, the watermark, and what is corrupt by reason.
+    """
+    statistics = Statistics()
+    for decoded in Reader(open_input(paths, settings), settings):
+        statistics.add(decoded)
+    if html is not None:
+        try:
+            html.write_text(page(statistics, public(paths)), encoding="utf-8")
+        except OSError as error:
+            raise SourceError(f"{html} cannot be written: {error}") from error
+        note(f"written: {html}")
+    elif as_json:
+        click.echo(to_json(statistics.as_json()))
+    else:
+        _show(statistics, paths)
+
+
+def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
+    out = console()
+    _show_facts(statistics, out)
+    if statistics.times:
+        out.print()
+        _show_times(statistics, out)
+    if statistics.tables:
+        out.print()
+        _show_tables(statistics, out)
+    if statistics.reasons:
+        out.print()
+        table = plain_table("corrupt", "reason", right=("corrupt",))
+        table.columns[0].no_wrap = True
+        for reason, (count, _) in statistics.sorted_reasons()[:_MOST_REASONS]:
+            table.add_row(Text(number(count), "bad"), reason)
+        out.print(table)
+        next_command(["validate"], public(paths))
+
+
+def _show_facts(statistics: Statistics, out: Console) -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="faint", no_wrap=True)
+    grid.add_column(overflow="fold")
+    bytes_ = statistics.key_bytes + statistics.value_bytes
+    grid.add_row(
+        "messages",
+        f"{number(statistics.messages)}, {size(bytes_)} (largest {size(statistics.largest)})",
+    )
+    grid.add_row("formats", _counted(statistics.protocols) or "none recognised")
+    kinds = Text()
+    for kind, count in statistics.kinds.most_common():
+        kinds.append(f"{number(count)} ").append(kind, f"kind.{kind}").append("   ")
+    grid.add_row("events", kinds)
+    if statistics.tombstones:
+        grid.add_row("tombstones", number(statistics.tombstones))
+    if statistics.first_time is not None and statistics.last_time is not None:
+        span = span_text(statistics.last_time - statistics.first_time)
+        first, last = time_text(statistics.first_time), time_text(statistics.last_time)
+        grid.add_row("happened", f"{first} … {last}  ({span})")
+    lag = statistics.producer_lag
+    if lag.count:
+        text = f"half within {span_text(lag.median())}, the latest {span_text(lag.largest)}"
+        grid.add_row("written after", text)
+    watermark = statistics.watermark()
+    if watermark is not None:
+        at = (watermark >> 18) * 1000
+        behind = ((statistics.last_commit_ts or 0) >> 18) * 1000 - at
+        text = f"{watermark}  {time_text(at)}"
+        if behind > 0:
+            text += f"  ({span_text(behind)} behind the newest event)"
+        grid.add_row("watermark", text)
+    if statistics.late_rows:
+        late = f"{number(statistics.late_rows)} with a commit_ts that a watermark had passed"
+        grid.add_row("late rows", Text(late, "warn"))
+    out.print(grid)
+
+
+def _show_times(statistics: Statistics, out: Console) -> None:
+    """A line of bars for each operation, on one scale, so that they can be compared."""
+    words = [w for w in (*WORDS, "corrupt") if statistics.kinds[w] or statistics.ops[w]]
+    label = max(map(len, [*words, "watermark"]))
+    totals = {w: statistics.ops[w] or statistics.kinds[w] for w in words}
+    numbers = max((len(number(total)) for total in totals.values()), default=1)
+    width = max(min(out.width - label - numbers - 4, 120), 10)
+    start, column, columns = statistics.times.columns(width)
+    highest = max((c[w] for c in columns for w in words), default=1) or 1
+    unit = f"  one column is {span_text(column)}"
+    out.print(Text.assemble(("over time", "head"), (unit, "faint")))
+    for word in words:
+        bar = "".join(_bar(counts[word], highest) for counts in columns)
+        line = Text(f"{word:<{label}}  ", "faint").append(bar, _STYLES.get(word, f"op.{word}"))
+        line.append(f"  {number(totals[word]):>{numbers + width - len(bar)}}")
+        out.print(line, no_wrap=True)
+    first = (time_text(start // 1_000_000 * 1_000_000) or "").rstrip("Z").replace("T", " ")
+    last = time_text((start + column * len(columns)) // 1_000_000 * 1_000_000) or ""
+    last = last.rstrip("Z").partition("T")[2] if last[:10] == first[:10] else last
+    blanks = " " * max(len(columns) - len(first) - len(last), 1)
+    out.print(Text(" " * (label + 2) + first + blanks + last, "faint"), no_wrap=True)
+
+
+def _bar(count: int, highest: int) -> str:
+    # Rounded up, so that what is there is seen.
+    return _HEIGHTS[(count * len(_HEIGHTS) - 1) // highest] if count else " "
+
+
+def _show_tables(statistics: Statistics, out: Console) -> None:
+    words = [w for w in WORDS if any(counts[w] for counts in statistics.tables.values())]
+    table = plain_table("table", *words, right=tuple(words))
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    tables = statistics.sorted_tables()
+    for name, counts in tables[:_MOST_TABLES]:
+        cells = (
+            Text(number(counts[w]), _STYLES.get(w, f"op.{w}")) if counts[w] else Text("–", "faint")
+            for w in words
+        )
+        table.add_row(Text(printable(name), "name"), *cells)
+    out.print(table)
+    if len(tables) > _MOST_TABLES:
+        out.print(f"… {number(len(tables))} tables in all; --json has them", style="faint")
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {number(count)}" for name, count in counts.items())

@@ -1,0 +1,84 @@
+"""Where texts go: data to stdout, everything else to stderr, in one set of colours."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+from rich.theme import Theme
+
+THEME = Theme(
+    {
+        "ok": "green",
+        "warn": "yellow",
+        "bad": "bold red",
+        "head": "bold",
+        "name": "cyan",
+        "faint": "dim",
+        "key": "bold cyan",
+        "null": "dim italic",
+        "op.insert": "green",
+        "op.read": "bright_green",
+        "op.update": "yellow",
+        "op.upsert": "bright_yellow",
+        "op.delete": "red",
+        "op.truncate": "bright_red",
+        "kind.row": "none",
+        "kind.ddl": "magenta",
+        "kind.schema": "bright_magenta",
+        "kind.watermark": "bright_blue",
+        "kind.transaction": "bright_cyan",
+        "kind.heartbeat": "dim",
+        "kind.message": "cyan",
+        "kind.corrupt": "bold red",
+    }
+)
+_PIPE_WIDTH = 120
+_ENDLESS = 1_000_000
+
+
+def console(*, wide: bool = False) -> Console:
+    """The console of stdout; a ``wide`` one cuts nothing when it is a pipe."""
+    return _console(stderr=False, pipe_width=_ENDLESS if wide else _PIPE_WIDTH)
+
+
+def error_console() -> Console:
+    """The console of stderr, for progress, notes and errors."""
+    return _console(stderr=True, pipe_width=_ENDLESS)
+
+
+def note(text: str) -> None:
+    """A line for people, beside the data."""
+    error_console().print(text, style="faint", soft_wrap=True)
+
+
+def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
+    """What to type next, ready to be copied."""
+    line = shlex.join(["cdcfmt", *command, *paths])
+    # Names from the wire may hold control characters.
+    shown = "".join(character if character.isprintable() else "?" for character in line)
+    console().print(Text.assemble(("next: ", "faint"), shown), soft_wrap=True)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # rich would end the process with 1.
+        raise BrokenPipeError
+
+
+def _console(*, stderr: bool, pipe_width: int) -> Console:
+    # A pipe has no width: what is not seen on a screen shall not be cut as if it were.
+    piped = not (sys.stderr if stderr else sys.stdout).isatty()
+    width = pipe_width if piped and "COLUMNS" not in os.environ else None
+    return _Console(
+        stderr=stderr,
+        theme=THEME,
+        width=width,
+        highlight=False,
+        emoji=False,
+        markup=False,  # names from the wire may hold brackets
+    )

@@ -1,0 +1,176 @@
+"""What INPUT means: files, standard input, or a topic; each gives messages in order."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Protocol, cast
+
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine, FileSplit, list_files, plan_partitions, read_split
+from cdcfmt_core.sources.lines import line_parser
+from cdcfmt_core.sources.reader import cut_lines
+
+STDIN = "-"
+KAFKA = "kafka://"
+_STDIN_NAME = "<stdin>"
+_BLOCK = 1 << 20
+_PIECES = 200
+"""Into how many pieces files are cut, for the progress bar's sake."""
+
+
+class Input(Protocol):
+    """Messages from one place.
+
+    ``total`` is how much :meth:`messages` will report through ``advance``, in ``unit``
+    (``bytes`` or ``messages``); None where unknown.  ``again`` tells whether the messages
+    can be read a second time, ``live`` whether they come one by one while somebody waits.
+    """
+
+    @property
+    def total(self) -> int | None: ...
+
+    @property
+    def again(self) -> bool: ...
+
+    @property
+    def live(self) -> bool: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
+
+    def heads(self, count: int) -> Iterator[Message | BadLine]:
+        """The first messages of every part: of every file, of every partition."""
+        ...
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        """Skip what lies before this offset, where that is possible without reading it."""
+        ...
+
+
+def is_kafka(path: str) -> bool:
+    return path.lower().startswith(KAFKA)
+
+
+def public(paths: Sequence[str]) -> list[str]:
+    """The inputs as they may be shown: without what may hold secrets."""
+    return [
+        f"{path.partition('?')[0]}?…" if is_kafka(path) and "?" in path else path for path in paths
+    ]
+
+
+def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False) -> Input:
+    """The input behind the arguments of a command; ``follow`` waits for more for ever.
+
+    :raises SourceError: for a path that does not exist.
+    :raises OptionError: for inputs of different kinds, and options that it does not have.
+    """
+    if any(map(is_kafka, paths)):
+        if len(paths) > 1:
+            raise OptionError("a kafka:// input is read alone; it may name several topics")
+        from cdcfmt_core.cli.kafka_input import KafkaInput
+
+        return KafkaInput(paths[0], settings.kafka, follow=follow)
+    if follow:
+        raise OptionError("--follow is for kafka:// inputs; pipe what grows into -")
+    if STDIN in paths:
+        if len(paths) > 1:
+            raise OptionError("standard input (-) is read alone")
+        return StdinInput(settings)
+    return FilesInput(paths, settings)
+
+
+class FilesInput:
+    """Files, directories and globs."""
+
+    again = True
+    live = False
+    unit = "bytes"
+
+    def __init__(self, paths: Sequence[str], settings: Settings) -> None:
+        self._settings = settings
+        files = list_files(
+            paths,
+            storage_options=settings.storage_options,
+            path_glob_filter=settings["pathGlobFilter"],
+        )
+        if not files:
+            raise SourceError(f"no file in {', '.join(paths)}; names with _ or . first are hidden")
+        size = sum(file.size or 0 for file in files)
+        planned = plan_partitions(
+            files, max_partition_bytes=max(size // _PIECES, _BLOCK), min_partitions=1
+        )
+        self._splits = [split for splits in planned for split in splits]
+
+    @property
+    def total(self) -> int:
+        return sum(split.length for split in self._splits)
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
+        for split in self._splits:
+            yield from self._read(split)
+            advance(split.length)
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        pass
+
+    def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
+        separator = self._settings["lineSep"]
+        return read_split(
+            split,
+            storage_options=self._settings.storage_options,
+            line_separator=None if separator is None else separator.encode(),
+            max_message_bytes=self._settings["maxMessageBytes"],
+            line_format=self._settings["lineFormat"],
+        )
+
+    def heads(self, count: int) -> Iterator[Message | BadLine]:
+        of_file: dict[str, list[FileSplit]] = {}
+        for split in self._splits:
+            of_file.setdefault(split.path, []).append(split)
+        for splits in of_file.values():
+            yield from islice(chain.from_iterable(map(self._read, splits)), count)
+
+
+class StdinInput:
+    """Lines of standard input, as they come."""
+
+    again = False
+    live = True
+    unit = "bytes"
+    total = None
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
+        separator = self._settings["lineSep"]
+        parse = line_parser(self._settings["lineFormat"], _STDIN_NAME)
+        # Not read(), which would wait for a whole block.
+        stdin = cast(io.BufferedReader, sys.stdin.buffer)
+        lines = cut_lines(
+            iter(lambda: stdin.read1(_BLOCK), b""),
+            offset=0,
+            separator=b"\n" if separator is None else separator.encode(),
+            limit=self._settings["maxMessageBytes"],
+            strip_cr=separator is None,
+            path=_STDIN_NAME,
+        )
+        for offset, line in lines:
+            if isinstance(line, BadLine):
+                yield line
+            elif line and not line.isspace():
+                yield parse(line, offset)
+            advance(0)
+
+    def heads(self, count: int) -> Iterator[Message | BadLine]:
+        return islice(self.messages(lambda _: None), count)
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        pass

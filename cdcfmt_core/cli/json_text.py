@@ -1,0 +1,156 @@
+"""Values and records as JSON, exact: decimals with all their digits, JSON columns as they are.
+
+NULL is ``null`` and a column that was not sent is not there.  Binary is base64, TIME and
+what no calendar has are text as MySQL prints them, instants end with ``Z`` and wall clocks
+do not, bytes that are no text are U+FFFD.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from json.encoder import encode_basestring
+from math import isfinite
+from typing import Any, NoReturn
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.events import Image, TableSchema
+from cdcfmt_core.mysql import format_time
+from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_PLACES = 65
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class RawJson(str):
+    """JSON text that stands in the output as it is."""
+
+    __slots__ = ()
+
+
+def to_json(value: Any) -> str:
+    """One line of JSON."""
+    write = _WRITERS.get(type(value))
+    if write is None:
+        write = next((w for t, w in _WRITERS.items() if isinstance(value, t)), _write_other)
+    return write(value)
+
+
+def image_values(table: TableSchema, image: Image) -> dict[str, Any]:
+    """The image's columns in the table's order, JSON columns as :class:`RawJson`."""
+    values = image.values
+    ordered = {
+        column.name: plain_value(values[column.name], column.type)
+        for column in table.columns
+        if column.name in values
+    }
+    return ordered if len(ordered) == len(values) else {**ordered, **_rest(values, ordered)}
+
+
+def plain_value(value: Any, type_: LogicalType) -> Any:
+    """A column's value with what only its type tells: a time's digits, a JSON column's text."""
+    if type(value) is timedelta and isinstance(type_, logical.Time):
+        return format_time(value, type_.fsp)
+    if type(value) is datetime and isinstance(type_, logical.DateTime | logical.Timestamp):
+        return datetime_text(value, type_.fsp)
+    if type(value) is str and isinstance(type_, logical.Json):
+        return _json_column(value)
+    return value
+
+
+def time_text(microseconds: int | None) -> str | None:
+    """Microseconds since 1970 as ISO 8601 in UTC; None for what no calendar has."""
+    if microseconds is None:
+        return None
+    try:
+        return datetime_text(_EPOCH + timedelta(microseconds=microseconds))
+    except OverflowError:
+        return None
+
+
+def datetime_text(value: datetime, fsp: int | None = None) -> str:
+    """``2024-01-01T00:00:00Z`` for an instant, ``2024-01-01 00:00:00`` for a wall clock.
+
+    With ``fsp`` digits after the point, if they hold the fraction; else none, 3 or 6.
+    """
+    micro = value.microsecond
+    if fsp is None or micro % 10 ** (6 - fsp):
+        fsp = 0 if not micro else 6 if micro % 1000 else 3
+    zone = ""
+    if value.tzinfo is not None:
+        value, zone = value.astimezone(UTC), "Z"
+    text = value.replace(tzinfo=None, microsecond=0).isoformat("T" if zone else " ")
+    return text + (f".{micro:06}"[: fsp + 1] if fsp else "") + zone
+
+
+def clean(text: str) -> str:
+    """``text`` with U+FFFD for what UTF-8 has no place for."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return _SURROGATE.sub("\ufffd", text)
+    return text
+
+
+def _json_column(text: str) -> str:
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+    # Line ends stand between tokens only, as JSON's strings cannot hold them.
+    return RawJson(clean(text.replace("\r", " ").replace("\n", " ")))
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in known}
+
+
+def _text(value: str) -> str:
+    return encode_basestring(value if value.isascii() else clean(value))
+
+
+def _decimal(value: Decimal) -> str:
+    exponent = value.as_tuple().exponent
+    if not isinstance(exponent, int):
+        return _text(str(value))
+    # Python prints zeros with many places, and numbers of few digits, with an exponent.
+    return format(value, "f") if -_MOST_PLACES <= exponent <= 0 else str(value)
+
+
+def _object(value: Mapping[Any, Any]) -> str:
+    return "{" + ",".join(f"{_text(str(k))}:{to_json(v)}" for k, v in value.items()) + "}"
+
+
+def _write_other(value: object) -> str:
+    return _text(str(value))
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    RawJson: str,
+    type(None): lambda _: "null",
+    bool: lambda value: "true" if value else "false",
+    # str() refuses more than 4300 digits.
+    int: lambda value: str(value) if -(10**38) < value < 10**38 else str(Decimal(value)),
+    float: lambda value: repr(value) if isfinite(value) else _text(str(value)),
+    str: _text,
+    Decimal: _decimal,
+    bytes: lambda value: f'"{b64encode(value).decode("ascii")}"',
+    datetime: lambda value: _text(datetime_text(value)),
+    date: lambda value: _text(value.isoformat()),
+    timedelta: lambda value: _text(format_time(value)),
+    InvalidValue: lambda value: _text(value.text),
+    GeometryValue: lambda value: _object(value._asdict()),
+    dict: _object,
+    list: lambda value: "[" + ",".join(map(to_json, value)) + "]",
+    tuple: lambda value: "[" + ",".join(map(to_json, value)) + "]",
+}

@@ -1,0 +1,173 @@
+"""click's parameters, made from the option tables; ``--help`` says what the tables say."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import click
+
+from cdcfmt_core.cli.inputs import is_kafka
+from cdcfmt_core.cli.settings import SECTIONS, parse_settings
+from cdcfmt_core.options import Option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_INPUTS = (
+    "Files, directories and globs, also as URLs that fsspec opens; - for standard input; or "
+    "kafka://host:port/topic?option=value."
+)
+_METAVARS = {
+    "string": "TEXT",
+    "int": "N",
+    "bytes": "SIZE",
+    "list": "NAME,…",
+    "timezone": "ZONE",
+}
+
+
+class HelpFormatter(click.HelpFormatter):
+    """Headings bold and names in colour; click takes the colours away where they do not belong."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(click.style(prog, bold=True), args, prefix)
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(click.style(heading, bold=True))
+
+    def write_dl(
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+    ) -> None:
+        styled = [(click.style(name, fg="cyan"), text) for name, text in rows]
+        super().write_dl(styled, col_max, col_spacing)
+
+
+class Context(click.Context):
+    formatter_class = HelpFormatter
+
+
+class SectionOption(click.Option):
+    """An option that stands under a heading of its own in ``--help``."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
+        self.section = section
+        super().__init__(*args, **kwargs)
+
+
+class Command(click.Command):
+    """A command whose options are listed by section."""
+
+    context_class = Context
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Input": [], "Options": []}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if param.name == "paths":
+                sections["Input"] = [("INPUT...", _INPUTS)]
+            elif record is not None:
+                sections.setdefault(getattr(param, "section", "Options"), []).append(record)
+        # The command's own come first, as they are what it is about.
+        for section, records in sections.items():
+            if records:
+                with formatter.section(section):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("See also"):
+            formatter.write_text(
+                "cdcfmt --help for the exit codes; cdcfmt formats NAME for a format's options."
+            )
+
+
+def command(name: str, short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Like ``click.command``, with options by section; ``short_help`` is for the list of them."""
+    return click.command(
+        name,
+        cls=Command,
+        short_help=short_help,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+def reads(
+    own: Iterable[Option] = (), *, section: str = "Options", more: Iterable[str] = ()
+) -> Callable[[F], F]:
+    """Gives a command its inputs and the options of reading, as ``paths`` and ``settings``.
+
+    ``own`` are further options of this command, under ``section``; ``more`` are names that
+    ``-o`` takes and the command will judge.
+    """
+    own = tuple(own)
+    tables = {section: own, **SECTIONS}
+    names = {_key(option): option.name for table in tables.values() for option in table}
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(pairs: tuple[str, ...], **given: Any) -> Any:
+            options = {name: given.pop(key) for key, name in names.items()}
+            kafka = None
+            if any(map(is_kafka, given["paths"])):
+                from cdcfmt_core.cli.kafka_input import kafka_option_names
+
+                kafka = kafka_option_names()
+            settings = parse_settings(options, pairs, own, more, kafka)
+            return function(settings=settings, **given)
+
+        wrapped: Any = call
+        wrapped = click.option(
+            "-o",
+            "pairs",
+            multiple=True,
+            metavar="NAME=VALUE",
+            cls=SectionOption,
+            section="How to read",
+            help="Any option by the name that it has in Spark, also the formats' own "
+            "(cdcfmt formats NAME lists them) and Kafka's.",
+        )(wrapped)
+        for heading, table in reversed(tables.items()):
+            for option in reversed(table):
+                wrapped = _click_option(option, heading)(wrapped)
+        result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
+        return result
+
+    return decorate
+
+
+def kebab(name: str) -> str:
+    """``includeTables`` as ``include-tables``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+def _key(option: Option) -> str:
+    return kebab(option.name).replace("-", "_")
+
+
+def _click_option(option: Option, section: str) -> Callable[[Any], Any]:
+    flag = f"--{kebab(option.name)}"
+    if option.type == "bool":
+        flag += f"/--no-{kebab(option.name)}"
+    text = option.help.replace("`", "")
+    if option.default not in (None, (), False):
+        text += f" [{default_text(option)}]"
+    kwargs: dict[str, Any] = {}
+    if option.type == "choice":
+        kwargs["type"] = click.Choice(option.choices, case_sensitive=False)
+    elif option.type != "bool":
+        kwargs["metavar"] = _METAVARS[option.type]
+    return click.option(
+        flag, _key(option), default=None, help=text, cls=SectionOption, section=section, **kwargs
+    )
+
+
+def default_text(option: Option) -> str:
+    """The default as a user would write it; empty where there is none."""
+    value = option.default
+    if value is None or value == ():
+        return ""
+    if option.type == "bytes" and value % (1 << 20) == 0:
+        return f"{value >> 20}m"
+    return str(value).lower() if option.type == "bool" else str(value)

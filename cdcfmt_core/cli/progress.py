@@ -1,0 +1,78 @@
+"""A progress bar on stderr, for people only."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as RichProgress
+
+from cdcfmt_core.cli.console import error_console
+
+_EVERY = 1000
+
+
+def no_bars(streams: bool) -> None:
+    """Whether stdout gets data while it comes: on a terminal a bar would cut it up."""
+    Progress.quiet = streams and sys.stdout.isatty()
+
+
+class Progress:
+    """What is done of ``total``, in ``unit``, and the messages; nothing without a terminal.
+
+    Nor where :func:`no_bars` was called.
+    """
+
+    quiet = False
+
+    def __init__(self, what: str, total: int | None, unit: str = "bytes") -> None:
+        self._messages = 0
+        self._bar: RichProgress | None = None
+        self._task = TaskID(0)
+        if sys.stderr.isatty() and not Progress.quiet:
+            self._bar = RichProgress(
+                SpinnerColumn(),
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TaskProgressColumn(),
+                *([DownloadColumn(binary_units=True)] if unit == "bytes" else []),
+                TextColumn("[dim]{task.fields[messages]:,} messages"),
+                TimeRemainingColumn(),
+                console=error_console(),
+                transient=True,
+            )
+            self._task = self._bar.add_task(what, total=total, messages=0)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self, size: int) -> None:
+        """So many bytes of the input are done."""
+        if self._bar is not None and size:
+            self._bar.advance(self._task, size)
+
+    def count(self) -> None:
+        """One more message."""
+        self._messages += 1
+        if self._bar is not None and self._messages % _EVERY == 0:
+            self._bar.update(self._task, messages=self._messages)

@@ -1,0 +1,90 @@
+"""Bytes of a message on the terminal: as text where they are text, else in hex."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.highlighter import JSONHighlighter
+from rich.text import Text
+
+from cdcfmt_core.cli.json_text import clean, to_json
+from cdcfmt_core.cli.layout import number, printable
+from cdcfmt_core.events import Message
+
+_MOST_BYTES = 4096
+
+
+def show_raw(message: Message, out: Console) -> None:
+    """Key and value as they stand: JSON indented, other text as it is, bytes in hex."""
+    for name, data in (("key", message.key), ("value", message.value)):
+        heading(f"raw {name}", out)
+        if data is None:
+            out.print("  null", style="null")
+            continue
+        text = _as_text(data)
+        if text is None:
+            for line in _hex_lines(data[:_MOST_BYTES]):
+                out.print(line, no_wrap=True)
+            if len(data) > _MOST_BYTES:
+                out.print(f"  … {number(len(data))} bytes in all", style="faint")
+        else:
+            out.print(JSONHighlighter()(text), soft_wrap=True)
+
+
+def heading(text: str, out: Console) -> None:
+    """The head of a part of what is said of a message."""
+    out.print()
+    out.print(Text(text, "head"))
+
+
+def short(value: Any, limit: int) -> str:
+    """A part of a message on one line, cut to ``limit`` characters."""
+    value = shown_bytes(value)
+    return printable(value if isinstance(value, str) else to_json(value), limit)
+
+
+def shown_bytes(value: Any) -> Any:
+    """Bytes as the text that they are, else their beginning in hex; all else as it is."""
+    if not isinstance(value, bytes):
+        return value
+    text = _as_text(value, indented=False)
+    return "0x" + value[:100].hex() if text is None else text
+
+
+def _as_text(data: bytes, *, indented: bool = True) -> str | None:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return None
+    if any(ord(c) < 32 and c not in "\t\r\n" for c in text):
+        return None
+    if indented:
+        with contextlib.suppress(ValueError, RecursionError):
+            text = json.dumps(json.loads(text, parse_float=_Number), indent=2, ensure_ascii=False)
+    # What a terminal would obey is shown instead.
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in clean(text))
+
+
+class _Number(float):
+    """A fraction with the digits of the wire."""
+
+    def __new__(cls, text: str) -> _Number:
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _hex_lines(data: bytes) -> Iterator[Text]:
+    for start in range(0, len(data), 16):
+        row = data[start : start + 16]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
+        yield Text.assemble((f"  {start:08x}  ", "faint"), f"{row.hex(' '):<47}  ", (shown, "name"))

@@ -1,0 +1,110 @@
+"""From an input to events, with what every command needs beside: schemas, positions, progress."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from cdcfmt_core.cli.inputs import Input
+from cdcfmt_core.cli.progress import Progress
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence, open_message_decoder
+from cdcfmt_core.events import Corrupt, Event, Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine, open_claim_check_store
+
+
+@attrs.frozen
+class Decoded:
+    """A message and what it says.  ``protocol`` is None where no format was recognised.
+
+    ``number`` counts messages from 0, in the order of the input.
+    """
+
+    number: int
+    message: Message
+    events: list[Event]
+    protocol: str | None
+
+
+class Reader:
+    """Decodes the messages of an input, in order.
+
+    Formats whose rows may lack their types need the schemas of the whole input: it is
+    looked through when the first message of such a format comes, if it can be read twice.
+    """
+
+    def __init__(
+        self, source: Input, settings: Settings, event_filter: EventFilter | None = None
+    ) -> None:
+        self._source = source
+        self._settings = settings
+        self._schemas = SchemaStore()
+        self.counts: Counter[str] = Counter()
+        uri = settings["claimCheckStorageUri"]
+        self._decoder = open_message_decoder(
+            settings.values,
+            settings.codec,
+            settings.event_filter() if event_filter is None else event_filter,
+            claim_checks=(
+                None if uri is None else open_claim_check_store(uri, settings.storage_options)
+            ),
+            schemas=self._schemas,
+            counts=self.counts,
+        )
+        scans = settings["scanSchemas"] and source.again
+        self._scanning = _scanning_codecs(settings["protocol"]) if scans else []
+
+    def __iter__(self) -> Iterator[Decoded]:
+        for number, message in enumerate(self.messages()):
+            yield self.decode(number, message)
+
+    def heads(self, count: int) -> Iterator[Decoded]:
+        """The first messages of every file or partition, decoded."""
+        for number, message in enumerate(self._source.heads(count)):
+            yield self.decode(number, message)
+
+    def messages(self, what: str = "reading") -> Iterator[Message | BadLine]:
+        """The messages alone, under a progress bar."""
+        with Progress(what, self._source.total, self._source.unit) as progress:
+            for message in self._source.messages(progress.advance):
+                progress.count()
+                yield message
+
+    def decode(self, number: int, message: Message | BadLine) -> Decoded:
+        """What one of the messages says; other messages need not have been decoded before."""
+        if isinstance(message, BadLine):
+            held = Message(None, message.value, path=message.path, offset=message.offset)
+            return Decoded(number, held, [Corrupt(message.error)], None)
+        if self._scanning and self._needs_schemas(message):
+            self._scanning = []
+            self._scan()
+        events = self._decoder.decode(message)
+        return Decoded(number, message, events, self._decoder.protocol)
+
+    def _needs_schemas(self, message: Message) -> bool:
+        return self._settings["protocol"].lower() != AUTO or any(
+            confidence(codec, message) >= CERTAIN_ENOUGH for codec in self._scanning
+        )
+
+    def _scan(self) -> None:
+        scan = open_schema_scan(self._settings.values, self._settings.codec)
+        if scan is None:
+            return
+        for message in self.messages("looking for table schemas"):
+            if isinstance(message, Message):
+                for record in scan(message):
+                    self._schemas.add(record)
+
+
+def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:
+    registry = default_registry()
+    auto = protocol.lower() == AUTO
+    codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
+    return [codec for codec in codecs if codec.scan_schemas is not None]

@@ -1,0 +1,145 @@
+"""Events and changes as records, with the columns that they have in Spark (docs/spark.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cdcfmt_core.cli.json_text import image_values, time_text
+from cdcfmt_core.cli.reading import Decoded
+from cdcfmt_core.events import (
+    KIND_OF,
+    Corrupt,
+    Event,
+    LogicalMessage,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Transaction,
+)
+from cdcfmt_core.row_changes import change_images, change_position, split_key_update
+
+EVENT_COLUMNS = (
+    "kind", "op", "database", "schema", "table", "commit_ts", "commit_time", "source_time",
+    "emit_time", "key_columns", "before", "after", "ddl", "table_schema", "extra", "_source",
+    "_corrupt_record",
+)  # fmt: skip
+
+CHANGE_COLUMNS = (
+    "_change_type", "_commit_version", "_commit_timestamp", "_sequence", "_absent",
+    "_corrupt_record",
+)  # fmt: skip
+
+
+def event_record(decoded: Decoded, event: Event) -> dict[str, Any]:
+    """An event by the columns of the events shape, without those that are null."""
+    commit_ts = getattr(event, "commit_ts", None)
+    record: dict[str, Any] = {
+        "kind": KIND_OF[type(event)],
+        **table_of(event),
+        "commit_ts": commit_ts,
+        "commit_time": time_text(None if commit_ts is None else (commit_ts >> 18) * 1000),
+        "source_time": time_text(getattr(event, "source_time", None)),
+        "emit_time": time_text(getattr(event, "emit_time", None)),
+    }
+    if isinstance(event, RowChange):
+        record["op"] = event.op
+        record["key_columns"] = event.table.key_columns
+        for name, image in (("before", event.before), ("after", event.after)):
+            record[name] = None if image is None else image_values(event.table, image)
+    if isinstance(event, SchemaChange):
+        record["ddl"] = {"query": event.query, "type": event.ddl_type}
+    schema: TableSchema | None = getattr(event, "table_schema", None)
+    if schema is not None:
+        record["table_schema"] = _schema_record(schema)
+    record["extra"] = extra_of(event) or None
+    record["_source"] = _source(decoded.message, event, decoded.protocol)
+    if isinstance(event, Corrupt):
+        record["_corrupt_record"] = _corrupt_record(decoded.message, event)
+    return {name: record[name] for name in EVENT_COLUMNS if record.get(name) is not None}
+
+
+def change_records(
+    decoded: Decoded, event: Event, *, after_only: bool, key_columns: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """The rows of an event in the changes shape; none for events that are no change."""
+    if isinstance(event, Corrupt):
+        yield {"_corrupt_record": _corrupt_record(decoded.message, event)}
+    elif isinstance(event, RowChange):
+        keys = key_columns or event.table.key_columns
+        for part in split_key_update(event, keys) if after_only else [event]:
+            for change_type, image in change_images(part, after_only=after_only):
+                added = change_position(decoded.message, part, change_type)
+                added["commit_timestamp"] = time_text(added["commit_timestamp"])
+                absent = [n for n in event.table.column_names if n not in image.values]
+                yield {
+                    **image_values(event.table, image),
+                    **{f"_{name}": value for name, value in added.items()},
+                    "_absent": absent,
+                }
+
+
+def table_of(event: Event) -> dict[str, str | None]:
+    """``database``, ``schema`` and ``table``, None where the event belongs to none."""
+    table = event.table if isinstance(event, RowChange) else getattr(event, "table_schema", None)
+    if isinstance(event, SchemaChange):
+        names: tuple[str | None, ...] = (event.database, event.schema, event.table)
+    elif isinstance(table, TableSchema):
+        names = (table.database, table.schema, table.table)
+    else:
+        names = (None, None, None)
+    return {
+        name: value or None
+        for name, value in zip(("database", "schema", "table"), names, strict=True)
+    }
+
+
+def table_name(event: Event) -> str:
+    """``database.table`` for people; empty where the event belongs to none."""
+    return ".".join(filter(None, table_of(event).values()))
+
+
+def extra_of(event: Any) -> dict[str, Any]:
+    """``extra``, with the fields of kinds that have no column of their own."""
+    extra: dict[str, Any] = getattr(event, "extra", None) or {}
+    if isinstance(event, Transaction):
+        return {"status": event.status, "transaction_id": event.transaction_id} | extra
+    if isinstance(event, LogicalMessage):
+        return {"prefix": event.prefix, "content": event.content} | extra
+    return extra
+
+
+def _source(message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
+    source = {
+        "protocol": protocol,
+        "topic": message.topic,
+        "path": message.path,
+        "partition": message.partition,
+        "offset": message.offset,
+        "index": event.index,
+        "timestamp": time_text(None if message.timestamp is None else message.timestamp * 1000),
+    }
+    return {name: value for name, value in source.items() if value is not None}
+
+
+def _corrupt_record(message: Message, event: Corrupt) -> dict[str, Any]:
+    return {"reason": str(event.error), "key": message.key, "value": message.value}
+
+
+def _schema_record(table: TableSchema) -> dict[str, Any]:
+    return {
+        "database": table.database,
+        "schema": table.schema,
+        "table": table.table,
+        "columns": [
+            {
+                "name": column.name,
+                "source_type": column.source_type,
+                "nullable": column.nullable,
+                "key": column.key,
+            }
+            for column in table.columns
+        ],
+        "key_columns": table.key_columns,
+    }

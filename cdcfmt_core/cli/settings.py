@@ -1,0 +1,160 @@
+"""Options of the command line: the option tables of the core, and a few of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import attrs
+
+from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Kind, Op
+from cdcfmt_core.filters import EventFilter, parse_table_name
+from cdcfmt_core.options import Option, unknown_option, validate
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
+
+OWNER = "cdcfmt"
+
+EVENT_OPTIONS = (
+    Option(
+        name="kind",
+        type="list",
+        default=(),
+        help=f"Only events of these kinds: {', '.join(get_args(Kind))}.",
+    ),
+    Option(
+        name="op",
+        type="list",
+        default=(),
+        help=f"Only rows of these operations: {', '.join(get_args(Op))}.",
+    ),
+)
+
+
+def _filters(option: Option) -> bool:
+    return option.name.endswith(("Tables", "CommitTs"))
+
+
+SECTIONS: dict[str, tuple[Option, ...]] = {
+    "Which events": EVENT_OPTIONS + tuple(filter(_filters, DECODING_OPTIONS)),
+    "How to read": tuple(option for option in DECODING_OPTIONS if not _filters(option)),
+    "Files": FILE_OPTIONS,
+}
+"""The options of every command that reads, by the heading in ``--help``."""
+
+
+@attrs.frozen
+class Settings:
+    """Validated options by declared name: the common ones, the formats', and the others given.
+
+    ``rest`` are options that the command will judge itself and ``kafka`` those that a topic
+    will, still as text.
+    """
+
+    values: Mapping[str, Any]
+    codec: Mapping[str, Any]
+    rest: Mapping[str, str]
+    kafka: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def get(self, name: str) -> Any:
+        """The value of an option that only some commands have."""
+        return self.values.get(name)
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        return parse_storage_options(self["storageOptions"])
+
+    @property
+    def table(self) -> tuple[str, ...] | None:
+        return parse_table_name(self.values["table"]) if self.get("table") else None
+
+    def event_filter(self) -> EventFilter:
+        """The events that the options ask for."""
+        kinds = _chosen(self["kind"], get_args(Kind), "kind")
+        ops = _chosen(self["op"], get_args(Op), "op")
+        if ops and not kinds:
+            kinds = frozenset({"row", "corrupt"})
+        return EventFilter(
+            table=self.table,
+            include_tables=self["includeTables"],
+            exclude_tables=self["excludeTables"],
+            starting_commit_ts=self["startingCommitTs"],
+            ending_commit_ts=self["endingCommitTs"],
+            kinds=kinds,
+            ops=ops,
+        )
+
+
+def parse_settings(
+    given: Mapping[str, Any],
+    pairs: Iterable[str] = (),
+    own: Iterable[Option] = (),
+    more: Iterable[str] = (),
+    kafka: Iterable[str] | None = None,
+) -> Settings:
+    """Settings from click's values and the ``name=value`` texts of ``-o``.
+
+    ``own`` are further options of the command, ``more`` names that it will judge itself,
+    ``kafka`` the names of a topic's options where one is read.
+
+    :raises OptionError: for an option that nobody declares, and for a value it cannot have.
+    """
+    declared = {o.name.lower(): o for table in SECTIONS.values() for o in table}
+    declared |= {option.name.lower(): option for option in own}
+    texts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    others: list[tuple[str, str]] = []
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise OptionError(f"-o {pair}: write it as -o name=value")
+        key = _key(name)
+        if key in declared:
+            texts[key] = value
+        else:
+            others.append((name.strip(), value))
+    values = validate(texts, declared.values(), owner=OWNER)
+    protocol = values["protocol"]
+    registry = default_registry()
+    codecs = (
+        list(registry.codecs().values())
+        if protocol.lower() == AUTO
+        else [registry.get_codec(protocol)]
+    )
+    of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
+    names = {name.lower(): name for name in more}
+    of_topics = {name.lower(): name for name in kafka or ()}
+    codec: dict[str, str] = {}
+    rest: dict[str, str] = {}
+    topic: dict[str, str] = {}
+    for name, value in others:
+        if _key(name) in of_codecs:
+            codec[_key(name)] = value
+        elif _key(name) in names:
+            rest[names[_key(name)]] = value
+        elif _key(name) in of_topics:
+            topic[of_topics[_key(name)]] = value
+        elif kafka is not None and name.lower().startswith("kafka."):
+            # The client's own settings, judged by the client.
+            topic[name.lower()] = value
+        else:
+            known = [option.name for option in [*declared.values(), *of_codecs.values()]]
+            known += [*names.values(), *of_topics.values()]
+            raise unknown_option(name, known, owner=OWNER)
+    return Settings(values, validate(codec, of_codecs.values(), owner=OWNER), rest, topic)
+
+
+def _key(name: str) -> str:
+    # start-ing-commit-ts and startingCommitTs are one.
+    return name.strip().lower().replace("-", "")
+
+
+def _chosen(given: tuple[str, ...], known: tuple[str, ...], option: str) -> frozenset[str] | None:
+    for name in given:
+        if name not in known:
+            raise OptionError(f"option {option}: {name!r} is not one of {', '.join(known)}")
+    return frozenset(given) or None

@@ -1,0 +1,201 @@
+"""What ``stats`` counts, one message at a time and in bounded memory."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.cli.json_text import time_text
+from cdcfmt_core.cli.layout import reason_of
+from cdcfmt_core.cli.reading import Decoded
+from cdcfmt_core.cli.records import table_name
+from cdcfmt_core.cli.timeline import Timeline
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, Watermark
+
+_MOST_NAMES = 100_000
+_NUMBERS = re.compile(r"\d+")
+_EARLIEST = 0
+_NO_TABLE = "(no table)"
+OTHERS = "(others)"
+
+
+@attrs.define
+class Partition:
+    """What one partition (or file) told: its last watermark and what came too late for it."""
+
+    watermark: int | None = None
+    late_rows: int = 0
+
+
+@attrs.define
+class Lags:
+    """Lengths of time in microseconds: the largest, and a histogram by powers of two."""
+
+    count: int = 0
+    largest: int = 0
+    _by_bits: Counter[int] = attrs.field(factory=Counter)
+
+    def add(self, lag: int) -> None:
+        self.count += 1
+        self.largest = max(self.largest, lag)
+        self._by_bits[max(lag, 0).bit_length()] += 1
+
+    def median(self) -> int:
+        """The median, to a factor of two from above."""
+        seen = 0
+        for bits in sorted(self._by_bits):
+            seen += self._by_bits[bits]
+            if 2 * seen >= self.count:
+                return min((1 << bits) - 1, self.largest)
+        return 0
+
+
+@attrs.define
+class Statistics:
+    """``times`` is the timeline of what the source did; ``now`` is when it was read (µs)."""
+
+    messages: int = 0
+    events: int = 0
+    tombstones: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    largest: int = 0
+    protocols: Counter[str] = attrs.field(factory=Counter)
+    kinds: Counter[str] = attrs.field(factory=Counter)
+    ops: Counter[str] = attrs.field(factory=Counter)
+    tables: dict[str, Counter[str]] = attrs.field(factory=dict)
+    reasons: dict[str, tuple[int, str]] = attrs.field(factory=dict)
+    partitions: dict[tuple[str, int | None], Partition] = attrs.field(factory=dict)
+    times: Timeline = attrs.field(factory=Timeline)
+    producer_lag: Lags = attrs.field(factory=Lags)
+    first_time: int | None = None
+    last_time: int | None = None
+    last_commit_ts: int | None = None
+    now: int = attrs.field(factory=lambda: time.time_ns() // 1000)
+
+    def add(self, decoded: Decoded) -> None:
+        message = decoded.message
+        self.messages += 1
+        size = len(message.value or b"")
+        self.key_bytes += len(message.key or b"")
+        self.value_bytes += size
+        self.largest = max(self.largest, size)
+        self.tombstones += message.value is None and not decoded.events
+        if decoded.protocol is not None and message.value is not None:
+            self.protocols[decoded.protocol] += 1
+        for event in decoded.events:
+            self._add_event(message, event)
+
+    @property
+    def corrupt(self) -> int:
+        return self.kinds["corrupt"]
+
+    def watermark(self) -> int | None:
+        """The smallest of the partitions' last watermarks: everything before it has come."""
+        marks = [p.watermark for p in self.partitions.values() if p.watermark is not None]
+        return min(marks, default=None)
+
+    @property
+    def late_rows(self) -> int:
+        """Rows that came behind a watermark of their partition that promised them."""
+        return sum(partition.late_rows for partition in self.partitions.values())
+
+    def as_json(self) -> dict[str, Any]:
+        watermark = self.watermark()
+        start, width, columns = self.times.columns(120) if self.times else (None, None, [])
+        return {
+            "messages": self.messages,
+            "events": self.events,
+            "tombstones": self.tombstones,
+            "bytes": {
+                "keys": self.key_bytes, "values": self.value_bytes, "largest_value": self.largest
+            },
+            "protocols": dict(self.protocols.most_common()),
+            "kinds": dict(self.kinds.most_common()),
+            "ops": dict(self.ops.most_common()),
+            "tables": {name: dict(counts) for name, counts in self.sorted_tables()},
+            "source_time": {
+                "first": time_text(self.first_time), "last": time_text(self.last_time)
+            },
+            "producer_lag_ms": {
+                "median": self.producer_lag.median() // 1000,
+                "largest": self.producer_lag.largest // 1000,
+            } if self.producer_lag.count else None,
+            "watermark": None if watermark is None else {
+                "commit_ts": watermark,
+                "time": time_text((watermark >> 18) * 1000),
+                "behind_newest_ms": max((self.last_commit_ts or 0) - watermark, 0) >> 18,
+            },
+            "rows_behind_watermark": self.late_rows,
+            "corrupt": [
+                {"reason": reason, "count": count, "first": first}
+                for reason, (count, first) in self.sorted_reasons()
+            ],
+            "timeline": {
+                "start": time_text(start), "column_ms": None if width is None else width / 1000,
+                "columns": [dict(column) for column in columns],
+            },
+        }  # fmt: skip
+
+    def sorted_tables(self) -> list[tuple[str, Counter[str]]]:
+        """The tables with most events first."""
+        return sorted(self.tables.items(), key=lambda item: (-item[1].total(), item[0]))
+
+    def sorted_reasons(self) -> list[tuple[str, tuple[int, str]]]:
+        return sorted(self.reasons.items(), key=lambda item: (-item[1][0], item[0]))
+
+    def _add_event(self, message: Message, event: Event) -> None:
+        kind = KIND_OF[type(event)]
+        self.kinds[kind] += 1
+        if isinstance(event, Corrupt):
+            self._add_corrupt(event)
+            self._add_time(message.timestamp and message.timestamp * 1000, "corrupt")
+            return
+        self.events += 1
+        name = table_name(event) or _NO_TABLE
+        what: str = kind
+        if isinstance(event, RowChange):
+            what = event.op
+            self.ops[what] += 1
+        if kind in ("row", "ddl", "schema"):
+            if name not in self.tables and len(self.tables) >= _MOST_NAMES:
+                name = OTHERS
+            self.tables.setdefault(name, Counter())[what] += 1
+        self._add_position(message, event)
+        commit_ts = event.commit_ts
+        happened = event.source_time if commit_ts is None else (commit_ts >> 18) * 1000
+        if happened is not None and event.emit_time is not None:
+            self.producer_lag.add(event.emit_time - happened)
+        self._add_time(happened or event.emit_time, what)
+
+    def _add_corrupt(self, event: Corrupt) -> None:
+        # Positions and lengths differ where the cause is one.
+        reason = _NUMBERS.sub("#", reason_of(event.error))
+        if reason not in self.reasons and len(self.reasons) >= _MOST_NAMES:
+            reason = OTHERS
+        count, first = self.reasons.get(reason, (0, str(event.error)))
+        self.reasons[reason] = count + 1, first
+
+    def _add_position(self, message: Message, event: Any) -> None:
+        commit_ts = event.commit_ts
+        if commit_ts is None:
+            return
+        place = (message.topic or message.path or "", message.partition)
+        partition = self.partitions.setdefault(place, Partition())
+        if isinstance(event, Watermark):
+            partition.watermark = max(partition.watermark or 0, commit_ts)
+            return
+        self.last_commit_ts = max(self.last_commit_ts or 0, commit_ts)
+        if partition.watermark is not None and commit_ts < partition.watermark:
+            partition.late_rows += isinstance(event, RowChange)
+
+    def _add_time(self, when: int | None, what: str) -> None:
+        if when is None or when <= _EARLIEST:
+            return
+        self.times.add(when, what)
+        self.first_time = when if self.first_time is None else min(self.first_time, when)
+        self.last_time = when if self.last_time is None else max(self.last_time, when)

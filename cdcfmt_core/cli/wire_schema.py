@@ -1,0 +1,96 @@
+"""Table schemas as a stream of events tells them, and CREATE TABLE in the source's words."""
+
+from __future__ import annotations
+
+import attrs
+
+from cdcfmt_core.events import Column, Event, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.types import Unknown
+
+
+@attrs.define
+class WireSchema:
+    """A table's columns, in the order in which they came; the newest word on each counts.
+
+    ``statements`` are the DDL statements since the table was last created, if that was seen.
+    """
+
+    name: tuple[str, ...]
+    columns: dict[str, Column] = attrs.field(factory=dict)
+    key_columns: tuple[str, ...] = ()
+    statements: list[str] = attrs.field(factory=list)
+    created: bool = False
+
+    def add(self, schema: TableSchema, *, whole: bool) -> None:
+        """A schema of the table; a ``whole`` one drops the columns that it does not have."""
+        if whole:
+            self.columns = {c.name: self.columns.get(c.name, c) for c in schema.columns}
+        for column in schema.columns:
+            known = self.columns.get(column.name)
+            # Some wires have no type for a NULL.
+            if known is None or not isinstance(column.type, Unknown):
+                self.columns[column.name] = column
+        self.key_columns = schema.key_columns or self.key_columns
+
+    def create_table(self) -> str:
+        """The source's own statements if the wire had them, else one made of the columns."""
+        if self.created:
+            return "\n".join(statement.rstrip("; \n") + ";" for statement in self.statements)
+        lines = [f"  {_quoted(c.name)} {_type_text(c)}" for c in self.columns.values()]
+        if self.key_columns:
+            lines.append(f"  PRIMARY KEY ({', '.join(map(_quoted, self.key_columns))})")
+        head = ""
+        if not any("(" in column.source_type for column in self.columns.values()):
+            head = "-- made of the columns' types; this wire tells no lengths\n"
+        name = ".".join(map(_quoted, self.name))
+        return f"{head}CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n);"
+
+
+class WireSchemas:
+    """The schemas of all tables."""
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, ...], WireSchema] = {}
+        self._seen: dict[tuple[str, ...], TableSchema] = {}
+
+    def add(self, event: Event) -> None:
+        if isinstance(event, RowChange):
+            name = _parts(event.table.database, event.table.schema, event.table.table)
+            # Decoders share one object between the rows of a table.
+            if self._seen.get(name) is not event.table:
+                self._seen[name] = event.table
+                self._of(name).add(event.table, whole=False)
+        elif isinstance(event, SchemaChange):
+            self._add_statement(event)
+        elif (schema := getattr(event, "table_schema", None)) is not None:
+            name = _parts(schema.database, schema.schema, schema.table)
+            self._of(name).add(schema, whole=True)
+
+    def _add_statement(self, event: SchemaChange) -> None:
+        name = _parts(event.database, event.schema, event.table)
+        schema = event.table_schema
+        if schema is not None:
+            name = _parts(schema.database, schema.schema, schema.table)
+            self._of(name).add(schema, whole=True)
+        if not event.table:
+            return
+        if event.ddl_type == "CREATE":
+            table = self._of(name)
+            table.statements, table.created = [event.query], True
+        elif event.ddl_type != "QUERY" and name in self.tables:
+            self.tables[name].statements.append(event.query)
+
+    def _of(self, name: tuple[str, ...]) -> WireSchema:
+        return self.tables.setdefault(name, WireSchema(name))
+
+
+def _parts(*parts: str | None) -> tuple[str, ...]:
+    return tuple(part for part in parts if part)
+
+
+def _type_text(column: Column) -> str:
+    return column.source_type + (" NOT NULL" if column.nullable is False else "")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,54 @@
+"""What is installed: formats, type maps, overrides, and what is broken and why."""
+
+from __future__ import annotations
+
+import attrs
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.registry import Registry
+
+NOTHING = "no format is installed; for example: pip install cdcfmt-canal-json"
+
+
+@attrs.frozen
+class ListedFormat:
+    """A usable format, and the package and version that it comes with."""
+
+    spec: CodecSpec
+    package: str
+    version: str
+
+    @property
+    def writes(self) -> bool:
+        return self.spec.open_encoder is not None
+
+
+@attrs.frozen
+class Listing:
+    """``problems`` are errors in words, each with what to do; ``notes`` are not errors."""
+
+    formats: list[ListedFormat]
+    type_maps: list[str]
+    notes: list[str]
+    problems: list[str]
+
+
+def list_installed(registry: Registry) -> Listing:
+    """Everything that the registry's entry points brought, or failed to bring."""
+    plugins = registry.plugins()
+    owners = {name: plugin for plugin in plugins for name in plugin.codecs}
+    formats = [
+        ListedFormat(
+            spec,
+            owners[spec.name].dist if spec.name in owners else "?",
+            owners[spec.name].version if spec.name in owners else "",
+        )
+        for spec in registry.codecs().values()
+    ]
+    maps = [f"{name} ({plugin.dist})" for plugin in plugins for name in plugin.type_maps]
+    problems = registry.conflicts()
+    problems += [f"broken: {plugin.error}" for plugin in plugins if plugin.error is not None]
+    disabled = [f"disabled: {p.entry_point} of {p.dist}" for p in plugins if p.disabled]
+    return Listing(
+        formats, ["mysql (cdcfmt-core)", *maps], registry.overrides() + disabled, problems
+    )

@@ -1,0 +1,35 @@
+"""A message's frames, for people who look at one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
+from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_open_protocol.frames import split_key, split_value
+from cdcfmt_open_protocol.message import VERSION
+
+
+def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The version, then each event's key and its value, decompressed.
+
+    :raises DecodeError: for frames that do not fit, and values that are not compressed so.
+    """
+    limit = options["maxBatchEvents"]
+    keys = split_key(message.key or b"", limit)
+    yield "version", VERSION
+    values = split_value(message.value or b"", limit)
+    yield "events", len(keys)
+    if len(values) != len(keys):
+        yield "values", len(values)
+    decompress = open_decompressor(
+        options["largeMessageHandleCompression"], DEFAULT_MAX_MESSAGE_BYTES
+    )
+    for index, (key, value) in enumerate(zip_longest(keys, values)):
+        if key is not None:
+            yield f"key[{index}]", key
+        if value:
+            yield f"value[{index}]", decompress(value) if decompress else value

@@ -1,0 +1,212 @@
+"""``cdcfmt cat``: events and changes as JSON Lines, CSV and tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import attrs
+import pytest
+from cli_tools import run, run_lines, write_messages
+from golden_data import load_variant, native_messages
+
+from cdcfmt_core.cli.json_text import plain_value, to_json
+from cdcfmt_core.events import Message
+from cdcfmt_core.types import GeometryValue, InvalidValue, Json
+
+TABLE = "golden.upd_cols"
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    messages = (golden.message for golden in load_variant("canal-json", "tidb-extension").messages)
+    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages)
+
+
+def test_every_event_is_a_line(canal: Path) -> None:
+    events = run_lines("cat", canal)
+    variant = load_variant("canal-json", "tidb-extension")
+    kinds = [event["kind"] for event in events]
+    assert kinds == [t["kind"] for message in variant.messages for t in message.truth]
+    rows = [t for message in variant.messages for t in message.truth if t["kind"] == "row"]
+    found = [event for event in events if event["kind"] == "row"]
+    assert [(e["op"], e["database"], e["table"], e["commit_ts"]) for e in found] == [
+        (t["op"], t["schema"], t["table"], t["commit_ts"]) for t in rows
+    ]
+
+
+def test_values_are_exact(canal: Path) -> None:
+    (first, *_) = (e for e in run("cat", canal).stdout.splitlines() if '"op":"insert"' in e)
+    # As text: a JSON parser would round what the source holds.
+    assert '"c_bigint_u":18446744073709551615,' in first
+    assert '"c_dec_big":12345678901234567890123456789012345.123456789012345678901234567890' in first
+    assert '"c_json":{"f": 1.5, "key1": "value1"' in first
+    assert '"c_time6":"12:27:23.123456"' in first
+    assert '"c_binary":"AAEC//6AwyifkgAAAAAAAA=="' in first
+
+
+def test_absent_is_not_null(tmp_path: Path) -> None:
+    messages = (golden.message for golden in load_variant("canal-json", "handle-key-only").messages)
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    rows = [e for e in run_lines("cat", path, "--kind", "row") if "after" in e]
+    assert any(None in e["after"].values() for e in rows)
+    assert {len(e["after"]) for e in rows if e["table"] == "large_t"} == {2, 11}
+
+
+def test_filters(canal: Path) -> None:
+    deletes = run_lines("cat", canal, "--op", "delete", "--include-tables", "golden.*")
+    assert {(e["kind"], e["op"], e["database"]) for e in deletes} == {("row", "delete", "golden")}
+    assert {e["kind"] for e in run_lines("cat", canal, "--kind", "ddl,watermark")} == {
+        "ddl",
+        "watermark",
+    }
+    all_ts = [e["commit_ts"] for e in run_lines("cat", canal)]
+    middle = sorted(all_ts)[len(all_ts) // 2]
+    later = run_lines("cat", canal, "-o", f"startingCommitTs={middle}")
+    assert [e["commit_ts"] for e in later] == [ts for ts in all_ts if ts >= middle]
+
+
+def test_changes_of_one_table(canal: Path) -> None:
+    changes = run_lines("cat", canal, "--table", TABLE)
+    kinds = [change["_change_type"] for change in changes]
+    assert kinds.count("update_preimage") == kinds.count("update_postimage") > 0
+    assert all(change["_commit_version"] == change["_sequence"]["commit"] for change in changes)
+    after = run_lines("cat", canal, "--table", TABLE, "--images", "after")
+    assert "update_preimage" not in [change["_change_type"] for change in after]
+
+
+def test_csv(canal: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(run("cat", canal, "-f", "csv").stdout)))
+    lines = run_lines("cat", canal)
+    assert [row["kind"] for row in rows] == [line["kind"] for line in lines]
+    assert [json.loads(row["after"]) for row in rows if row["after"]] == [
+        line["after"] for line in lines if "after" in line
+    ]
+    changes = list(
+        csv.DictReader(io.StringIO(run("cat", canal, "-f", "csv", "--table", TABLE).stdout))
+    )
+    assert {row["_change_type"] for row in changes} >= {"insert", "update_postimage"}
+    assert changes[0]["c"] == "AP8="
+
+
+def test_csv_tells_null_from_empty_text(canal: Path) -> None:
+    text = run("cat", canal, "-f", "csv", "--table", "golden.all_types").stdout
+    assert ',"",' in text
+    assert ",," in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_table_fits_the_terminal(canal: Path, width: int) -> None:
+    for options in ([], ["--table", TABLE], ["--kind", "ddl"]):
+        text = run("cat", canal, "-f", "table", *options, width=width).stdout
+        lines = text.splitlines()
+        assert len(lines) > 10
+        if width >= 80:
+            assert max(map(len, lines)) <= width
+
+
+def test_standard_input(canal: Path) -> None:
+    assert run_lines("cat", "-", stdin=canal.read_bytes())[0]["_source"]["path"] == "<stdin>"
+
+
+def test_a_corrupt_message_is_a_record(canal: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(canal.read_bytes() + b'{"isDdl": fals\n')
+    result = run("cat", path)
+    assert result.exit_code == 0
+    record = json.loads(result.stdout.splitlines()[-1])
+    assert record["kind"] == "corrupt"
+    assert f"offset {canal.stat().st_size}" in record["_corrupt_record"]["reason"]
+    assert "1 corrupt: cdcfmt validate" in result.stderr
+
+
+def test_types_that_stand_in_a_later_file(tmp_path: Path) -> None:
+    messages = [
+        attrs.evolve(message, offset=number)
+        for number, message in enumerate(native_messages("debezium/noschema_default"))
+    ]
+    ddl = [m for m in messages if m.value and b'"ddl"' in m.value]
+    rows = [m for m in messages if m.value and b'"op"' in m.value]
+    write_messages(tmp_path / "a.jsonl", rows)
+    write_messages(tmp_path / "b.jsonl", ddl)
+    found = [e for e in run_lines("cat", tmp_path, "--op", "insert") if e["table"] == "wide"]
+    assert found
+    assert isinstance(found[0]["after"]["c_date"], str)
+
+
+def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> None:
+    for arguments, exit_code, text in (
+        (["cat", tmp_path / "nothing"], 3, "path does not exist"),
+        (["cat", canal, "--protocol", "canal"], 0, ""),
+        (["cat", canal, "--protocol", "simpel"], 2, "unknown format 'simpel'"),
+        (["cat", canal, "-o", "includeTable=a.b"], 2, "did you mean includeTables?"),
+        (["cat", canal, "-o", "includeTables"], 2, "write it as -o name=value"),
+        (["cat", canal, "--kind", "rows"], 2, "'rows' is not one of row, ddl"),
+        (["cat", canal, "--starting-commit-ts", "x"], 2, "option startingCommitTs: 'x'"),
+        (["cat", canal, "--table", "orders"], 2, "'orders' is not database.table"),
+        (["cat", "-", canal], 2, "read alone"),
+        (["cat"], 2, "Missing argument 'INPUT...'"),
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, text in result.stderr) == (exit_code, True), result.output
+
+
+@pytest.mark.parametrize("command", [["cat", "-f", "table"], ["inspect"], ["stats"], ["schema"]])
+def test_names_from_the_wire_are_no_markup(command: list[str], tmp_path: Path) -> None:
+    wire = {
+        "isDdl": False, "type": "INSERT", "database": "[red]d", "table": "t[/red]\x1b[2J", "es": 1,
+        "ts": 1, "pkNames": ["[bold]id"], "mysqlType": {"[bold]id": "int"},
+        "sqlType": {"[bold]id": 4}, "data": [{"[bold]id": "1"}],
+    }  # fmt: skip
+    path = write_messages(tmp_path / "[x].jsonl", [Message(None, json.dumps(wire).encode())])
+    text = run(*command, tmp_path).stdout
+    assert "[red]d" in text
+    assert "[/red]" in text
+    assert "[bold]id" in text or command == ["stats"]
+    assert "\x1b" not in text
+    assert path.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"a": 1.10,\n "b": null}', '{"a": 1.10,  "b": null}'),
+        ('{"a": NaN}', '"{\\"a\\": NaN}"'),
+        ('"\udcff"', '"\ufffd"'),
+        ("{", '"{"'),
+        ("[" * 100_000, None),
+    ],
+)
+def test_json_columns(text: str, expected: str | None) -> None:
+    written = to_json({"c": plain_value(text, Json())})
+    assert "\n" not in written
+    written.encode()
+    json.loads(written, parse_constant=pytest.fail)
+    assert expected is None or written == f'{{"c":{expected}}}'
+
+
+VALUES: list[tuple[object, str]] = [
+    (Decimal("0E-10"), "0.0000000000"),
+    (Decimal("1E+3"), "1E+3"),
+    (Decimal("NaN"), '"NaN"'),
+    (float("inf"), '"inf"'),
+    (10**5000, "1" + "0" * 5000),
+    (InvalidValue("0000-00-00"), '"0000-00-00"'),
+    (timedelta(hours=-838, minutes=-59), '"-838:59:00"'),
+    (datetime(2024, 1, 2, 3, 4, 5, 600_000), '"2024-01-02 03:04:05.600"'),
+    (datetime(2024, 1, 2, tzinfo=UTC), '"2024-01-02T00:00:00Z"'),
+    (b"\xff", '"/w=="'),
+    (GeometryValue(4326, b"\1", None), '{"srid":4326,"wkb":"AQ==","wkt":null}'),
+    ([1, 'a\u2028"\0'], '[1,"a\u2028\\"\\u0000"]'),
+    (True, "true"),
+]
+
+
+def test_values_as_json() -> None:
+    for value, expected in VALUES:
+        assert to_json(value) == expected
+        assert len(expected) > 4300 or json.loads(expected) is not None

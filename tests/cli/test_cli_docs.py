@@ -1,0 +1,56 @@
+"""docs/cli.md: what its examples print is what the commands print, and nothing is missing."""
+
+from __future__ import annotations
+
+import re
+
+from cli_tools import run
+from doc_examples import DOC, filled_in
+
+from cdcfmt_core.cli.app import COMMANDS
+from cdcfmt_core.cli.commands.cat import OPTIONS as CAT_OPTIONS
+from cdcfmt_core.cli.commands.schema import OPTIONS as SCHEMA_OPTIONS
+from cdcfmt_core.cli.parameters import kebab
+from cdcfmt_core.cli.settings import SECTIONS
+from pyspark_cdcfmt.options import bridge_options
+
+TEXT = DOC.read_text(encoding="utf-8")
+
+
+def test_the_examples_are_true() -> None:
+    assert filled_in(TEXT) == TEXT, "run make docs"
+
+
+def test_there_is_an_example_of_every_command() -> None:
+    used = set(re.findall(r"^\$ cdcfmt (\w+)", TEXT, re.MULTILINE))
+    assert used | {"formats"} == set(COMMANDS)
+    assert all(f"| [`{command}`](#" in TEXT for command in COMMANDS)
+
+
+def test_help_says_what_the_tables_say() -> None:
+    for command in ("cat", "stats", "sniff", "inspect", "validate", "schema"):
+        text = " ".join(run(command, "--help", width=120).stdout.split())
+        for table in SECTIONS.values():
+            for option in table:
+                assert f"--{kebab(option.name)}" in text
+                assert " ".join(option.help.replace("`", "").split()[:6]) in text
+
+
+def test_options_are_those_of_spark() -> None:
+    of_spark = {option.name: option for option in bridge_options()}
+    own = [option for table in SECTIONS.values() for option in table]
+    shared = [o for o in [*own, *CAT_OPTIONS, *SCHEMA_OPTIONS] if o.name not in ("kind", "op")]
+    for option in shared:
+        twin = of_spark[option.name]
+        assert (option.type, option.choices, option.default, option.minimum) == (
+            twin.type,
+            twin.choices,
+            twin.default,
+            twin.minimum,
+        )
+
+
+def test_exit_codes_are_in_the_help() -> None:
+    text = " ".join(run("--help").stdout.split())
+    for words in ("130 interrupted (Ctrl-C)", "141 the reader of the output went away"):
+        assert words in text

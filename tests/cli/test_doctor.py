@@ -1,0 +1,109 @@
+"""``cdcfmt doctor``: what it finds in broken and whole installations."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_tools import run, run_json
+
+from cdcfmt_core.cli.commands import doctor
+
+
+@pytest.fixture(autouse=True)
+def this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+
+
+def findings(*arguments: object) -> list[dict[str, Any]]:
+    result = run("doctor", "--json", *arguments)
+    found: list[dict[str, Any]] = run_json(
+        "doctor", "--json", *arguments, exit_code=result.exit_code
+    )
+    assert result.exit_code == (1 if any(item["state"] == "bad" for item in found) else 0)
+    return found
+
+
+def problems(*arguments: object) -> list[tuple[str, str, str]]:
+    return [
+        (item["state"], item["text"], item["remedy"])
+        for item in findings(*arguments)
+        if item["state"] != "ok"
+    ]
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def java_home(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    script(folder / "bin" / "java", f"echo 'openjdk version \"{version}\"' >&2")
+    return folder
+
+
+def test_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, "17.0.15")))
+    found = findings()
+    assert [item["text"] for item in found if item["state"] == "bad"] == []
+    texts = "\n".join(item["text"] for item in found)
+    for word in ("Python 3.", "canal-json (cdcfmt-canal-json", "Java 17", "pyspark 4.", "fsspec"):
+        assert word in texts
+    assert "0 bad" in run("doctor").stdout
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("1.8.0_292", "bad"), ("11.0.2", "bad"), ("21", "ok")]
+)
+def test_java(version: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_home(tmp_path, version)))
+    (of_java,) = (item for item in findings() if item["text"].startswith("Java "))
+    assert of_java["state"] == state
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nothing"))
+    assert any("install Java 17" in remedy for _, _, remedy in problems())
+
+
+def test_another_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One that has no cdcfmt: the same interpreter without its packages.
+    other = script(tmp_path / "python", f'exec "{sys.executable}" -S -I "$@"')
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", str(other))
+    ((_, text, remedy),) = [p for p in problems() if "PYSPARK_DRIVER_PYTHON:" in p[1]]
+    assert "has no pyspark-cdcfmt: DATA_SOURCE_NOT_FOUND" in text
+    assert f"PYSPARK_DRIVER_PYTHON={sys.executable}" in remedy
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", str(tmp_path / "nothing"))
+    assert any("does not run" in text for _, text, _ in problems())
+
+
+def test_a_module_that_hides_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pyspark_broken.py").write_text("import nothing_of_this_name")
+    (tmp_path / "pyspark_quits.py").write_text("raise SystemExit(3)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path) + os.pathsep + os.environ.get("PYTHONPATH", ""))
+    bad = [text for state, text, _ in problems() if state == "bad" and "hides every" in text]
+    assert len(bad) == 2
+    assert "pyspark_broken" in bad[0]
+    assert "No module named 'nothing_of_this_name'" in bad[0]
+    assert "pyspark_quits" in bad[1]
+
+
+def test_kafka_that_is_not_there() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    found = problems("--kafka", f"127.0.0.1:{port}")
+    assert any("nothing answers" in text for _, text, _ in found)
+    assert run("doctor", "--kafka", "localhost").exit_code == 2
+
+
+def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdcfmt_core.cli.checks.find_spec", lambda name: None)
+    monkeypatch.setattr(doctor, "check_discovery", lambda: ())
+    remedies = {remedy for _, _, remedy in problems()}
+    assert {"pip install 'cdcfmt-core[files]'", "pip install 'cdcfmt-core[kafka]'"} <= remedies

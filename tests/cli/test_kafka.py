@@ -1,0 +1,137 @@
+"""The command line over topics of a real broker."""
+
+from __future__ import annotations
+
+import json
+import signal
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("cdcfmt_core.sources.kafka")
+
+from cli_tools import run, run_json, run_lines, start
+from kafka_orders import order, orders
+
+from cdcfmt_core.events import Message
+
+if TYPE_CHECKING:
+    from kafka_broker import Broker
+
+COUNT = 90
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: Broker) -> Iterator[str]:
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}", 3)
+    kafka.produce(name, orders(0, COUNT, partitions=3))
+    yield name
+    kafka.delete_topic(name)
+
+
+@pytest.fixture
+def url(kafka: Broker, topic: str) -> str:
+    return f"kafka://{kafka.servers}/{topic}"
+
+
+def ids(events: list[Any]) -> list[int]:
+    return [event["after"]["id"] for event in events]
+
+
+def test_every_message_once_in_the_order_of_its_partition(url: str, topic: str) -> None:
+    events = run_lines("cat", url)
+    assert sorted(ids(events)) == list(range(COUNT))
+    for partition in range(3):
+        mine = [e for e in events if e["_source"]["partition"] == partition]
+        assert [e["_source"]["offset"] for e in mine] == list(range(COUNT // 3))
+        assert {e["_source"]["topic"] for e in mine} == {topic}
+
+
+def test_options_in_the_address_and_beside_it(url: str, topic: str) -> None:
+    from_10 = json.dumps({topic: {str(partition): 10 for partition in range(3)}})
+    for events in (
+        run_lines("cat", url, "-o", f"startingOffsets={from_10}"),
+        run_lines("cat", url, "-o", f"starting-offsets={from_10}"),
+        run_lines("cat", f"{url}?startingOffsets={from_10}"),
+    ):
+        assert sorted(ids(events)) == list(range(30, COUNT))
+    result = run("cat", url, "-o", "startingOffset=earliest")
+    assert (result.exit_code, "did you mean startingOffsets?" in result.stderr) == (2, True)
+
+
+def test_counts_and_formats(url: str, topic: str) -> None:
+    assert run_json("stats", url, "--json")["tables"] == {"shop.orders": {"insert": COUNT}}
+    assert run_json("sniff", url, "--sample", 5, "--json")["canal-json"]["messages"] == 15
+    assert "id INT" in run("schema", url, "--table", "shop.orders", "--as", "spark").stdout
+
+
+def test_one_message(url: str, topic: str) -> None:
+    ((explanation),) = run_lines("inspect", url, "--partition", 2, "--offset", 7, "--json")
+    position = explanation["position"]
+    assert (position["topic"], position["partition"], position["offset"]) == (topic, 2, 7)
+    assert explanation["events"][0]["after"]["id"] == 23
+
+
+def test_what_is_corrupt(kafka: Broker) -> None:
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}")
+    kafka.produce(name, [order(1), Message(b"k", b'{"isDdl":fal', partition=0), order(2)])
+    result = run("validate", f"kafka://{kafka.servers}/{name}", "--json")
+    assert result.exit_code == 1
+    (problem,) = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (problem["topic"], problem["partition"], problem["offset"]) == (name, 0, 1)
+    kafka.delete_topic(name)
+
+
+def test_follow(kafka: Broker) -> None:
+    name = kafka.create_topic(f"cli-{uuid.uuid4().hex[:8]}")
+    kafka.produce(name, orders(0, 3))
+    process = start("cat", f"kafka://{kafka.servers}/{name}?startingOffsets=earliest", "--follow")
+    assert process.stdout is not None
+    assert ids([json.loads(process.stdout.readline()) for _ in range(3)]) == [0, 1, 2]
+    kafka.produce(name, orders(3, 5))
+    assert ids([json.loads(process.stdout.readline()) for _ in range(2)]) == [3, 4]
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+    kafka.delete_topic(name)
+
+
+def test_what_is_wrong(kafka: Broker, url: str) -> None:
+    for arguments, exit_code, text in (
+        (["cat", f"kafka://{kafka.servers}/nothing-like-it"], 3, "does not exist"),
+        (["cat", "kafka://127.0.0.1:1/t"], 3, "no Kafka broker answers at 127.0.0.1:1"),
+        (["cat", "kafka:///t"], 2, "kafka://host:port/topic"),
+        (["cat", f"kafka://{kafka.servers}"], 2, "needs one of the options subscribe"),
+        (["cat", url, "x.jsonl"], 2, "read alone"),
+        (["cat", url, "--follow", "-f", "table"], 2, "take -f json"),
+    ):
+        result = run(*arguments)
+        assert (result.exit_code, text in result.stderr) == (exit_code, True), result.stderr
+
+
+def test_secrets_are_not_shown(kafka: Broker, url: str) -> None:
+    texts = []
+    for address in (
+        url.replace("kafka://", "kafka://me:s3cret@"),
+        f"{url}?kafka.sasl.password=s3cret",
+        f"{url}?kafka.sasl.mechanism=s3cret",
+    ):
+        result = run("sniff", address)
+        texts.append(result.stdout + result.stderr)
+        result = run("validate", address)
+        texts.append(result.stdout + result.stderr)
+    assert all("s3cret" not in text for text in texts[:4])
+    assert "kafka.sasl.username" in texts[0]
+
+
+def test_the_doctor(kafka: Broker) -> None:
+    found = run_json(
+        "doctor", "--json", "--kafka", kafka.servers, exit_code=run("doctor").exit_code
+    )
+    texts = [item["text"] for item in found if item["subject"] == f"Kafka {kafka.servers}"]
+    assert texts[0] == "the port is open"
+    assert texts[1].startswith("1 brokers, ")
+    assert texts[2] == f"broker 1 at {kafka.servers}"

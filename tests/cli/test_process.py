@@ -1,0 +1,159 @@
+"""The installed command as a process: pipes, signals, exit codes, and life without click."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_tools import WIDE, start, write_messages
+from golden_data import load_variant
+
+from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    messages = [golden.message for golden in load_variant("canal-json", "default").messages]
+    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages * 5)
+
+
+@pytest.mark.parametrize("command", [["cat"], ["inspect", "--count", "2000"]])
+def test_a_reader_that_goes_away(command: list[str], canal: Path) -> None:
+    process = start(*command, canal)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(60) == 141
+    assert b"Error" not in process.stderr.read()
+    process.stderr.close()
+
+
+def test_in_a_pipe(canal: Path) -> None:
+    first = start("cat", canal, "--kind", "row")
+    assert first.stdout is not None
+    second = start("stats", "-", "--json", stdin=canal.open("rb"))
+    count = sum(1 for _ in first.stdout)
+    out, _ = second.communicate(timeout=60)
+    assert first.wait(60) == 0
+    assert json.loads(out)["kinds"]["row"] == count
+    first.communicate()
+
+
+def test_lines_come_at_once_and_ctrl_c_ends_it(canal: Path, tmp_path: Path) -> None:
+    first_line = canal.read_bytes().partition(b"\n")[0] + b"\n"
+    # A pipe that stays open: the command waits for more.
+    os.mkfifo(tmp_path / "pipe")
+    writer = os.open(tmp_path / "pipe", os.O_RDWR)
+    with open(tmp_path / "pipe", "rb", buffering=0) as pipe:
+        process = start("cat", "-", stdin=pipe)
+        os.write(writer, first_line)
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b'{"kind":"ddl"')
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    os.close(writer)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors
+
+
+def test_exit_codes(canal: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_bytes(canal.read_bytes()[:-10])
+    for arguments, code in (
+        (["validate", canal], 0),
+        (["validate", bad], 1),
+        (["cat", canal, "--nothing"], 2),
+        (["cat", tmp_path / "nothing"], 3),
+    ):
+        process = start(*arguments)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == code
+        assert b"Traceback" not in errors
+    assert EXIT_CODES.keys() == {0, 1, 2, 3, 130, 141}
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_data_is_utf_8_whatever_the_locale(canal: Path, encoding: str) -> None:
+    environment = os.environ | WIDE | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    command = [str(Path(sys.executable).with_name("cdcfmt"))]
+    for arguments in (["cat", canal], ["stats", canal], ["inspect", canal, "--nth", "3"]):
+        done = subprocess.run(
+            [*command, *map(str, arguments)], env=environment, capture_output=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        assert "测试char" in done.stdout.decode() or arguments[0] == "stats"
+
+
+def on_a_terminal(*arguments: object) -> str:
+    """What the command writes to a terminal of 100 columns, stderr and stdout alike."""
+    leader, follower = pty.openpty()
+    environment = os.environ | {"COLUMNS": "100", "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [str(Path(sys.executable).with_name("cdcfmt")), *map(str, arguments)],
+        stdout=follower,
+        stderr=follower,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    ) as process:
+        os.close(follower)
+        said = b""
+        while True:
+            try:
+                piece = os.read(leader, 1 << 16)
+            except OSError:  # Linux' way to say that the terminal is closed.
+                break
+            if not piece:
+                break
+            said += piece
+        assert process.wait(60) == 0
+    os.close(leader)
+    return said.decode()
+
+
+def test_colours_and_progress_are_for_terminals(canal: Path) -> None:
+    said = on_a_terminal("stats", canal)
+    assert "\x1b[32m" in said
+    assert "messages" in said
+    piped = start("stats", canal)
+    out, errors = piped.communicate(timeout=60)
+    assert b"\x1b" not in out + errors
+    # Rows and a bar on one screen would cut each other up.
+    assert "reading" not in on_a_terminal("cat", canal)
+
+
+def test_without_click_and_rich() -> None:
+    # As if the extra were not installed.
+    hidden = "import sys; sys.modules['{}'] = None; from cdcfmt_core.cli import main; main()"
+    for name in ("click", "rich"):
+        done = subprocess.run(
+            [sys.executable, "-c", hidden.format(name)], capture_output=True, text=True
+        )
+        assert done.returncode == 1
+        assert f"needs {name}: pip install 'cdcfmt-core[cli]'" in done.stderr
+    listing = (
+        "import sys; sys.modules['click'] = sys.modules['rich'] = None; import runpy;"
+        "runpy.run_module('cdcfmt_core', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True)
+    assert done.stdout.startswith("FORMAT ")
+    assert done.returncode == 0
+
+
+def test_spark_is_not_started(canal: Path) -> None:
+    check = (
+        "import sys; from cdcfmt_core.cli.app import app\n"
+        "try: app(sys.argv[1:])\n"
+        "finally: assert not [m for m in sys.modules if m.startswith(('pyspark', 'py4j'))]"
+    )
+    for command in set(COMMANDS) - {"formats", "schema", "doctor"}:
+        arguments = [sys.executable, "-c", check, command, str(canal)]
+        done = subprocess.run(arguments, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

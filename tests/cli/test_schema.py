@@ -1,0 +1,105 @@
+"""``cdcfmt schema``: columns, Spark's types and SQL, from the wire."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from cli_tools import run, run_json, write_messages
+from golden_data import load_variant, native_messages
+
+from pyspark_cdcfmt.types import TypeOptions, spark_type
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("schema") / "canal.jsonl"
+    return write_messages(path, native_messages("canal/canal_flat"))
+
+
+def test_spark_types_are_the_bridges(canal: Path) -> None:
+    found = run_json("schema", canal, "--table", "shop.wide", "--as", "json")
+    by_name = {column["name"]: column for column in found["columns"]}
+    assert found["key_columns"] == ["id"]
+    assert by_name["id"]["source_type"] == "bigint(20) unsigned"
+    assert by_name["id"]["type"] == "Int(64) unsigned"
+    assert by_name["id"]["spark_type"] == "decimal(20,0)"
+    assert by_name["c_dec2"]["spark_type"] == "decimal(10,2)"
+    assert by_name["c_point"]["spark_type"] == "struct<srid:int,wkb:binary,wkt:string>"
+    from cdcfmt_core.mysql import resolve_type
+
+    for column in found["columns"]:
+        if column["name"] not in ("c_json", "c_point", "c_geom"):
+            expected = spark_type(resolve_type(column["source_type"]), TypeOptions())
+            assert column["spark_type"] == expected.simpleString(), column
+
+
+def test_the_ddl_is_sparks(canal: Path) -> None:
+    from pyspark.sql.types import StructType
+
+    result = run("schema", canal, "--table", "shop.wide", "--as", "spark")
+    assert "id DECIMAL(20,0),\n" in result.stdout
+    names = [
+        column["name"]
+        for column in run_json("schema", canal, "--table", "shop.wide", "--as", "json")["columns"]
+    ]
+    assert [line.split()[0] for line in result.stdout.splitlines()] == names
+    odd = run("schema", canal, "--table", "shop.`订 单`", "--as", "spark").stdout
+    assert "`编号`" in odd
+    assert StructType is not None
+
+
+def test_options_of_types(canal: Path) -> None:
+    def of(*options: str) -> str:
+        given = [part for option in options for part in ("-o", option)]
+        return run("schema", canal, "--table", "shop.wide", "--as", "spark", *given).stdout
+
+    assert "c_time STRING" in of()
+    assert "c_time BIGINT" in of("timeAs=micros")
+    assert "c_enum INT" in of("enumAs=index")
+    bad = run("schema", canal, "--table", "shop.wide", "--as", "spark", "-o", "timeAs=hours")
+    assert (bad.exit_code, "one of string, interval, micros" in bad.stderr) == (2, True)
+
+
+def test_create_table_in_the_sources_words(canal: Path) -> None:
+    text = run("schema", canal, "--table", "shop.pair", "--as", "create-table").stdout
+    first, *rest = text.splitlines()
+    assert first.startswith("CREATE TABLE pair (a INT NOT NULL")
+    assert rest[0] == (
+        "ALTER TABLE pair ADD COLUMN extra DECIMAL(12,4) DEFAULT 1.5 AFTER v, "
+        "ADD COLUMN last VARCHAR(10);"
+    )
+    assert all(line.endswith(";") for line in rest)
+
+
+def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None:
+    messages = (m for m in native_messages("canal/canal_flat") if b'"isDdl":false' in m.value)  # type: ignore[operator]
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    text = run("schema", path, "--table", "shop.wide", "--as", "create-table").stdout
+    assert text.startswith("CREATE TABLE `shop`.`wide` (\n  `id` bigint(20) unsigned,\n")
+    assert text.endswith("  PRIMARY KEY (`id`)\n);\n")
+    plain = (g.message for g in load_variant("canal-json", "default").messages if g.kind == "row")
+    path = write_messages(tmp_path / "plain.jsonl", plain)
+    text = run("schema", path, "--table", "golden.all_types", "--as", "create-table").stdout
+    assert "this wire tells no lengths" in text
+
+
+def test_the_tables_there_are(canal: Path) -> None:
+    text = run("schema", canal).stdout
+    for name in ("shop.wide", "shop.pair", "shop.`订 单`"):
+        assert name in text
+    missing = run("schema", canal, "--table", "shop.wied")
+    assert missing.exit_code == 1
+    assert "it has other.o, shop.later" in missing.stderr
+
+
+def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.infer", None)
+    result = run("schema", canal, "--table", "shop.wide")
+    assert result.exit_code == 0
+    assert "bigint(20) unsigned" in result.stdout
+    assert "pip install 'pyspark-cdcfmt[spark]'" in result.stderr
+    ddl = run("schema", canal, "--table", "shop.wide", "--as", "spark")
+    assert ddl.exit_code == 3
+    assert run("schema", canal, "--table", "shop.wide", "--as", "create-table").exit_code == 0
