@@ -73,6 +73,10 @@ class Settings:
     def table(self) -> tuple[str, ...] | None:
         return parse_table_name(self.values["table"]) if self.get("table") else None
 
+    def with_protocol(self, protocol: str) -> Settings:
+        """The same with another ``protocol``."""
+        return attrs.evolve(self, values={**self.values, "protocol": protocol})
+
     def event_filter(self) -> EventFilter:
         """The events that the options ask for."""
         kinds = _chosen(self["kind"], get_args(Kind), "kind")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -13,6 +16,7 @@ from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import default_text
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.listing import NOTHING, Listing, list_installed
+from cdcfmt_core.options import Option
 from cdcfmt_core.registry import default_registry
 
 
@@ -80,9 +84,16 @@ def _show_format(spec: CodecSpec, as_json: bool) -> None:
     if not spec.options:
         out.print("It has no options of its own.")
         return
-    table = plain_table("-o option", "value", "default", "meaning")
+    _show_options("-o option", spec.options, out)
+    if spec.encode_options:
+        out.print()
+        _show_options("-w option", spec.encode_options, out)
+
+
+def _show_options(head: str, options: Iterable[Option], out: Console) -> None:
+    table = plain_table(head, "value", "default", "meaning")
     table.columns[0].no_wrap = True
-    for option in spec.options:
+    for option in options:
         value = " ".join(option.choices) if option.choices else option.describe_type()
         table.add_row(
             Text(option.name, "name"), value, default_text(option), option.help.replace("`", "")

@@ -1,0 +1,183 @@
+"""``cdcfmt convert``: messages of one format written anew in another."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from cdcfmt_core.cli.console import note
+from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.layout import number
+from cdcfmt_core.cli.parameters import Command, reads
+from cdcfmt_core.cli.progress import no_bars
+from cdcfmt_core.cli.reading import Decoded, Reader
+from cdcfmt_core.cli.settings import OWNER, Settings
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.errors import EncodeError, OptionError, SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.sources import open_claim_check_writer, wrap_line
+
+
+class _Command(Command):
+    """Lists the options of writing, which have names of their own beside those of reading."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_options(ctx, formatter)
+        with formatter.section("How to write (-w NAME=VALUE)"):
+            formatter.write_dl(
+                (option.name, option.help.replace("`", ""))
+                for option in ENCODING_OPTIONS
+                if option.name != "protocol"
+            )
+
+
+@click.command(
+    "convert",
+    cls=_Command,
+    short_help="Messages of one format written in another.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@reads()
+@click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")
+@click.option(
+    "--from", "source_format", metavar="FORMAT", help="The format to read: the same as --protocol."
+)
+@click.option(
+    "-w",
+    "written",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of writing: those below, and the format's own.",
+)
+@click.option(
+    "--lines",
+    type=click.Choice(["message", "value"]),
+    default="message",
+    show_default=True,
+    help="Lines of whole messages as JSON with base64 key and value, or of bare values.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Give each message the partition that it would have of so many.",
+)
+@click.option(
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write there instead of to stdout.",
+)
+def command(
+    paths: tuple[str, ...],
+    settings: Settings,
+    target: str,
+    source_format: str | None,
+    written: tuple[str, ...],
+    lines: str,
+    partitions: int | None,
+    output: Path | None,
+) -> None:
+    """Read the events of INPUT and write them as messages of another format.
+
+    What cannot be written ends it with exit code 1, unless -w unsupportedEvents=skip.
+    """
+    if source_format is not None:
+        settings = settings.with_protocol(source_format)
+    counts: Counter[str] = Counter()
+    encoder = _open_encoder(target, written, partitions, counts)
+    no_bars(streams=output is None)
+    reader = Reader(open_input(paths, settings), settings)
+    messages = 0
+    with _opened(output) as file:
+        for message in _converted(reader, encoder):
+            messages += 1
+            file.write((wrap_line(message) if lines == "message" else _value(message)) + b"\n")
+    if output is not None:
+        note(f"written: {number(messages)} messages, {output}")
+    for text, count in (reader.counts + counts).items():
+        note(f"{text}: {number(count)}")
+
+
+def _converted(reader: Iterable[Decoded], encoder: MessageEncoder) -> Iterator[Message]:
+    for decoded in reader:
+        for event in decoded.events:
+            try:
+                yield from encoder.encode(event)
+            except EncodeError as error:
+                message = decoded.message
+                places = (f"{n} {v}" for n in ("topic", "partition", "offset")
+                          if (v := getattr(message, n)) is not None)  # fmt: skip
+                where = ", ".join([f"message {decoded.number + 1}", *places])
+                raise EncodeError(f"{where}: {error}") from error
+    yield from encoder.flush()
+
+
+def _open_encoder(
+    target: str, written: Iterable[str], partitions: int | None, counts: Counter[str]
+) -> MessageEncoder:
+    """The encoder that ``-w`` asks for.
+
+    :raises OptionError: for an option that neither all formats nor this one have.
+    """
+    codec = default_registry().get_codec(target)
+    common = {option.name.lower(): option for option in ENCODING_OPTIONS}
+    own = {option.name.lower(): option for option in codec.encode_options}
+    of_all: dict[str, str] = {"protocol": codec.name}
+    of_format: dict[str, str] = {}
+    for pair in written:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise OptionError(f"-w {pair}: write it as -w name=value")
+        key = name.strip().lower().replace("-", "")
+        if key in own:
+            of_format[key] = value
+        elif key in common and key != "protocol":
+            of_all[key] = value
+        else:
+            known = [option.name for option in [*common.values(), *own.values()]]
+            raise unknown_option(name, known, owner=f"{OWNER} convert --to {codec.name}")
+    options = validate(of_all, ENCODING_OPTIONS, owner=OWNER)
+    uri = options["claimCheckStorageUri"]
+    return open_message_encoder(
+        options,
+        validate(of_format, codec.encode_options, owner=OWNER),
+        claim_checks=(
+            None
+            if uri is None
+            else open_claim_check_writer(uri, raw_value=options["claimCheckRawValue"])
+        ),
+        partitions=partitions,
+        counts=counts,
+    )
+
+
+def _value(message: Message) -> bytes:
+    value = message.value or b""
+    if b"\n" in value or message.value is None:
+        raise EncodeError(
+            "a value of this format is no line of text (it is missing or holds a line end): "
+            "take --lines message"
+        )
+    return value
+
+
+@contextmanager
+def _opened(output: Path | None) -> Iterator[BinaryIO]:
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    try:
+        file = output.open("wb")
+    except OSError as error:
+        raise SourceError(f"{output} cannot be written: {error}") from error
+    with file:
+        yield file

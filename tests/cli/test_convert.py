@@ -1,0 +1,85 @@
+"""``cdcfmt convert``: what is written says what was read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_tools import run, run_lines, write_messages
+from golden_data import load_variant, native_messages
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    messages = [g.message for g in load_variant("canal-json", "tidb-extension").messages]
+    path = tmp_path_factory.mktemp("convert") / "canal.jsonl"
+    return write_messages(path, messages)
+
+
+TABLES = "golden.txn_a,golden.pk_change,golden.composite_pk,golden.multi_uk,golden.no_key"
+"""Tables whose types canal-json tells whole: of an ENUM it sends the number alone."""
+
+
+def outline(path: Path) -> list[Any]:
+    """What the events say, but for times and what only the wire of one format has."""
+    return [
+        (
+            event["kind"],
+            event.get("op"),
+            event["commit_ts"],
+            event.get("table"),
+            event.get("ddl"),
+            event.get("before"),
+            event.get("after"),
+        )
+        for event in run_lines("cat", path, "--include-tables", TABLES, "--kind", "row,ddl")
+    ]
+
+
+@pytest.mark.parametrize("target", ["open-protocol", "debezium", "canal-json"])
+def test_there_and_back(target: str, canal: Path, tmp_path: Path) -> None:
+    there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"
+    extension = [] if target == "open-protocol" else ["-w", "enableTidbExtension=true"]
+    result = run(
+        "convert", canal, "--from", "canal-json", "--to", target, "--output", there, *extension,
+        "--include-tables", TABLES,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == ""
+    assert f"messages, {there}" in result.stderr
+    assert list(json.loads(run("sniff", there, "--json").stdout)) == [target]
+    result = run(
+        "convert", there, "--to", "canal-json", "-w", "enable-tidb-extension=true",
+        "--lines", "value",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    back.write_bytes(result.stdout_bytes)
+    assert json.loads(result.stdout_bytes.partition(b"\n")[0]).keys() >= {"isDdl", "_tidb"}
+    expected = outline(canal)
+    assert len(expected) > 90
+    assert outline(back) == expected
+
+
+def test_partitions(canal: Path) -> None:
+    lines = run_lines("convert", canal, "--to", "canal-json", "--partitions", 3, "--kind", "row")
+    assert {line["partition"] for line in lines} == {0, 1, 2}
+
+
+def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
+    path = write_messages(tmp_path / "m.jsonl", native_messages("canal/canal_flat"))
+    result = run("convert", path, "--to", "open-protocol")
+    assert result.exit_code == 1
+    assert "message 1, topic canal_flat, partition 0, offset 0: " in result.stderr
+    assert "synthesizeCommitTs=true" in result.stderr
+    stamped = ["--to", "debezium", "-w", "synthesizeCommitTs=true"]
+    assert run("convert", path, *stamped).exit_code == 0
+    for arguments, text in (
+        (["--to", "dts-avro"], "is only read, not written"),
+        (["--to", "canal-json", "-w", "partitoner=table"], "did you mean partitioner?"),
+        (["--to", "canal-json", "-w", "x"], "write it as -w name=value"),
+        ([], "Missing option '--to'"),
+    ):
+        failed = run("convert", canal, *arguments)
+        assert (failed.exit_code, text in failed.stderr) == (2, True), failed.stderr
