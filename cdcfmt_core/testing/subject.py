@@ -1,0 +1,133 @@
+"""The format that is tested: its spec, its cases, and decoders for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.events import Event, Message, RowChange, SchemaChange, TableSchemaEvent
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.options import validate
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.sources.claim_checks import open_claim_check_store
+from cdcfmt_core.testing.cases import Case
+from cdcfmt_core.testing.event_json import events_to_json
+
+
+@attrs.frozen
+class Specimen:
+    """A good message to be damaged.  ``rows_only`` tells that it changes no schema."""
+
+    case: Case
+    message: Message
+    events: tuple[Event, ...]
+
+    @property
+    def rows_only(self) -> bool:
+        return not any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in self.events)
+
+    @property
+    def size(self) -> int:
+        return len(self.message.key or b"") + len(self.message.value or b"")
+
+
+def json_of_value(message: Message) -> Any:
+    """The message's value as JSON; ValueError if it is none."""
+    return json.loads(message.value or b"")
+
+
+def with_json_value(message: Message, wire: Any) -> Message:
+    """The message with another JSON value."""
+    return attrs.evolve(message, value=json.dumps(wire).encode())
+
+
+class Subject:
+    """A format under test.
+
+    ``take_apart`` gives a message's content as JSON (ValueError where it is none), and
+    ``put_together`` a message with other content, for wires whose JSON is in frames.
+    """
+
+    def __init__(
+        self,
+        codec: str,
+        cases: Iterable[Case],
+        registry: Registry | None = None,
+        take_apart: Callable[[Message], Any] = json_of_value,
+        put_together: Callable[[Message, Any], Message] = with_json_value,
+    ) -> None:
+        self.registry = registry or default_registry()
+        self.spec: CodecSpec = self.registry.get_codec(codec)
+        self.cases = tuple(cases)
+        self.take_apart = take_apart
+        self.put_together = put_together
+
+    def open(self, options: Mapping[str, Any]) -> MessageDecoder:
+        """A new decoder with options as users spell them."""
+        own = {option.name.lower() for option in self.spec.options}
+        special = {name: value for name, value in options.items() if name.lower() in own}
+        common = {name: value for name, value in options.items() if name.lower() not in own}
+        values = validate({"protocol": self.spec.name, **common}, DECODING_OPTIONS, owner="cdcfmt")
+        uri = values["claimCheckStorageUri"]
+        return open_message_decoder(
+            values,
+            validate(special, self.spec.options, owner=f"format {self.spec.name}"),
+            EventFilter(),
+            claim_checks=None if uri is None else open_claim_check_store(uri),
+            registry=self.registry,
+        )
+
+    def decode(self, case: Case) -> list[list[Event]]:
+        """The events of each message of a case, by a new decoder."""
+        decoder = self.open(case.options)
+        return [decoder.decode(message) for message in case.messages]
+
+    def open_warm(self, case: Case) -> MessageDecoder:
+        """A decoder that has seen the messages of a case, and so knows its schemas."""
+        decoder = self.open(case.options)
+        for message in case.messages:
+            decoder.decode(message)
+        return decoder
+
+    @cached_property
+    def messages(self) -> list[tuple[Case, Message]]:
+        return [(case, message) for case in self.cases for message in case.messages]
+
+    @cached_property
+    def specimens(self) -> list[Specimen]:
+        """The shortest message of each sort, shortest first."""
+        found: dict[Any, Specimen] = {}
+        for case in self.cases:
+            for message, events in zip(case.messages, self.decode(case), strict=True):
+                if not events:
+                    continue
+                # Errors must repeat where the message came from.
+                placed = attrs.evolve(
+                    message, topic=message.topic or "t", path=None, partition=3, offset=99
+                )
+                specimen = Specimen(case, placed, tuple(events))
+                sort = (
+                    tuple(sorted(case.options.items())),
+                    frozenset(map(_sort_of, events)),
+                    len(events) > 1,
+                )
+                if sort not in found or specimen.size < found[sort].size:
+                    found[sort] = specimen
+        return sorted(found.values(), key=lambda specimen: specimen.size)
+
+
+def _sort_of(event: Event) -> Any:
+    if isinstance(event, RowChange):
+        return event.op, event.before is None, event.after is None
+    return type(event), getattr(event, "ddl_type", None)
+
+
+def rendered(events: Iterable[Event]) -> str:
+    """Events as text that is equal where they are."""
+    return events_to_json([events])
