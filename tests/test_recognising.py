@@ -166,10 +166,3 @@ STRANGERS: dict[str, Any] = {
 @pytest.mark.parametrize("name", STRANGERS)
 def test_strangers(name: str) -> None:
     assert claims(Message(None, json.dumps(STRANGERS[name]).encode())) == {}
-
-
-@pytest.mark.parametrize(
-    "value", [b"", b"\0", b"[]", b"text", b"a,b,c", bytes(64), b"\x16\0\0", b"\xff" * 40]
-)
-def test_bytes_of_nobody(value: bytes) -> None:
-    assert claims(Message(None, value)) == {}

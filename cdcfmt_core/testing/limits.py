@@ -12,7 +12,7 @@ from types import FrameType
 SECONDS = 20.0
 """A guard against hangs, not a measure."""
 
-MEMORY_BASE = 32 << 20
+MEMORY_BASE = 64 << 20
 MEMORY_PER_BYTE = 100
 """What a message may take: parsed JSON is tens of bytes for each of its own."""
 

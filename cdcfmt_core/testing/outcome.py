@@ -18,13 +18,13 @@ from cdcfmt_core.events import (
     Image,
     Message,
     RowChange,
-    SchemaChange,
     TableSchemaEvent,
 )
 
 _MAX_SAMPLE: Final = 2_100
 """The longest that 200 bytes become when they are quoted."""
 _MAX_REASON: Final = 10_000
+_PICKLED: Final = 3
 
 
 def expect(holds: object, text: str) -> None:
@@ -36,6 +36,7 @@ def expect(holds: object, text: str) -> None:
 def check_events(events: Iterable[Event], message: Message, protocol: str) -> None:
     """Every event is well formed: rows fit their table, errors say what and where."""
     last = -1
+    errors = 0
     for event in events:
         expect(type(event) in KIND_OF, f"{type(event).__name__} is no event")
         expect(
@@ -44,19 +45,21 @@ def check_events(events: Iterable[Event], message: Message, protocol: str) -> No
         )
         last = event.index
         if isinstance(event, Corrupt):
+            errors += 1
             check_error(event.error, message, protocol)
+            # One message may have thousands, all made in the same places.
+            if errors <= _PICKLED:
+                check_pickles(event.error)
         elif isinstance(event, RowChange):
             check_row(event)
-        elif isinstance(event, SchemaChange):
-            expect(event.query or event.table_schema, "a schema change says nothing")
         elif isinstance(event, TableSchemaEvent):
             expect(event.table_schema.columns, "a table schema has no columns")
         extra = getattr(event, "extra", None)
         expect(extra is None or extra, "`extra` is empty: it is None where there is nothing")
 
 
-def check_error(error: DecodeError, message: Message, protocol: str) -> None:
-    """An error that tells reason and place, is short, and crosses process borders."""
+def check_error(error: DecodeError, message: Message, protocol: str | None) -> None:
+    """An error that tells reason and place, and is short."""
     text = str(error)
     expect(type(error.reason) is str and error.reason, "an error has no reason")
     # MessageDecoder turns any other exception into this one.
@@ -73,7 +76,6 @@ def check_error(error: DecodeError, message: Message, protocol: str) -> None:
             given is None or (getattr(error, name) == given and f"{name} {given}" in text),
             f"an error does not tell {name} {given}: {text}",
         )
-    check_pickles(error)
 
 
 def check_pickles(error: DecodeError) -> None:
@@ -111,10 +113,6 @@ def check_row(event: RowChange) -> None:
         )
     by_name = {column.name: column for column in event.table.columns}
     expect(len(by_name) == len(event.table.columns), "a table has two columns of one name")
-    expect(
-        set(event.table.key_columns) <= by_name.keys(),
-        f"key columns {event.table.key_columns} that the table does not have",
-    )
     for image in (event.before, event.after):
         if image is not None:
             _check_image(image, by_name)
@@ -130,11 +128,12 @@ def _check_image(image: Image, columns: Mapping[str, Column]) -> None:
     for name, value in image.values.items():
         expect(name in columns, f"an image has column {name!r}, which its table does not have")
         logical = columns[name].type
-        if value is None or isinstance(value, types.InvalidValue):
+        if value is None or isinstance(value, types.InvalidValue) or type(logical) not in PYTHON:
+            # An unknown type takes anything.
             continue
         expect(
             # A datetime is a date to Python, and a bool is an int.
-            type(value) in PYTHON[type(logical)] or isinstance(logical, types.Unknown),
+            type(value) in PYTHON[type(logical)],
             f"column {name!r}: {type(value).__name__} is no value of {logical}",
         )
         if isinstance(logical, types.Int):

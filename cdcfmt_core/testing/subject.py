@@ -9,12 +9,13 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
-from cdcfmt_core.events import Event, Message, RowChange, SchemaChange, TableSchemaEvent
+from cdcfmt_core.events import Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import validate
-from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.registry import Registry
 from cdcfmt_core.sources.claim_checks import open_claim_check_store
 from cdcfmt_core.testing.cases import Case
 from cdcfmt_core.testing.event_json import events_to_json
@@ -22,15 +23,11 @@ from cdcfmt_core.testing.event_json import events_to_json
 
 @attrs.frozen
 class Specimen:
-    """A good message to be damaged.  ``rows_only`` tells that it changes no schema."""
+    """A good message to be damaged, and its events."""
 
     case: Case
     message: Message
     events: tuple[Event, ...]
-
-    @property
-    def rows_only(self) -> bool:
-        return not any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in self.events)
 
     @property
     def size(self) -> int:
@@ -47,6 +44,17 @@ def with_json_value(message: Message, wire: Any) -> Message:
     return attrs.evolve(message, value=json.dumps(wire).encode())
 
 
+class _OneCodec(Registry):
+    """What is installed, with one format alone, which need not be."""
+
+    def __init__(self, spec: CodecSpec) -> None:
+        super().__init__()
+        self._spec = spec
+
+    def get_codec(self, name: str) -> CodecSpec:
+        return self._spec
+
+
 class Subject:
     """A format under test.
 
@@ -56,31 +64,46 @@ class Subject:
 
     def __init__(
         self,
-        codec: str,
+        spec: CodecSpec,
         cases: Iterable[Case],
-        registry: Registry | None = None,
         take_apart: Callable[[Message], Any] = json_of_value,
         put_together: Callable[[Message, Any], Message] = with_json_value,
     ) -> None:
-        self.registry = registry or default_registry()
-        self.spec: CodecSpec = self.registry.get_codec(codec)
+        self.spec = spec
+        self.registry: Registry = _OneCodec(spec)
         self.cases = tuple(cases)
         self.take_apart = take_apart
         self.put_together = put_together
 
     def open(self, options: Mapping[str, Any]) -> MessageDecoder:
         """A new decoder with options as users spell them."""
-        own = {option.name.lower() for option in self.spec.options}
-        special = {name: value for name, value in options.items() if name.lower() in own}
-        common = {name: value for name, value in options.items() if name.lower() not in own}
-        values = validate({"protocol": self.spec.name, **common}, DECODING_OPTIONS, owner="cdcfmt")
-        uri = values["claimCheckStorageUri"]
+        common = self._common(options)
         return open_message_decoder(
-            values,
-            validate(special, self.spec.options, owner=f"format {self.spec.name}"),
+            common,
+            self.own_options(options),
             EventFilter(),
-            claim_checks=None if uri is None else open_claim_check_store(uri),
+            claim_checks=_claim_checks(common),
             registry=self.registry,
+        )
+
+    def own_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The format's own options, validated."""
+        own = {option.name.lower() for option in self.spec.options}
+        given = {name: value for name, value in options.items() if name.lower() in own}
+        return validate(given, self.spec.options, owner=f"format {self.spec.name}")
+
+    def _common(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        own = {option.name.lower() for option in self.spec.options}
+        given = {name: value for name, value in options.items() if name.lower() not in own}
+        return validate({"protocol": self.spec.name, **given}, DECODING_OPTIONS, owner="cdcfmt")
+
+    def context(self, case: Case) -> DecoderContext:
+        """What the decoder of a case is given, apart from claim checks and filters."""
+        common = self._common(case.options)
+        return DecoderContext(
+            self.registry.get_type_map(common["typeMap"] or self.spec.type_map),
+            source_time_zone=common["sourceTimeZone"],
+            claim_checks=_claim_checks(common),
         )
 
     def decode(self, case: Case) -> list[list[Event]]:
@@ -120,6 +143,11 @@ class Subject:
                 if sort not in found or specimen.size < found[sort].size:
                     found[sort] = specimen
         return sorted(found.values(), key=lambda specimen: specimen.size)
+
+
+def _claim_checks(common: Mapping[str, Any]) -> ClaimCheckStore | None:
+    uri = common["claimCheckStorageUri"]
+    return None if uri is None else open_claim_check_store(uri)
 
 
 def _sort_of(event: Event) -> Any:

