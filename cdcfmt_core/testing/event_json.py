@@ -177,16 +177,23 @@ def _event_to_dict(event: Event, tables: _Tables) -> dict[str, Any]:
         if isinstance(value, TableSchema):
             wire[field.name] = tables.name(value)
         elif isinstance(value, Image):
-            wire[field.name] = _members_to_json(value.values)
+            # In the order of the columns, whatever the order of the dictionary.
+            order = {name: at for at, name in enumerate(_column_names(event))}
+            names = sorted(value.values, key=lambda name: (order.get(name, len(order)), name))
+            wire[field.name] = {name: value_to_json(value.values[name]) for name in names}
             if not value.complete:
                 wire[f"{field.name}_complete"] = False
             if value.completed:
                 wire[f"{field.name}_completed"] = list(value.completed)
         elif field.name == "extra":
-            wire["extra"] = _members_to_json(value)
+            wire["extra"] = _members_to_json(dict(sorted(value.items())))
         elif value is not None:
             wire[field.name] = value_to_json(value)
     return wire
+
+
+def _column_names(event: Event) -> tuple[str, ...]:
+    return event.table.column_names if isinstance(event, RowChange) else ()
 
 
 def _read_event(wire: Any, tables: Mapping[str, TableSchema], place: str) -> Event:

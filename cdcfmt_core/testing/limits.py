@@ -22,7 +22,7 @@ class TimeLimit(BaseException):
 
 
 @contextmanager
-def time_limit(what: str, seconds: float = SECONDS) -> Iterator[None]:
+def time_limit(what: str, seconds: float | None = None) -> Iterator[None]:
     """AssertionError if the block takes longer; without effect where there are no alarms.
 
     Those are Windows, and threads other than the main one.
@@ -32,6 +32,8 @@ def time_limit(what: str, seconds: float = SECONDS) -> Iterator[None]:
     ):
         yield
         return
+
+    seconds = SECONDS if seconds is None else seconds
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeLimit

@@ -273,7 +273,9 @@ def _written(
     subject: Subject, specimen: Specimen, wire: Any, path: tuple[Any, ...], text: str
 ) -> Message | None:
     """The message with JSON text in a place that ``json.dumps`` would not write."""
-    mark = "a place to be filled"
+    # A text of the same length keeps its place, so that lengths of frames are right.
+    text = text.ljust(40)
+    mark = "a place to be filled".ljust(len(text) - 2, ".")
     message = _put_together(subject, specimen, changed(wire, path, mark))
     if message is None:
         return None
