@@ -5,6 +5,7 @@ A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdcfmt_core import Option, default_registry
+from cdcfmt_core.testing import CodecTests, suite
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
@@ -32,6 +34,7 @@ def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     groups = (f"**{group}**\n\n{option_table(options)}" for group, options in OPTION_GROUPS.items())
     result = {ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()}}
+    result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
@@ -44,6 +47,18 @@ def option_table(options: Iterable[Option]) -> str:
         (f"`{option.name}`", _values(option), _default(option), _help(option)) for option in options
     ]
     return _table(("option", "value", "default", "meaning"), rows)
+
+
+def kit_table() -> str:
+    """The tests of the conformance kit, by the first sentences of the checks that they run."""
+    rows = []
+    for name, test in vars(CodecTests).items():
+        if not name.startswith("test_") or name == "test_known_failures_name_tests":
+            continue
+        module, function = test.__code__.co_names[:2]
+        doc = inspect.getdoc(getattr(getattr(suite, module), function)) or ""
+        rows.append((f"`{name}`", " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")))
+    return _table(("test", "what must hold"), rows)
 
 
 def type_table() -> str:

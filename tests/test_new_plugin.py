@@ -6,17 +6,25 @@ One is the example of the docs, one is fresh from the template, and some are bad
 from __future__ import annotations
 
 import json
+import re
 import runpy
+import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from doc_snippets import files_in_snippets, snippets
 from fresh_venv import ROOT, Venv, build_wheels, make_venv
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.template import create_plugin
+from cdcfmt_core.testing.cases import read_messages
 
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
+DOC = "docs/write-a-format.md"
+SNIPPETS = snippets(DOC)
+RUNNABLE = [snippet for snippet in SNIPPETS if snippet.runs]
 
 GOOD = """
 from cdcfmt_core import CodecSpec, hookimpl
@@ -61,7 +69,14 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return create_plugin("acme-json", tmp_path_factory.mktemp("template"))
+    """The plugin that the first code block of the docs writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("template"))
+        names: dict[str, Any] = {}
+        exec(compile(RUNNABLE[0].code, RUNNABLE[0].id, "exec"), names)
+        folder: Path = names["folder"].resolve()
+    assert folder.name == "cdcfmt-acme-json"
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -93,12 +108,31 @@ def test_both_are_listed(venv: Venv) -> None:
     assert "canal-json" not in listing.stdout
 
 
-def test_both_pass_the_kit(venv: Venv, template: Path) -> None:
-    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib")
-    done = venv.run("-m", "pytest", *options, str(template), str(MAXWELL))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert " failed" not in done.stdout
-    assert " xfailed" not in done.stdout
+def test_the_commands_of_the_docs(venv: Venv, template: Path, tmp_path: Path) -> None:
+    """Both plugins pass the kit, and the example's events are those that it writes itself."""
+    example = tmp_path / "cdcfmt-maxwell"
+    shutil.copytree(MAXWELL, example)
+    for path in example.glob("cases/*/events.json"):
+        path.unlink()
+    commands = [line for s in SNIPPETS if s.language == "sh" for line in s.code.splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        program, *arguments = shlex.split(command)
+        if program == "pip":
+            # The wheels are installed already.
+            continue
+        if program == "pytest":
+            arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+        else:
+            assert program == "python"
+        of_template = "acme" in command or command == "python -m cdcfmt_core"
+        done = venv.run(*arguments, cwd=template.parent if of_template else example)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        assert " failed" not in done.stdout
+        assert " xfailed" not in done.stdout
+    for path in example.glob("cases/*/events.json"):
+        assert path.read_bytes() == (MAXWELL / path.relative_to(example)).read_bytes()
+    assert len(list(example.glob("cases/*/events.json"))) == 2
 
 
 def test_the_example_is_short() -> None:
@@ -140,13 +174,13 @@ folder, names = sys.argv[1], sys.argv[2].split(",")
 cdc = lambda name: spark.read.format("cdc").option("protocol", name)
 # How users ask for it, and nothing else before it: no other plugin is looked at.
 events = spark.read.format("cdc").option("protocol", "maxwell").load(folder)
-pair = cdc("maxwell").option("table", "shop.pair").schema("a int, b string, v string, n bigint")
-changes = pair.load(folder).select("a", "b", "v", "n")
+names = {"spark": spark}
+exec(sys.argv[4], names)
 result = {
+    "pair": [list(row) for row in names["pair"].collect()],
     "kinds": [row.kind for row in events.select("kind").collect()],
     "after": [row[0] for row in events.where("table = 'pair' and op = 'read'")
               .selectExpr("to_json(after)").collect()],
-    "changes": [list(row) for row in changes.collect()],
     "slow": __import__("pathlib").Path(sys.argv[3]).exists(),
     "errors": {},
 }
@@ -160,13 +194,17 @@ spark.stop()
 """
 
 
-def test_spark_reads_the_example_and_tells_what_is_bad(venv: Venv, bad_plugins: Path) -> None:
+def test_spark_reads_the_example_and_tells_what_is_bad(
+    venv: Venv, bad_plugins: Path, tmp_path: Path
+) -> None:
     java: dict[str, str] = runpy.run_path(str(ROOT / "spark_bridge/tests/java.py"))["environment"]()
     slow = bad_plugins / "cdcfmt_slow.imported"
-    arguments = (str(MAXWELL / "cases/rows/messages.jsonl"), ",".join(REASONS), str(slow))
+    (tmp_path / "dump").mkdir()
+    shutil.copy(MAXWELL / "cases/rows/messages.jsonl", tmp_path / "dump")
+    arguments = ("dump", ",".join(REASONS), str(slow), RUNNABLE[1].code)
     kept = {name: value for name, value in java.items() if not name.startswith("PYSPARK")}
     environment = {**kept, "PYTHONPATH": str(bad_plugins), "PYSPARK_PYTHON": venv.python}
-    done = venv.run("-c", SPARK, *arguments, **environment)
+    done = venv.run("-c", SPARK, *arguments, cwd=tmp_path, **environment)
     assert "RESULT" in done.stdout, done.stdout + done.stderr
     result: dict[str, Any] = json.loads(done.stdout.partition("RESULT")[2])
     assert {kind: result["kinds"].count(kind) for kind in ("row", "heartbeat", "corrupt")} == {
@@ -178,10 +216,48 @@ def test_spark_reads_the_example_and_tells_what_is_bad(venv: Venv, bad_plugins: 
         {"a": 1, "b": "x", "n": 1, "v": "v1"},
         {"a": 1, "b": "y", "n": 2, "v": "v2"},
     ]
-    assert result["changes"][:2] == [[1, "x", "v1", 1], [1, "y", "v2", 2]]
+    assert result["pair"][:2] == [[1, "x", "v1", 1, "insert"], [1, "y", "v2", 2, "insert"]]
+    assert [1, "x", "v1", 2, "update_postimage"] in result["pair"]
+    # The docs show these events, too.
+    assert "|heartbeat|" in done.stdout
     assert not result["slow"]
     for name, reason in REASONS.items():
         assert reason in result["errors"][name], result["errors"][name]
+
+
+# What the docs show
+
+
+def test_quoted_code_is_the_examples() -> None:
+    quoted = 0
+    for snippet in [*SNIPPETS, *snippets("docs/conformance-kit.md")]:
+        first, _, code = snippet.code.partition("\n")
+        match = re.fullmatch(r"# ([\w./-]+\.(?:py|toml))", first)
+        if match is None or match[1] == "cdcfmt_tinyint1.py":
+            continue
+        folder = ROOT if match[1].startswith("docs/") else MAXWELL
+        assert code in (folder / match[1]).read_text(encoding="utf-8"), snippet.id
+        quoted += 1
+    assert quoted == 8
+
+
+def test_quoted_messages_and_events_are_the_examples() -> None:
+    messages = read_messages(MAXWELL / "cases/rows/messages.jsonl")
+    known = {message.key for message in messages} | {message.value for message in messages}
+    message, key, event = (s.code.strip() for s in SNIPPETS if s.language == "json")
+    assert {message.encode(), key.encode()} <= known
+    assert event in (MAXWELL / "cases/rows/events.json").read_text(encoding="utf-8")
+
+
+def test_the_type_map_is_that_of_the_reference() -> None:
+    name = "cdcfmt_tinyint1.py"
+    assert files_in_snippets(DOC)[name] == files_in_snippets("docs/hooks.md")[name]
+
+
+def test_the_texts_of_bad_plugins_are_told() -> None:
+    text = (ROOT / DOC).read_text(encoding="utf-8")
+    for reason in REASONS.values():
+        assert f"| `{reason}` |" in text
 
 
 # The template

@@ -111,7 +111,7 @@ def check_neighbours(subject: Subject) -> None:
 
 
 def check_any_bytes(subject: Subject) -> None:
-    """Any bytes that are no message are one corrupt event, and no value is no event."""
+    """Any bytes give events, or a reason why they are none."""
     decoder = subject.open(subject.cases[0].options)
 
     @_quiet
