@@ -11,7 +11,7 @@ import attrs
 
 from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
-from cdcfmt_core.events import Event, Message, RowChange
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import validate
@@ -124,25 +124,30 @@ class Subject:
 
     @cached_property
     def specimens(self) -> list[Specimen]:
-        """The shortest message of each sort, shortest first."""
-        found: dict[Any, Specimen] = {}
+        """The shortest good message of each sort of events, under each case's options.
+
+        Short ones come first, and another one of a sort only behind all other sorts.
+        """
+        found: dict[Any, dict[Any, Specimen]] = {}
         for case in self.cases:
             for message, events in zip(case.messages, self.decode(case), strict=True):
-                if not events:
+                if not events or any(isinstance(event, Corrupt) for event in events):
                     continue
                 # Errors must repeat where the message came from.
                 placed = attrs.evolve(
                     message, topic=message.topic or "t", path=None, partition=3, offset=99
                 )
                 specimen = Specimen(case, placed, tuple(events))
-                sort = (
-                    tuple(sorted(case.options.items())),
-                    frozenset(map(_sort_of, events)),
-                    len(events) > 1,
-                )
-                if sort not in found or specimen.size < found[sort].size:
-                    found[sort] = specimen
-        return sorted(found.values(), key=lambda specimen: specimen.size)
+                options = tuple(sorted(case.options.items()))
+                of_sort = found.setdefault((frozenset(map(_sort_of, events)), len(events) > 1), {})
+                if options not in of_sort or specimen.size < of_sort[options].size:
+                    of_sort[options] = specimen
+        ranked = [
+            (rank, specimen.size, specimen)
+            for of_sort in found.values()
+            for rank, specimen in enumerate(sorted(of_sort.values(), key=lambda s: s.size))
+        ]
+        return [specimen for _, _, specimen in sorted(ranked, key=lambda item: item[:2])]
 
 
 def _claim_checks(common: Mapping[str, Any]) -> ClaimCheckStore | None:
