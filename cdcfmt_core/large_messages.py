@@ -40,6 +40,8 @@ LZ4_MAGIC = b'\x04"M\x18'
 LZ4_HINT = "is an LZ4 frame; set largeMessageHandleCompression=lz4"
 """What to say of bytes that begin so where no compression was set."""
 
+_LZ4_STEP = 1 << 16
+_LZ4_USUAL_RATIO = 10
 # A copy element of snappy takes at least 3 bytes and yields at most 64.
 _SNAPPY_BEST_RATIO = 64 / 3
 
@@ -53,7 +55,12 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
     def decompress_lz4(data: bytes) -> bytes:
         try:
             decompressor = module.LZ4FrameDecompressor()
-            result: bytes = decompressor.decompress(data, max_length=limit)
+            # It allocates what it may give, so it is asked for more step by step.
+            step = min(limit, _LZ4_STEP + _LZ4_USUAL_RATIO * len(data))
+            result: bytes = decompressor.decompress(data, max_length=step)
+            while not decompressor.eof and not decompressor.needs_input and len(result) < limit:
+                step = min(limit - len(result), len(result))
+                result += decompressor.decompress(b"", max_length=step)
         except (RuntimeError, EOFError) as error:
             raise DecodeError(f"not an LZ4 frame ({error})", sample=data) from error
         if not decompressor.eof:

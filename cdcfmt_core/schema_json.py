@@ -29,7 +29,7 @@ def record_to_json(record: SchemaRecord) -> str:
         "schema": table.schema,
         "table": table.table,
         "key_columns": list(table.key_columns),
-        "columns": [_column_to_dict(column) for column in table.columns],
+        "columns": [column_to_dict(column) for column in table.columns],
     }
     # ASCII, as names may hold bytes that are no UTF-8.
     return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
@@ -47,7 +47,7 @@ def record_from_json(text: str | bytes) -> SchemaRecord:
         table = TableSchema(
             fields["database"],
             fields["table"],
-            tuple(_column_from_dict(column) for column in fields["columns"]),
+            tuple(column_from_dict(column) for column in fields["columns"]),
             tuple(fields["key_columns"]),
             fields["schema"],
         )
@@ -56,7 +56,8 @@ def record_from_json(text: str | bytes) -> SchemaRecord:
         raise ValueError(f"it is no table schema: {type(error).__name__}: {error}") from error
 
 
-def _column_to_dict(column: Column) -> dict[str, Any]:
+def column_to_dict(column: Column) -> dict[str, Any]:
+    """A column as plain JSON values."""
     parameters = attrs.asdict(column.type)
     return {
         "name": column.name,
@@ -68,7 +69,11 @@ def _column_to_dict(column: Column) -> dict[str, Any]:
     }
 
 
-def _column_from_dict(fields: dict[str, Any]) -> Column:
+def column_from_dict(fields: dict[str, Any]) -> Column:
+    """The column that :func:`column_to_dict` wrote.
+
+    :raises KeyError: or TypeError, if it is none.
+    """
     return Column(
         fields["name"],
         fields["source_type"],

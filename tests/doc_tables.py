@@ -5,6 +5,7 @@ A table stands between ``<!-- name:begin -->`` and ``<!-- name:end -->``.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 from collections.abc import Iterable
@@ -18,6 +19,7 @@ from cdcfmt_core import Option, default_registry
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.testing import CodecTests, suite
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
@@ -41,6 +43,7 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
+    result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
@@ -64,6 +67,18 @@ def option_table(options: Iterable[Option]) -> str:
         (f"`{option.name}`", _values(option), _default(option), _help(option)) for option in options
     ]
     return _table(("option", "value", "default", "meaning"), rows)
+
+
+def kit_table() -> str:
+    """The tests of the conformance kit, by the first sentences of the checks that they run."""
+    rows = []
+    for name, test in vars(CodecTests).items():
+        if not name.startswith("test_") or name == "test_known_failures_name_tests":
+            continue
+        module, function = test.__code__.co_names[:2]
+        doc = inspect.getdoc(getattr(getattr(suite, module), function)) or ""
+        rows.append((f"`{name}`", " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")))
+    return _table(("test", "what must hold"), rows)
 
 
 def type_table() -> str:

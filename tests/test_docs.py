@@ -81,6 +81,8 @@ def test_every_plugin_is_complete(plugin: Path) -> None:
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     (name,) = project["entry-points"]["cdcfmt"]
     assert (plugin.name, project["name"]) == (name, f"cdcfmt-{name}")
+    conformance = (plugin / "tests/test_conformance.py").read_text(encoding="utf-8")
+    assert f'codec = "{name}"' in conformance
     root = toml(ROOT / "pyproject.toml")
     assert project["name"] in root["dependency-groups"]["dev"]
     assert root["tool"]["uv"]["sources"][project["name"]] == {"workspace": True}

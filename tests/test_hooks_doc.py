@@ -61,7 +61,12 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 def decode(registry: Registry, value: bytes, protocol: str = "auto") -> list[Any]:
     options = validate({"protocol": protocol}, DECODING_OPTIONS, owner="test")
-    decoder = open_message_decoder(options, {}, EventFilter(), registry=registry)
+    own = {
+        option.name: option.default
+        for codec in registry.codecs().values()
+        for option in codec.options
+    }
+    decoder = open_message_decoder(options, own, EventFilter(), registry=registry)
     return decoder.decode(Message(None, value))
 
 
@@ -99,3 +104,26 @@ def test_the_type_map_overrides(registry: Registry) -> None:
     resolve = registry.get_type_map("mysql")
     assert resolve("tinyint(1)") == Bool()
     assert resolve("bigint") == Int(64)
+
+
+def test_a_third_partys_types_are_those_of_every_format(registry: Registry) -> None:
+    """What users of canal-json get where the package with the override is installed."""
+    installed = metadata.entry_points(group="cdcfmt", name="canal-json")
+    entry_points = [*registry._loader._entry_points, *installed]
+    wire = {
+        "database": "shop", "table": "items", "type": "INSERT", "isDdl": False, "es": 1, "ts": 1,
+        "pkNames": ["id"], "mysqlType": {"id": "int", "paid": "tinyint(1)", "n": "tinyint(4)"},
+        "sqlType": {"id": 4, "paid": -7, "n": -6}, "old": None,
+        "data": [{"id": "1", "paid": "1", "n": "1"}, {"id": "2", "paid": "0", "n": None}],
+    }  # fmt: skip
+    value = json.dumps(wire, separators=(",", ":")).encode()
+    for entries, first, second in (
+        (entry_points, True, False),
+        (installed, 1, 0),
+    ):
+        events = decode(Registry(entries), value, "canal-json")
+        images = [event.after.values["paid"] for event in events]
+        assert [(type(paid), paid) for paid in images] == [
+            (type(first), first), (type(second), second)
+        ]  # fmt: skip
+        assert events[0].after.values["n"] == 1

@@ -141,7 +141,6 @@ def golden_messages() -> list[bytes]:
 
 
 MESSAGES = golden_messages()
-SHORT = sorted(MESSAGES, key=len)[:6]
 
 
 def test_the_messages_are_good() -> None:
@@ -153,15 +152,7 @@ def text_of(wire: object) -> bytes:
     return json.dumps(wire).encode()
 
 
-# Any bytes, any JSON
-
-
-@pytest.mark.parametrize("protocol", ["canal-json", "auto"])
-@given(key=st.none() | st.binary(max_size=50), value=st.none() | st.binary(max_size=300))
-@patient
-def test_any_bytes(protocol: str, key: bytes | None, value: bytes | None) -> None:
-    events = decode(value, key, protocol)
-    assert (len(events) == 1) == (value is not None)
+# Any JSON
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "auto"])
@@ -211,19 +202,6 @@ def test_any_envelope(wire: dict[str, Any]) -> None:
     decode(text_of(wire))
 
 
-# Damaged messages
-
-
-@given(data=st.data(), value=st.sampled_from(MESSAGES))
-@patient
-def test_any_part_is_dropped_or_replaced(data: st.DataObject, value: bytes) -> None:
-    wire = json.loads(value)
-    for _ in range(data.draw(st.integers(1, 3))):
-        path = data.draw(st.sampled_from(paths_of(wire)[1:] or [()]))
-        wire = changed(wire, path, data.draw(st.just(...) | JSON if path else JSON))
-    decode(text_of(wire))
-
-
 @given(data=st.data(), value=st.sampled_from(MESSAGES))
 @patient
 def test_any_field_stands_twice(data: st.DataObject, value: bytes) -> None:
@@ -238,30 +216,6 @@ def test_any_field_stands_twice(data: st.DataObject, value: bytes) -> None:
 def essence(event: Event) -> str:
     # The text of a syntax error has a position.
     return f"corrupt {event.error.field}" if isinstance(event, Corrupt) else repr(event)
-
-
-@pytest.mark.parametrize("value", SHORT, ids=range(len(SHORT)))
-def test_cut_off_at_every_byte(value: bytes) -> None:
-    for end in range(len(value)):
-        (event,) = decode(value[:end])
-        assert isinstance(event, Corrupt)
-
-
-@pytest.mark.parametrize("value", SHORT[:3], ids=range(3))
-def test_every_bit_is_flipped(value: bytes) -> None:
-    for position in range(len(value)):
-        for bit in range(8):
-            damaged = bytearray(value)
-            damaged[position] ^= 1 << bit
-            assert len(decode(bytes(damaged))) <= 1
-
-
-@given(data=st.data(), value=st.sampled_from(MESSAGES))
-@patient
-def test_bytes_are_lost_or_put_in(data: st.DataObject, value: bytes) -> None:
-    start = data.draw(st.integers(0, len(value)))
-    end = data.draw(st.integers(start, min(len(value), start + 40)))
-    decode(value[:start] + data.draw(st.binary(max_size=10)) + value[end:])
 
 
 # Named cases

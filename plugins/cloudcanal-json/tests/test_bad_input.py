@@ -60,12 +60,6 @@ def test_the_messages_are_good() -> None:
     assert decode(None) == []
 
 
-@given(value=st.binary(max_size=300))
-@patient
-def test_any_bytes(value: bytes) -> None:
-    assert len(decode(value)) == 1
-
-
 @given(wire=JSON)
 @patient
 def test_any_json(wire: object) -> None:
@@ -81,13 +75,6 @@ def test_any_part_is_dropped_or_replaced(binary: str, data: st.DataObject, wire:
         path = data.draw(st.sampled_from(paths_of(wire)[1:] or [()]))
         wire = changed(wire, path, data.draw(st.just(...) | JSON if path else JSON))
     assert decode(text_of(wire), binary)
-
-
-@pytest.mark.parametrize("wire", MESSAGES, ids=range(len(MESSAGES)))
-def test_cut_off_at_every_byte(wire: Any) -> None:
-    value = text_of(wire)
-    for end in range(len(value)):
-        assert the_error(value[:end]).reason
 
 
 WRONG: dict[str, list[Any]] = {
@@ -122,16 +109,6 @@ def test_table_changes_of_another_shape(changes: Any) -> None:
     error = the_error(DDL_EXAMPLE | {"tableChanges": changes})
     assert error.field
     assert error.field.startswith("tableChanges")
-
-
-@pytest.mark.parametrize("depth", [100, 1_100, 100_000])
-@pytest.mark.parametrize("braces", ["[]", "{}"])
-def test_deep_nesting(depth: int, braces: str) -> None:
-    head, tail = ("[", "]") if braces == "[]" else ('{"a":', "}")
-    nested = head * depth + "1" + tail * depth
-    for field in ("data", "x"):
-        value = text_of(UPDATE | {field: "NESTED"}).replace(b'"NESTED"', nested.encode())
-        assert len(decode(value)) == 1
 
 
 def test_bytes_that_are_not_utf8_stay_in_a_text() -> None:

@@ -88,25 +88,6 @@ def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) ->
         check(decoder, value)
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(GOOD), st.data())
-def test_truncated_and_spoilt(good: Any, data: st.DataObject) -> None:
-    value = bytearray(encode(good))
-    at = data.draw(st.integers(0, len(value) - 1))
-    for decoder in DECODERS:
-        check(decoder, bytes(value[:at]))
-    value[at] = data.draw(st.integers(0, 255))
-    for decoder in DECODERS:
-        check(decoder, bytes(value))
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=40), st.none() | st.binary(max_size=20))
-def test_any_bytes(value: bytes, key: bytes | None) -> None:
-    for decoder in DECODERS:
-        check(decoder, value, key)
-
-
 @settings(max_examples=200, deadline=None)
 @given(JSON)
 def test_any_key(key: Any) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from cdcfmt_core import default_registry
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import DecodeError
@@ -16,6 +18,7 @@ from cdcfmt_core.events import Corrupt, Event, Message, RowChange, SchemaChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.sources import open_claim_check_store
+from cdcfmt_open_protocol.frames import split_key, split_value
 
 VERSION = b"\0\0\0\0\0\0\0\1"
 TS = 415508878783938562
@@ -104,3 +107,20 @@ def value_of(code: int, value: Any, flags: int | None = 64) -> Any:
     row = decode_row({"u": {"c": cell}})
     assert row.after is not None
     return row.after.values["c"]
+
+
+def take_apart(message: Message) -> Any:
+    """The JSON in a message's frames: that of the keys, and that of the values."""
+    parts = split_key(message.key or b"", 100), split_value(message.value or b"", 100)
+    return [[json.loads(part) if part else None for part in side] for side in parts]
+
+
+def put_together(message: Message, wire: Any) -> Message:
+    """The message with other JSON in its frames; ValueError where there are none."""
+    match wire:
+        case [[_, *_], [*_]]:
+            pass
+        case _:
+            raise ValueError("no frames, or an empty batch, which is a good message")
+    parts = [[b"" if part is None else json.dumps(part) for part in side] for side in wire]
+    return attrs.evolve(message, key=VERSION + frames(parts[0]), value=frames(parts[1]))

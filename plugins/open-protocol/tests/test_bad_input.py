@@ -95,7 +95,6 @@ def golden_messages() -> list[tuple[bytes, bytes]]:
 
 
 MESSAGES = golden_messages()
-SHORT = sorted(MESSAGES, key=lambda parts: len(parts[0]) + len(parts[1]))[:6]
 
 
 def test_the_messages_are_good() -> None:
@@ -106,7 +105,7 @@ def test_the_messages_are_good() -> None:
         assert not any(isinstance(event, Corrupt) for event in events)
 
 
-# Any bytes, any JSON
+# Any JSON in frames
 
 JSON = st.recursive(
     st.none()
@@ -123,16 +122,6 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-
-
-@pytest.mark.parametrize("protocol", ["open-protocol", "auto"])
-@given(
-    key=st.none() | st.binary(max_size=60) | st.binary(max_size=60).map(VERSION.__add__),
-    value=st.none() | st.binary(max_size=300),
-)
-@patient
-def test_any_bytes(protocol: str, key: bytes | None, value: bytes | None) -> None:
-    checked(key, value, protocol)
 
 
 @pytest.mark.parametrize("compression", ["none", "lz4", "snappy"])
@@ -183,43 +172,6 @@ def test_any_row(value: dict[str, Any]) -> None:
     first, _, last = checked(VERSION + frames(keys), frames(parts))
     assert isinstance(first, RowChange)
     assert isinstance(last, RowChange)
-
-
-# Damaged messages
-
-
-@pytest.mark.parametrize("parts", SHORT)
-def test_cut_off_at_every_byte(parts: tuple[bytes, bytes]) -> None:
-    key, value = parts
-    whole = checked(key, value)
-    for end in range(len(value)):
-        events = checked(key, value[:end])
-        # A resolved event needs no value: nothing is lost with it.
-        assert events == whole or any(isinstance(event, Corrupt) for event in events)
-    for end in range(len(key)):
-        (event,) = checked(key[:end], value)
-        assert isinstance(event, Corrupt)
-
-
-@pytest.mark.parametrize("parts", SHORT)
-def test_every_bit_is_flipped(parts: tuple[bytes, bytes]) -> None:
-    for which in (0, 1):
-        for position in range(len(parts[which])):
-            for bit in range(8):
-                damaged = [bytearray(part) for part in parts]
-                damaged[which][position] ^= 1 << bit
-                checked(bytes(damaged[0]), bytes(damaged[1]))
-
-
-@given(data=st.data(), parts=st.sampled_from(MESSAGES))
-@patient
-def test_bytes_are_lost_or_put_in(data: st.DataObject, parts: tuple[bytes, bytes]) -> None:
-    damaged = []
-    for part in parts:
-        start = data.draw(st.integers(0, len(part)))
-        end = data.draw(st.integers(start, min(len(part), start + 20)))
-        damaged.append(part[:start] + data.draw(st.binary(max_size=5)) + part[end:])
-    checked(*damaged)
 
 
 # Frames

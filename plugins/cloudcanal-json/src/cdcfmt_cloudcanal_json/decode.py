@@ -84,7 +84,7 @@ class _Decoder:
         if entry_type in ("", ROW_DATA):
             raise DecodeError("is no action of CloudCanal Json", field="action", sample=action)
         if list_of(wire, "data") or list_of(wire, "before"):
-            raise DecodeError(f"{entry_type} has rows", field="entryType")
+            raise DecodeError("has rows", field="entryType", sample=entry_type)
         return [_border(wire, entry_type)]
 
     def _schema_change(self, wire: Mapping[str, Any], action: str) -> SchemaChange:

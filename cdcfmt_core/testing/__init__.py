@@ -1,0 +1,28 @@
+"""The conformance kit: what every format must do, as tests that its author inherits.
+
+::
+
+    class TestAcme(CodecTests):
+        codec = "acme-json"
+        cases = Path(__file__).parent / "cases"
+        known_failures = {"test_tombstones": "acme's deletes have no value"}
+
+It needs the extra ``cdcfmt-core[testing]``; docs/conformance-kit.md says what it looks at.
+"""
+
+from __future__ import annotations
+
+from cdcfmt_core.testing.cases import Case, load_case, load_cases
+from cdcfmt_core.testing.event_json import events_from_json, events_to_json
+from cdcfmt_core.testing.subject import Subject
+from cdcfmt_core.testing.suite import CodecTests
+
+__all__ = [
+    "Case",
+    "CodecTests",
+    "Subject",
+    "events_from_json",
+    "events_to_json",
+    "load_case",
+    "load_cases",
+]

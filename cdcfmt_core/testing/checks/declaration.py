@@ -1,0 +1,125 @@
+"""What a codec says of itself: names, options, and that it can leave its process."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from cdcfmt_core.decoding import DECODING_OPTIONS
+from cdcfmt_core.events import Kind, Message
+from cdcfmt_core.options import Option
+from cdcfmt_core.testing.outcome import check_events, expect
+from cdcfmt_core.testing.subject import Subject
+
+
+def check_spec(subject: Subject) -> None:
+    """Name, summary, address and kinds of events are those that listings need."""
+    spec = subject.spec
+    for name in (spec.name, *spec.aliases):
+        expect(
+            re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name),
+            f"{name!r} is no name of a format: lower-case words with hyphens between them",
+        )
+    expect(spec.summary and "\n" not in spec.summary, "`summary` is not one line of text")
+    expect(re.match(r"https?://\S+$", spec.spec_url), "`spec_url` is no address")
+    strangers = spec.emits - (set(get_args(Kind)) - {"corrupt"})
+    expect(spec.emits and not strangers, f"`emits` names {set(strangers)}, which are no kinds")
+
+
+def check_options(subject: Subject) -> None:
+    """Every option is documented, has a default that it may have, and a name of its own."""
+    known = {option.name.lower() for option in DECODING_OPTIONS}
+    for option in subject.spec.options:
+        name = option.name
+        expect(re.fullmatch(r"[a-z][a-zA-Z0-9]*", name), f"option {name!r} is not in camelCase")
+        expect(name.lower() not in known, f"option {name} exists already")
+        known.add(name.lower())
+        expect(
+            len(option.help.split()) > 2 and option.help.rstrip().endswith("."),
+            f"option {name} has no `help`, a sentence that says what it does",
+        )
+        expect((option.type == "choice") == bool(option.choices), f"option {name}: `choices`")
+        try:
+            parsed = option.parse(option.default)
+        except ValueError as error:
+            raise AssertionError(f"option {name}: its default is refused: {error}") from error
+        expect(parsed == option.default, f"option {name}: its default becomes {parsed!r}")
+
+
+def check_option_values(subject: Subject) -> None:
+    """Messages can be decoded under every option, and none is used that is not declared."""
+    for option in subject.spec.options:
+        for value in _values_of(option):
+            for specimen in subject.specimens:
+                decoder = subject.open({**specimen.case.options, option.name: value})
+                events = decoder.decode(specimen.message)
+                check_events(events, specimen.message, subject.spec.name)
+    for case in subject.cases:
+        used = _Recorded(subject.own_options(case.options))
+        decode = subject.spec.open_decoder(used, subject.context(case))
+        for message in case.messages:
+            _exhaust(decode, message)
+        more = used.asked - {option.name for option in subject.spec.options}
+        expect(not more, f"the decoder uses options that it does not declare: {sorted(more)}")
+
+
+def _values_of(option: Option) -> Iterator[str]:
+    if option.type == "choice":
+        yield from option.choices
+    elif option.type == "bool":
+        yield from ("true", "false")
+    elif option.type in ("int", "bytes"):
+        for number in (option.minimum, option.maximum):
+            if number is not None:
+                yield str(number)
+    elif option.type == "timezone":
+        yield from ("UTC", "Asia/Shanghai", "-03:30")
+    elif option.type == "list":
+        yield from ("", "a,b")
+
+
+class _Recorded(dict[str, Any]):
+    """Options that note what is asked for."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self.asked: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked.add(name)
+        return super().get(name, default)
+
+    def __contains__(self, name: object) -> bool:
+        self.asked.add(str(name))
+        return super().__contains__(name)
+
+
+def _exhaust(decode: Any, message: Message) -> None:
+    try:
+        list(decode(message))
+    except ValueError:
+        # A case may show a bad message; a DecodeError is a ValueError.
+        return
+
+
+def check_pickles(subject: Subject) -> None:
+    """Spark sends factories and options to its workers: all must be pickled by name."""
+    spec = subject.spec
+    for name in ("open_decoder", "open_encoder", "sniff", "scan_schemas", "options"):
+        value = getattr(spec, name)
+        try:
+            copy = pickle.loads(pickle.dumps(value))
+        except Exception as error:
+            raise AssertionError(
+                f"`{name}` cannot be pickled ({error}): make it a function of a module"
+            ) from error
+        expect(copy == value, f"`{name}` is another one after pickling")
+    for case in subject.cases:
+        options = subject.own_options(case.options)
+        expect(pickle.loads(pickle.dumps(options)) == options, "options change by pickling")

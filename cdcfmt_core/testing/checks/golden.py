@@ -1,0 +1,85 @@
+"""Messages of the real producer become exactly their events."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from cdcfmt_core.events import KIND_OF, Corrupt, Event
+from cdcfmt_core.testing.cases import Case
+from cdcfmt_core.testing.event_json import events_to_json
+from cdcfmt_core.testing.outcome import check_events, expect
+from cdcfmt_core.testing.subject import Subject, rendered
+
+
+def check_case(subject: Subject, case: Case) -> None:
+    """Each message gives the events of the case, in type and value, and none is corrupt.
+
+    Of an error the case tells the field and a part of the reason; the rest may change.
+    """
+    decoded = subject.decode(case)
+    for number, (message, events) in enumerate(zip(case.messages, decoded, strict=True)):
+        check_events(events, message, subject.spec.name)
+        if case.events is None:
+            for event in events:
+                if isinstance(event, Corrupt):
+                    raise AssertionError(f"case {case.name}, message {number}: {event.error}")
+    if case.events is None:
+        return
+    for number, (expected, events) in enumerate(zip(case.events, decoded, strict=True)):
+        if not _same(expected, events):
+            raise AssertionError(
+                f"case {case.name}, message {number} gives other events:\n"
+                + _difference(expected, events)
+            )
+
+
+def _same(expected: Sequence[Event], events: Sequence[Event]) -> bool:
+    if len(expected) != len(events):
+        return False
+    for wanted, given in zip(expected, events, strict=True):
+        if isinstance(wanted, Corrupt) and isinstance(given, Corrupt):
+            if (wanted.index, wanted.error.field) != (given.index, given.error.field):
+                return False
+            if wanted.error.reason not in given.error.reason:
+                return False
+        elif rendered([wanted]) != rendered([given]):
+            return False
+    return True
+
+
+def _difference(expected: Sequence[Event], events: Sequence[Event]) -> str:
+    lines = difflib.unified_diff(
+        events_to_json([expected]).splitlines(),
+        events_to_json([events]).splitlines(),
+        "expected",
+        "decoded",
+        lineterm="",
+        n=1,
+    )
+    return "\n".join(lines)
+
+
+def check_kinds(subject: Subject) -> None:
+    """The cases show every kind of event that the codec says it emits, and no other."""
+    seen = {
+        KIND_OF[type(event)]
+        for case in subject.cases
+        for events in subject.decode(case)
+        for event in events
+    } - {"corrupt"}
+    more = sorted(seen - subject.spec.emits)
+    expect(not more, f"the codec gives {', '.join(more)} events and does not say so in `emits`")
+    missing = sorted(subject.spec.emits - seen)
+    expect(not missing, f"no case has {', '.join(missing)} events, which `emits` names")
+
+
+def check_index(subject: Subject) -> None:
+    """A message's events are told apart by their place in it, from 0 on."""
+    for case in subject.cases:
+        for number, events in enumerate(subject.decode(case)):
+            found = [event.index for event in events]
+            expect(
+                found == sorted(set(found)) and (not found or found[0] >= 0),
+                f"case {case.name}, message {number}: the events' `index` are {found}",
+            )

@@ -1,0 +1,97 @@
+"""Absent is not NULL, and what is wrong with a message is told by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from cdcfmt_core.events import Corrupt, Event, RowChange
+from cdcfmt_core.testing.damage import changed, paths_of
+from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.testing.subject import Subject
+
+# So that a format is done in seconds.
+_MOST_SPECIMENS: Final = 12
+_MOST_PATHS: Final = 100
+
+_BAD: Final[tuple[Any, ...]] = ([], {}, -1, "x", None)
+
+
+def check_absent(subject: Subject) -> None:
+    """What is left out of a message is never read as NULL.
+
+    Every part of every JSON message is dropped in turn; no column that had a value may
+    have NULL then.
+    """
+    for specimen in subject.specimens[:_MOST_SPECIMENS]:
+        rows = [event for event in specimen.events if isinstance(event, RowChange)]
+        try:
+            wire = subject.take_apart(specimen.message)
+        except (ValueError, TypeError):
+            continue
+        if not rows:
+            continue
+        decoder = subject.open_warm(specimen.case)
+        before = dict(_values(rows))
+        for path in _some(paths_of(wire)[1:]):
+            if isinstance(path[-1], int):
+                # The next one would take its place.
+                continue
+            try:
+                damaged = subject.put_together(specimen.message, changed(wire, path, ...))
+            except (ValueError, TypeError):
+                continue
+            for place, value in _values(decoder.decode(damaged)):
+                expect(
+                    value is not None or before.get(place) is None,
+                    f"without {_dotted(path)} column {place[2]} of the {place[1]} image is NULL: "
+                    "what the wire does not send is absent from `values`",
+                )
+
+
+def _values(events: list[Event] | list[RowChange]) -> Iterator[tuple[tuple[int, str, str], Any]]:
+    for event in events:
+        if isinstance(event, RowChange):
+            for name in ("before", "after"):
+                image = getattr(event, name)
+                for column, value in image.values.items() if image is not None else ():
+                    yield (event.index, name, column), value
+
+
+def check_fields(subject: Subject) -> None:
+    """An error that one bad scalar causes names a place in the message."""
+    for specimen in subject.specimens[:_MOST_SPECIMENS]:
+        try:
+            wire = subject.take_apart(specimen.message)
+        except (ValueError, TypeError):
+            continue
+        decoder = subject.open_warm(specimen.case)
+        for path in _some(paths_of(wire)[1:]):
+            if isinstance(_at(wire, path), (dict, list)):
+                # Without it the message may be none at all.
+                continue
+            for value in _BAD:
+                try:
+                    damaged = subject.put_together(specimen.message, changed(wire, path, value))
+                except (ValueError, TypeError):
+                    continue
+                for event in decoder.decode(damaged):
+                    expect(
+                        not isinstance(event, Corrupt) or event.error.field,
+                        f"with {value!r} in {_dotted(path)} the error names no `field`: "
+                        f"{getattr(event, 'error', '')}",
+                    )
+
+
+def _some(paths: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return paths[:: max(1, len(paths) // _MOST_PATHS)]
+
+
+def _at(wire: Any, path: tuple[Any, ...]) -> Any:
+    for part in path:
+        wire = wire[part]
+    return wire
+
+
+def _dotted(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).strip(".")

@@ -1,0 +1,287 @@
+"""Damaged messages: each gives its good events or says what is wrong, and harms no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
+
+import attrs
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Heartbeat,
+    Message,
+    SchemaChange,
+    TableSchemaEvent,
+    Watermark,
+)
+from cdcfmt_core.testing.damage import (
+    JSON,
+    OTHER_VALUES,
+    PARTS,
+    changed,
+    cuts,
+    flips,
+    length_lies,
+    patches,
+    paths_of,
+    with_part,
+)
+from cdcfmt_core.testing.limits import memory_limit, time_limit
+from cdcfmt_core.testing.outcome import check_events, expect
+from cdcfmt_core.testing.subject import Specimen, Subject, rendered
+
+_Decode: TypeAlias = Callable[[Message], list[Event]]
+
+# How much of each, so that a format is done in seconds.
+_MOST_CUTS: Final = 1_500
+_MOST_FLIPS: Final = 1_500
+_MOST_LIES: Final = 700
+_MOST_JSON: Final = 1_500
+
+_quiet = settings(
+    deadline=None,
+    database=None,
+    derandomize=True,
+    max_examples=300,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def check_cut_off(subject: Subject) -> None:
+    """A message that breaks off anywhere is corrupt, unless nothing was lost."""
+    for specimen in subject.specimens[:8]:
+        whole = rendered(specimen.events)
+        decode = _decoder(subject, specimen)
+        for damaged in _each_part(specimen.message, lambda data: cuts(data, _MOST_CUTS)):
+            events = decode(damaged)
+            expect(
+                any(isinstance(event, Corrupt) for event in events) or rendered(events) == whole,
+                f"a message that was cut off passes for a whole one: {damaged!r:.500}",
+            )
+
+
+def check_flipped(subject: Subject) -> None:
+    """No flipped bit makes a decoder fail or a message vanish."""
+    for specimen in subject.specimens[:6]:
+        decode = _decoder(subject, specimen)
+        for damaged in _each_part(specimen.message, lambda data: flips(data, _MOST_FLIPS)):
+            _nothing_vanishes(decode(damaged), damaged)
+
+
+def check_lengths(subject: Subject) -> None:
+    """No number that stands in a message makes a decoder allocate or loop by it."""
+    for specimen in subject.specimens[:4]:
+        decode = _decoder(subject, specimen)
+        with memory_limit() as limit:
+            for damaged in _each_part(specimen.message, lambda d: length_lies(d, _MOST_LIES)):
+                with limit(specimen.size, "a message with a false length"):
+                    events = decode(damaged)
+                _nothing_vanishes(events, damaged)
+
+
+def check_patched(subject: Subject) -> None:
+    """Bytes that are lost or put in anywhere are no worse."""
+    for specimen in subject.specimens[:8]:
+        decode = _decoder(subject, specimen)
+        for damaged in _each_part(specimen.message, lambda data: patches(data, 300)):
+            _nothing_vanishes(decode(damaged), damaged)
+
+
+def check_neighbours(subject: Subject) -> None:
+    """What bad messages leave behind in a decoder does no harm to good ones.
+
+    Not where the bad one was of a new schema, which may be a good one.
+    """
+    for specimen in subject.specimens[:8]:
+        if any(isinstance(e, (SchemaChange, TableSchemaEvent)) for e in specimen.events):
+            continue
+        decode = _decoder(subject, specimen)
+        for damage in (lambda d: patches(d, 100), lambda d: cuts(d, 100), lambda d: flips(d, 300)):
+            for damaged in _each_part(specimen.message, damage):
+                decode(damaged)
+            expect(
+                rendered(decode(specimen.message)) == rendered(specimen.events),
+                "after damaged messages a good one is decoded differently: "
+                f"{specimen.message!r:.500}",
+            )
+
+
+def check_any_bytes(subject: Subject) -> None:
+    """Any bytes give events, or a reason why they are none."""
+    decoder = subject.open(subject.cases[0].options)
+
+    @_quiet
+    @given(key=st.none() | st.binary(max_size=60), value=st.binary(max_size=300))
+    def run(key: bytes | None, value: bytes) -> None:
+        message = Message(key, value, topic="t", partition=3, offset=99)
+        events = decoder.decode(message)
+        check_events(events, message, subject.spec.name)
+        _nothing_vanishes(events, message)
+
+    run()
+
+
+def check_tombstones(subject: Subject) -> None:
+    """A message without value changes no row and no schema and is not corrupt.
+
+    It deletes a key from a compacted topic; a watermark may be in the key alone.
+    """
+    for specimen in subject.specimens:
+        decoder = subject.open(specimen.case.options)
+        for key in (specimen.message.key, None):
+            message = attrs.evolve(specimen.message, key=key, value=None)
+            for event in decoder.decode(message):
+                expect(
+                    isinstance(event, (Watermark, Heartbeat)),
+                    f"a message without value gives {event!r:.300}",
+                )
+
+
+def check_wrong_types(subject: Subject) -> None:
+    """Anything in place of any part of a JSON message spoils at most that message."""
+    for specimen, wire, decode in _json_specimens(subject):
+        places = [(path, value) for path in paths_of(wire) for value in (..., *OTHER_VALUES)]
+        step = max(1, len(places) // _MOST_JSON)
+        for path, value in places[::step]:
+            if path or value is not ...:
+                damaged = _put_together(subject, specimen, changed(wire, path, value))
+                if damaged is not None:
+                    events = decode(damaged)
+                    # null and nothing may well mean that there is nothing to say.
+                    if value is not None and value is not ...:
+                        _nothing_vanishes(events, damaged)
+
+
+def check_any_json(subject: Subject) -> None:
+    """The same with any JSON, in up to three places at once."""
+    found = list(_json_specimens(subject))
+    if not found:
+        return
+
+    @_quiet
+    @given(data=st.data())
+    def run(data: st.DataObject) -> None:
+        specimen, spoilt, decode = found[data.draw(st.integers(0, len(found) - 1))]
+        for _ in range(data.draw(st.integers(1, 3))):
+            path = data.draw(st.sampled_from(paths_of(spoilt)))
+            spoilt = changed(spoilt, path, data.draw(st.just(...) | JSON if path else JSON))
+        damaged = _put_together(subject, specimen, spoilt)
+        if damaged is not None:
+            decode(damaged)
+
+    run()
+
+
+def check_deep(subject: Subject) -> None:
+    """Nesting of any depth in any place is at most a corrupt message."""
+    for data in (b"[" * 1_000_000, b'{"a":' * 200_000, b"[" * 50_000 + b"]" * 50_000):
+        for specimen in subject.specimens[:1]:
+            decode = _decoder(subject, specimen)
+            events = decode(attrs.evolve(specimen.message, value=data))
+            expect(isinstance(events[0], Corrupt), "endless nesting is not corrupt")
+    for specimen, wire, decode in _json_specimens(subject, 4):
+        for path in _shallow(wire):
+            for depth in (900, 1_100, 100_000):
+                for head, tail in (("[", "]"), ('{"a":', "}")):
+                    nested = head * depth + "1" + tail * depth
+                    damaged = _written(subject, specimen, wire, path, nested)
+                    if damaged is not None:
+                        _nothing_vanishes(decode(damaged), damaged)
+
+
+def check_huge(subject: Subject) -> None:
+    """Very long texts, numbers and lists cost what they weigh."""
+    with memory_limit() as limit:
+        for specimen in subject.specimens[:1]:
+            decode = _decoder(subject, specimen)
+            for filling in (b"\0", b"\xff", b" ", b"[]", b"1"):
+                data = filling * ((4 << 20) // len(filling))
+                for part in PARTS:
+                    huge = with_part(specimen.message, part, data)
+                    with limit(len(data), "a message"):
+                        events = decode(huge)
+                    _nothing_vanishes(events, huge)
+        for specimen, wire, decode in _json_specimens(subject, 3):
+            for path in _shallow(wire):
+                for value in ('"' + "x" * 300_000 + '"', "9" * 300_000, "[" + "0," * 20_000 + "0]",
+                              "1e999999999", "1e-999999999"):  # fmt: skip
+                    damaged = _written(subject, specimen, wire, path, value)
+                    if damaged is not None:
+                        with limit(len(damaged.value or b""), "a message"):
+                            events = decode(damaged)
+                        _nothing_vanishes(events, damaged)
+
+
+# Shared
+
+
+def _decoder(subject: Subject, specimen: Specimen) -> _Decode:
+    decoder = subject.open_warm(specimen.case)
+
+    def decode(message: Message) -> list[Event]:
+        with time_limit("a damaged message"):
+            events = decoder.decode(message)
+        check_events(events, message, subject.spec.name)
+        return events
+
+    return decode
+
+
+def _each_part(message: Message, damage: Callable[[bytes], Iterable[bytes]]) -> Iterator[Message]:
+    for part in PARTS:
+        data = getattr(message, part)
+        if data:
+            for damaged in damage(data):
+                yield with_part(message, part, damaged)
+
+
+def _nothing_vanishes(events: list[Event], message: Message) -> None:
+    if message.value is not None and message.value.strip() == b"null":
+        # A tombstone, as Kafka Connect writes it.
+        return
+    expect(events, f"a bad message vanishes, with no event and no reason: {message!r:.500}")
+
+
+def _json_specimens(subject: Subject, most: int = 12) -> Iterator[tuple[Specimen, Any, _Decode]]:
+    for specimen in subject.specimens[:most]:
+        try:
+            wire = subject.take_apart(specimen.message)
+        except (ValueError, TypeError):
+            continue
+        yield specimen, wire, _decoder(subject, specimen)
+
+
+def _put_together(subject: Subject, specimen: Specimen, wire: Any) -> Message | None:
+    """The message with this content; None where its wire has no such content."""
+    try:
+        return subject.put_together(specimen.message, wire)
+    except (ValueError, TypeError):
+        return None
+
+
+def _shallow(wire: Any) -> list[tuple[Any, ...]]:
+    """Some places near the root, and the last of those below."""
+    paths = paths_of(wire)[1:]
+    return [path for path in paths if len(path) == 1][:12] + paths[-3:]
+
+
+def _written(
+    subject: Subject, specimen: Specimen, wire: Any, path: tuple[Any, ...], text: str
+) -> Message | None:
+    """The message with JSON text in a place that ``json.dumps`` would not write."""
+    # A text of the same length keeps its place, so that lengths of frames are right.
+    text = text.ljust(40)
+    mark = "a place to be filled".ljust(len(text) - 2, ".")
+    message = _put_together(subject, specimen, changed(wire, path, mark))
+    if message is None:
+        return None
+    quoted = f'"{mark}"'.encode()
+    key, value = message.key or b"", message.value or b""
+    if quoted not in key + value:
+        return None
+    filled = with_part(message, "key", key.replace(quoted, text.encode()))
+    return with_part(filled, "value", value.replace(quoted, text.encode()))

@@ -1,0 +1,128 @@
+"""State: none outside of a decoder, and the same messages always give the same events."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.events import Event, TableSchema
+from cdcfmt_core.testing.cases import Case
+from cdcfmt_core.testing.event_json import events_to_json
+from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.testing.subject import Subject
+
+_MOST: Final = 200
+"""Messages of a case that are decoded in the other process, too."""
+_OTHER_ZONE: Final = {"sourceTimeZone": "-03:30"}
+
+
+def check_deterministic(subject: Subject) -> None:
+    """A new decoder, and one in another process, in which all else comes first, agree.
+
+    The other process has another seed for hashes, so that the order of sets shows; it
+    decodes the cases in reverse and under another time zone first, so that what decoders
+    remember outside of themselves shows.
+    """
+    jobs = list(_jobs(subject.cases))
+    here = [_decode(subject, case) for case in jobs]
+    for case, text in zip(jobs, here, strict=True):
+        expect(
+            _decode(subject, case) == text, f"case {case.name} gives other events the second time"
+        )
+    for case, text, there in zip(jobs, here, _decode_elsewhere(subject.spec, jobs), strict=True):
+        expect(
+            there == text,
+            f"case {case.name} gives other events in another process: is there a set whose "
+            "order matters, or state outside of what open_decoder returns?",
+        )
+
+
+def check_nothing_is_shared(subject: Subject) -> None:
+    """Events of two messages share no object that can be changed, nor do decoders share any.
+
+    Those of one message may: they are values, which nobody changes.
+    """
+    for case in subject.cases:
+        owners: dict[int, tuple[Any, str]] = {}
+        tables: dict[int, int] = {}
+        for number in range(2):
+            for at, events in enumerate(subject.decode(case)):
+                for event in events:
+                    place = f"message {at} of case {case.name}"
+                    for part in _parts(event):
+                        _, owner = owners.get(id(part), (None, ""))
+                        mine = f"{place}, by decoder {number + 1}"
+                        expect(owner in ("", mine), f"{mine}, and {owner} share {part!r:.300}")
+                        # Kept, or the next object would get its id.
+                        owners[id(part)] = part, mine
+                    for table in _tables(event):
+                        first = tables.setdefault(id(table), number)
+                        owners[id(table)] = table, ""
+                        expect(first == number, f"{place}: two decoders share a table schema")
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """Every object in an event that can be changed, the event included."""
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _parts(inner)
+    elif isinstance(value, (list, tuple)):
+        if isinstance(value, list):
+            yield value
+        for inner in value:
+            yield from _parts(inner)
+    elif attrs.has(type(value)) and not isinstance(value, TableSchema):
+        yield value
+        for field in attrs.fields(type(value)):
+            yield from _parts(getattr(value, field.name))
+
+
+def _tables(event: Event) -> Iterator[TableSchema]:
+    for name in ("table", "table_schema", "previous_table_schema"):
+        table = getattr(event, name, None)
+        if isinstance(table, TableSchema):
+            yield table
+
+
+def _jobs(cases: Sequence[Case]) -> Iterator[Case]:
+    for case in cases:
+        plain = attrs.evolve(case, events=None, messages=case.messages[:_MOST])
+        yield plain
+        yield attrs.evolve(plain, options={**case.options, **_OTHER_ZONE})
+
+
+def _decode(subject: Subject, case: Case) -> str:
+    return events_to_json(subject.decode(case))
+
+
+def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:
+    work = pickle.dumps(sys.path) + pickle.dumps((spec, jobs))
+    seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    done = subprocess.run(
+        [sys.executable, "-c", f"from {__name__} import _serve; _serve()"],
+        input=work,
+        capture_output=True,
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+        timeout=300,
+        check=False,
+    )
+    expect(done.returncode == 0, f"it cannot be run in another process: {done.stderr.decode()}")
+    texts: list[str] = pickle.loads(done.stdout)
+    return texts
+
+
+def _serve() -> None:
+    """What the other process does: all jobs from standard input, the last one first."""
+    sys.path[:] = pickle.load(sys.stdin.buffer)
+    spec, jobs = pickle.load(sys.stdin.buffer)
+    subject = Subject(spec, jobs)
+    texts = [_decode(subject, case) for case in reversed(jobs)]
+    sys.stdout.buffer.write(pickle.dumps(texts[::-1]))

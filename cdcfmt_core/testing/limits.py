@@ -1,0 +1,79 @@
+"""Bounds of time and memory, so that a hostile message cannot hold up or kill the tests."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SECONDS = 20.0
+"""A guard against hangs, not a measure."""
+
+MEMORY_BASE = 64 << 20
+MEMORY_PER_BYTE = 100
+"""What a message may take: parsed JSON is tens of bytes for each of its own."""
+
+
+class TimeLimit(BaseException):
+    """No Exception: a decoder that catches everything must not catch this."""
+
+
+@contextmanager
+def time_limit(what: str, seconds: float | None = None) -> Iterator[None]:
+    """AssertionError if the block takes longer; without effect where there are no alarms.
+
+    Those are Windows, and threads other than the main one.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not (
+        threading.main_thread()
+    ):
+        yield
+        return
+
+    seconds = SECONDS if seconds is None else seconds
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TimeLimit
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except TimeLimit:
+        raise AssertionError(f"{what} takes longer than {seconds:g} seconds") from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def memory_limit() -> Iterator[MemoryLimit]:
+    """Traces Python's memory in the block; call the result around each message."""
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    try:
+        yield MemoryLimit()
+    finally:
+        if not tracing:
+            tracemalloc.stop()
+
+
+class MemoryLimit:
+    """``with limit(size, what):`` fails if the block takes more than ``size`` warrants."""
+
+    @contextmanager
+    def __call__(self, size: int, what: str) -> Iterator[None]:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+        most = MEMORY_BASE + MEMORY_PER_BYTE * size
+        if peak - before > most:
+            raise AssertionError(
+                f"{what} of {size} bytes takes {peak - before} bytes of memory: nothing may be "
+                "allocated by a length that the wire claims"
+            )

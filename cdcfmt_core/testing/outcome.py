@@ -1,0 +1,173 @@
+"""What must hold for whatever a decoder gives, of good messages and of bad ones."""
+
+from __future__ import annotations
+
+import decimal
+import pickle
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from cdcfmt_core import types
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import (
+    KIND_OF,
+    Column,
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    TableSchemaEvent,
+)
+
+_MAX_SAMPLE: Final = 2_100
+"""The longest that 200 bytes become when they are quoted."""
+_MAX_REASON: Final = 10_000
+_PICKLED: Final = 3
+
+
+def expect(holds: object, text: str) -> None:
+    """An assertion that says what is wrong; it also holds under ``python -O``."""
+    if not holds:
+        raise AssertionError(text)
+
+
+def check_events(events: Iterable[Event], message: Message, protocol: str) -> None:
+    """Every event is well formed: rows fit their table, errors say what and where."""
+    last = -1
+    errors = 0
+    for event in events:
+        expect(type(event) in KIND_OF, f"{type(event).__name__} is no event")
+        expect(
+            event.index > last,
+            f"an event has index {event.index} behind {last}: `index` is the place in the message",
+        )
+        last = event.index
+        if isinstance(event, Corrupt):
+            errors += 1
+            check_error(event.error, message, protocol)
+            # One message may have thousands, all made in the same places.
+            if errors <= _PICKLED:
+                check_pickles(event.error)
+        elif isinstance(event, RowChange):
+            check_row(event)
+        elif isinstance(event, TableSchemaEvent):
+            expect(event.table_schema.columns, "a table schema has no columns")
+        extra = getattr(event, "extra", None)
+        expect(extra is None or extra, "`extra` is empty: it is None where there is nothing")
+
+
+def check_error(error: DecodeError, message: Message, protocol: str | None) -> None:
+    """An error that tells reason and place, and is short."""
+    text = str(error)
+    expect(type(error.reason) is str and error.reason, "an error has no reason")
+    # MessageDecoder turns any other exception into this one.
+    expect(
+        not error.reason.startswith("the decoder failed"),
+        f"an exception that is no DecodeError: {text}",
+    )
+    expect(len(error.reason) < _MAX_REASON, f"a reason of {len(error.reason)} characters")
+    expect(error.sample is None or len(error.sample) < _MAX_SAMPLE, "a sample is not cut")
+    expect(error.protocol == protocol, f"an error of protocol {error.protocol!r}: {text}")
+    for name in ("topic", "partition", "offset"):
+        given = getattr(message, name)
+        expect(
+            given is None or (getattr(error, name) == given and f"{name} {given}" in text),
+            f"an error does not tell {name} {given}: {text}",
+        )
+
+
+def check_pickles(error: DecodeError) -> None:
+    """Spark pickles errors on their way from the executors."""
+    try:
+        copy = pickle.loads(pickle.dumps(error))
+    except Exception as failure:
+        raise AssertionError(f"{type(error).__name__} cannot be pickled: {failure!r}") from failure
+    expect(
+        (type(copy), str(copy), copy.__dict__) == (type(error), str(error), error.__dict__),
+        f"an error is another one after pickling: {error}",
+    )
+
+
+_IMAGES: Final[dict[str, tuple[bool | None, bool | None]]] = {
+    # Whether there is a before and an after image; None: as the wire has it.
+    "insert": (False, True),
+    "read": (False, True),
+    "upsert": (False, True),
+    "update": (None, True),
+    "delete": (None, False),
+    "truncate": (False, False),
+}
+
+
+def check_row(event: RowChange) -> None:
+    """Images fit the operation and the table, values their types."""
+    expect(event.op in _IMAGES, f"{event.op!r} is no operation")
+    for name, image, wanted in zip(
+        ("before", "after"), (event.before, event.after), _IMAGES[event.op], strict=True
+    ):
+        expect(
+            wanted is None or (image is not None) == wanted,
+            f"{event.op} {'without' if wanted else 'with'} an {name} image",
+        )
+    by_name = {column.name: column for column in event.table.columns}
+    expect(len(by_name) == len(event.table.columns), "a table has two columns of one name")
+    for image in (event.before, event.after):
+        if image is not None:
+            _check_image(image, by_name)
+    if event.after is not None:
+        expect(not event.after.completed, "an after image is completed: only before images are")
+    if event.before is not None and event.before.completed:
+        after = event.after.values if event.after is not None else {}
+        for name in event.before.completed:
+            expect(name in after, f"{name} is completed from an after image that lacks it")
+
+
+def _check_image(image: Image, columns: Mapping[str, Column]) -> None:
+    for name, value in image.values.items():
+        expect(name in columns, f"an image has column {name!r}, which its table does not have")
+        logical = columns[name].type
+        if value is None or isinstance(value, types.InvalidValue) or type(logical) not in PYTHON:
+            # An unknown type takes anything.
+            continue
+        expect(
+            # A datetime is a date to Python, and a bool is an int.
+            type(value) in PYTHON[type(logical)],
+            f"column {name!r}: {type(value).__name__} is no value of {logical}",
+        )
+        if isinstance(logical, types.Int):
+            low, high = logical.bounds
+            expect(low <= value <= high, f"column {name!r}: {value} is no {logical}")
+        elif isinstance(value, datetime):
+            aware = value.utcoffset() is not None
+            expect(
+                aware == isinstance(logical, types.Timestamp),
+                f"column {name!r}: {'an instant' if aware else 'a wall clock'} in {logical}",
+            )
+    expect(
+        set(image.completed) <= image.values.keys(),
+        f"completed columns that the image lacks: {image.completed}",
+    )
+
+
+PYTHON: Final[dict[type, tuple[type, ...]]] = {
+    types.Bool: (bool,),
+    types.Int: (int,),
+    types.Float: (float,),
+    types.Decimal: (decimal.Decimal,),
+    types.Text: (str,),
+    types.Binary: (bytes,),
+    types.Bit: (int,),
+    types.Date: (date,),
+    types.DateTime: (datetime,),
+    types.Timestamp: (datetime,),
+    types.Time: (timedelta,),
+    types.Year: (int,),
+    types.Enum: (str, int),
+    types.Set: (str, int),
+    types.Json: (str,),
+    types.Vector: (list,),
+    types.Geometry: (types.GeometryValue,),
+}
+"""The Python types of each logical type's values (docs/events.md)."""

@@ -1,0 +1,152 @@
+"""The conformance tests as a class that a format's own tests inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.testing.cases import Case, load_cases
+from cdcfmt_core.testing.checks import declaration, golden, images, malformed, recognising, state
+from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
+
+
+class CodecTests:
+    """What every format must do; docs/conformance-kit.md tells what each test looks at.
+
+    ``codec`` is the format's name, ``cases`` the folder of its golden cases, and
+    ``known_failures`` what it does not do, test by test, each with the reason: such a test
+    must fail, or the entry has to go.  A test with a case is named ``test_golden[case]``.
+    """
+
+    codec: ClassVar[str]
+    cases: ClassVar[Path]
+    known_failures: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def load_cases(cls) -> Iterable[Case]:
+        """The cases; to be overridden where they are not in :attr:`cases`."""
+        return load_cases(cls.cases)
+
+    @staticmethod
+    def take_apart(message: Message) -> Any:
+        """The message's content as JSON; ValueError where it is none."""
+        return json_of_value(message)
+
+    @staticmethod
+    def put_together(message: Message, wire: Any) -> Message:
+        """The message with other content; the reverse of :meth:`take_apart`."""
+        return with_json_value(message, wire)
+
+    @classmethod
+    def subject(cls) -> Subject:
+        """The format with its cases, made once."""
+        if "_subject" not in cls.__dict__:
+            cls._subject = Subject(
+                default_registry().get_codec(cls.codec),
+                cls.load_cases(),
+                take_apart=cls.take_apart,
+                put_together=cls.put_together,
+            )
+        return cls._subject
+
+    _subject: ClassVar[Subject]
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "case" in metafunc.fixturenames:
+            cases = self.subject().cases
+            metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+
+    @pytest.fixture(autouse=True)
+    def _expect_known_failures(self, request: pytest.FixtureRequest) -> None:
+        for name in (request.node.name, request.node.originalname):
+            if name in self.known_failures:
+                reason = self.known_failures[name]
+                request.applymarker(
+                    pytest.mark.xfail(reason=reason, raises=AssertionError, strict=True)
+                )
+
+    def test_known_failures_name_tests(self) -> None:
+        names = {f"test_golden[{case.name}]" for case in self.subject().cases}
+        names |= {name for name in dir(self) if name.startswith("test_")}
+        unknown = sorted(self.known_failures.keys() - names)
+        assert not unknown, f"known_failures names {unknown}, which are no tests"
+
+    def test_golden(self, case: Case) -> None:
+        golden.check_case(self.subject(), case)
+
+    def test_every_kind_of_event(self) -> None:
+        golden.check_kinds(self.subject())
+
+    def test_the_codec_says_what_it_is(self) -> None:
+        declaration.check_spec(self.subject())
+
+    def test_options_are_documented(self) -> None:
+        declaration.check_options(self.subject())
+
+    def test_every_option_works(self) -> None:
+        declaration.check_option_values(self.subject())
+
+    def test_factories_and_options_are_pickled(self) -> None:
+        declaration.check_pickles(self.subject())
+
+    def test_deterministic(self) -> None:
+        state.check_deterministic(self.subject())
+
+    def test_nothing_is_shared(self) -> None:
+        state.check_nothing_is_shared(self.subject())
+
+    def test_absent_is_not_null(self) -> None:
+        images.check_absent(self.subject())
+
+    def test_errors_name_the_field(self) -> None:
+        images.check_fields(self.subject())
+
+    def test_own_messages_are_recognised(self) -> None:
+        recognising.check_own(self.subject())
+
+    def test_messages_of_others_are_refused(self) -> None:
+        recognising.check_others(self.subject())
+
+    def test_others_leave_its_messages(self) -> None:
+        recognising.check_left_alone(self.subject())
+
+    def test_anything_is_sniffed(self) -> None:
+        recognising.check_any(self.subject())
+
+    def test_cut_off_at_every_byte(self) -> None:
+        malformed.check_cut_off(self.subject())
+
+    def test_every_bit_is_flipped(self) -> None:
+        malformed.check_flipped(self.subject())
+
+    def test_lengths_lie(self) -> None:
+        malformed.check_lengths(self.subject())
+
+    def test_bytes_are_lost_or_put_in(self) -> None:
+        malformed.check_patched(self.subject())
+
+    def test_bad_messages_harm_no_others(self) -> None:
+        malformed.check_neighbours(self.subject())
+
+    def test_any_bytes(self) -> None:
+        malformed.check_any_bytes(self.subject())
+
+    def test_tombstones(self) -> None:
+        malformed.check_tombstones(self.subject())
+
+    def test_any_value_in_any_place(self) -> None:
+        malformed.check_wrong_types(self.subject())
+
+    def test_any_json_in_any_place(self) -> None:
+        malformed.check_any_json(self.subject())
+
+    def test_deep_nesting(self) -> None:
+        malformed.check_deep(self.subject())
+
+    def test_huge_values(self) -> None:
+        malformed.check_huge(self.subject())

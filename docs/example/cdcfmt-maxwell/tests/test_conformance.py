@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from cdcfmt_core.testing import CodecTests
+
+
+class TestMaxwell(CodecTests):
+    codec = "maxwell"
+    cases = Path(__file__).parents[1] / "cases"

@@ -1,0 +1,139 @@
+"""The class that authors inherit, and how cases are found, as their own pytest runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cdcfmt_core.registry import KNOWN_PACKAGES
+from cdcfmt_core.testing import load_case, load_cases
+from cdcfmt_core.testing.__main__ import main
+from cdcfmt_core.testing.checks.recognising import sample_messages
+
+pytest_plugins = ["pytester"]
+
+CASES = Path(__file__).parents[3] / "plugins/open-protocol/tests/cases"
+
+TESTS = """
+from pathlib import Path
+
+from cdcfmt_core.testing import CodecTests
+
+
+class TestOpen(CodecTests):
+    codec = "open-protocol"
+    cases = Path(__file__).parent / "cases"
+    known_failures = {known!r}
+"""
+
+GOLDEN, KINDS, KNOWN = "test_golden", "test_every_kind_of_event", "test_known_failures_name_tests"
+
+
+def run(
+    pytester: pytest.Pytester, *tests: str, known: dict[str, str] | None = None
+) -> dict[str, int]:
+    """The outcomes of some tests of the class, by their names."""
+    pytester.makepyfile(test_open=TESTS.format(known=known or {}))
+    folder = pytester.path / "cases"
+    if not folder.exists():
+        shutil.copytree(CASES, folder)
+    names = [f"test_open.py::TestOpen::{name}" for name in tests]
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", *names)
+    return result.parseoutcomes()
+
+
+def test_five_lines_are_enough(pytester: pytest.Pytester) -> None:
+    assert run(pytester, GOLDEN, KINDS, KNOWN) == {"passed": 3}
+
+
+def test_a_case_that_differs_fails(pytester: pytest.Pytester) -> None:
+    shutil.copytree(CASES, pytester.path / "cases")
+    path = pytester.path / "cases/batched/events.json"
+    path.write_text(path.read_text().replace('"kind": "watermark"', '"kind": "heartbeat"'))
+    assert run(pytester, GOLDEN) == {"failed": 1}
+    # As a known failure it is none, by the test's name or that of one case.
+    for name in ("test_golden", "test_golden[batched]"):
+        assert run(pytester, GOLDEN, known={name: "a reason"}) == {"xfailed": 1}
+
+
+def test_a_known_failure_that_passes_fails(pytester: pytest.Pytester) -> None:
+    assert run(pytester, KINDS, known={KINDS: "it did once"}) == {"failed": 1}
+
+
+def test_a_known_failure_that_is_no_test_fails(pytester: pytest.Pytester) -> None:
+    for name in ("test_gold", "test_golden[batch]"):
+        assert run(pytester, KNOWN, known={name: "a reason"}) == {"failed": 1}
+
+
+# Cases
+
+
+def copy(tmp_path: Path) -> Path:
+    shutil.copytree(CASES / "batched", tmp_path / "batched")
+    return tmp_path / "batched"
+
+
+def test_a_case(tmp_path: Path) -> None:
+    (case,) = load_cases(CASES)
+    assert case.name == "batched"
+    assert case.options == {"sourceTimeZone": "Asia/Shanghai"}
+    assert case.events is not None
+    assert len(case.events) == len(case.messages) == 13
+    folder = copy(tmp_path)
+    (folder / "events.json").unlink()
+    (folder / "claims").mkdir()
+    case = load_case(folder)
+    assert case.events is None
+    assert case.options["claimCheckStorageUri"] == str(folder / "claims")
+
+
+def test_a_case_that_is_not_whole(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds no cases"):
+        load_cases(tmp_path)
+    folder = copy(tmp_path)
+    (folder / "origin.txt").unlink()
+    with pytest.raises(ValueError, match=r"case batched has no origin\.txt"):
+        load_case(folder)
+    (folder / "origin.txt").touch()
+    (folder / "event.json").touch()
+    with pytest.raises(ValueError, match=r"has 'event\.json', which is no file of a case"):
+        load_case(folder)
+    (folder / "event.json").unlink()
+    messages = folder / "messages.jsonl"
+    lines = messages.read_bytes().splitlines(keepends=True)
+    messages.write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(ValueError, match="has 12 messages and the events of 13"):
+        load_case(folder)
+    messages.write_bytes(lines[0] + b'{"value": 5}\n')
+    with pytest.raises(ValueError, match=r"messages\.jsonl, line 2: value: not base64 text"):
+        load_case(folder)
+
+
+def test_writing_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = copy(tmp_path)
+    expected = (folder / "events.json").read_bytes()
+    assert main(["open-protocol", str(folder)]) == 1
+    assert "is there already" in capsys.readouterr().err
+    (folder / "events.json").unlink()
+    assert main(["open-protocol", str(folder)]) == 0
+    assert "the events of 13 messages" in capsys.readouterr().out
+    assert (folder / "events.json").read_bytes() == expected
+    (folder / "options.json").write_text(json.dumps({"sourceTimeZone": "UTC"}))
+    assert main(["open-protocol", str(folder), "--again"]) == 0
+    assert (folder / "events.json").read_bytes() != expected
+    for arguments in (["no-such-format", str(folder)], ["open-protocol", str(tmp_path / "x")]):
+        assert main(arguments) == 1
+    assert "unknown format 'no-such-format'" in capsys.readouterr().err
+
+
+# Samples
+
+
+def test_there_are_samples_of_every_first_party_format() -> None:
+    assert sample_messages().keys() == KNOWN_PACKAGES.keys()
+    for messages in sample_messages().values():
+        assert messages
+        assert all(message.value for message in messages)
