@@ -6,6 +6,7 @@ of files has come.  :func:`open_claim_check_store` opens the folder of messages 
 large for their topic; :class:`KeptSchemaStore` keeps table schemas between runs, in a
 :class:`SchemaDirectory`.  Paths are anything that fsspec can open; fsspec and zstandard come
 with ``pip install 'cdcfmt-core[files]'`` and are imported on use.
+Kafka has a package of its own, :mod:`cdcfmt_core.sources.kafka`.
 """
 
 from cdcfmt_core.sources.claim_checks import open_claim_check_store, open_claim_check_writer

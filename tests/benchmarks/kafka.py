@@ -104,7 +104,7 @@ def of_jvm(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
         .load()
         .select(f.from_json(f.col("value").cast("string"), schema).alias("m"))
     )
-    rows = parsed.select(
+    rows = parsed.where("m.type in ('INSERT', 'UPDATE', 'DELETE')").select(
         f.col("m._tidb.commitTs").alias("_commit_version"),
         f.explode(
             f.expr(
@@ -133,13 +133,13 @@ def seconds(frame: DataFrame) -> float:
 
 
 def workers() -> Iterator[int]:
-    """The processes of Spark's Python workers."""
+    """The processes of this session's Python workers."""
     for process in Path("/proc").iterdir():
         try:
             command = (process / "cmdline").read_bytes()
-            if process.name.isdigit() and b"pyspark.daemon" in command:
+            if b"pyspark.daemon" in command and os.getsid(int(process.name)) == os.getsid(0):
                 yield int(process.name)
-        except OSError:
+        except (OSError, ValueError):
             continue
 
 
