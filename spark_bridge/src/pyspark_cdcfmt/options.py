@@ -14,6 +14,12 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import unknown_option, validate
 
+STORAGE_OPTIONS = Option(
+    name="storageOptions",
+    hidden=True,
+    help="JSON object of options for the file system (fsspec), such as credentials.",
+)
+
 INPUT_OPTIONS = (
     Option(
         name="path",
@@ -61,11 +67,7 @@ INPUT_OPTIONS = (
         help="Look through the whole input for table schemas first, where a format's rows may "
         "lack their types (debezium); `false` spares that pass.",
     ),
-    Option(
-        name="storageOptions",
-        hidden=True,
-        help="JSON object of options for the file system (fsspec), such as credentials.",
-    ),
+    STORAGE_OPTIONS,
 )
 
 SHAPE_OPTIONS = (
@@ -245,17 +247,8 @@ class ReadOptions:
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """Options of the file system; the error never shows the text."""
-        text = self["storageOptions"]
-        if text is None:
-            return {}
-        try:
-            options = json.loads(text)
-        except ValueError:
-            options = None
-        if not isinstance(options, dict):
-            raise OptionError("option storageOptions: the given text is not a JSON object")
-        return options
+        """Options of the file system."""
+        return parse_storage_options(self["storageOptions"])
 
     def event_filter(self) -> EventFilter:
         """What to decode, from the options alone."""
@@ -267,6 +260,24 @@ class ReadOptions:
             ending_commit_ts=self["endingCommitTs"],
             kinds=None if self.table is None else frozenset({"row", "ddl", "corrupt"}),
         )
+
+
+def parse_storage_options(text: str | None) -> dict[str, Any]:
+    """The JSON object in ``storageOptions``; the error never shows the text."""
+    if text is None:
+        return {}
+    try:
+        options = json.loads(text)
+    except ValueError:
+        options = None
+    if not isinstance(options, dict):
+        raise OptionError("option storageOptions: the given text is not a JSON object")
+    return options
+
+
+def is_sparks_own(name: str) -> bool:
+    """Whether an option, in lower case, is one that Spark adds to the user's."""
+    return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)
 
 
 def bridge_options() -> Iterable[Option]:
@@ -297,7 +308,7 @@ def parse_options(given: Mapping[str, str], registry: Registry | None = None) ->
             bridge[key] = value
         elif key in of_codecs:
             codec[key] = value
-        elif key not in _SPARKS_OWN and not key.startswith(_SPARKS_PREFIXES):
+        elif not is_sparks_own(key):
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner="the cdc source")
     options = ReadOptions(

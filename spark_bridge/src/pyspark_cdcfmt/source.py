@@ -5,7 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
@@ -55,6 +60,20 @@ class CdcDataSource(DataSource):
         )(schema, options, inferred=self._inferred)
         check(schema, options)
         return reader
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from pyspark_cdcfmt.output_options import parse_write_options
+        from pyspark_cdcfmt.writer import CdcBatchWriter, FileWriter
+
+        options = parse_write_options(self.options)
+        return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from pyspark_cdcfmt.output_options import parse_write_options
+        from pyspark_cdcfmt.writer import CdcStreamWriter, FileWriter
+
+        options = parse_write_options(self.options)
+        return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 
 def _infer(options: ReadOptions) -> StructType:
