@@ -16,6 +16,7 @@ from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import SinkError
 from cdcfmt_core.events import Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
+from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.order_check import OrderCheck
 from pyspark_cdcfmt.output_options import WriteOptions
@@ -29,16 +30,25 @@ Watermarks: TypeAlias = dict[Source, int | None]
 
 def check_rows(schema: StructType, options: WriteOptions) -> None:
     """:raises OptionError: for columns that cannot be written, naming one."""
-    check_events(schema)
+    if options.table is None:
+        check_events(schema)
+    else:
+        check_changes(schema, options)
+        open_input(schema, options)
 
 
-def open_input(schema: StructType, options: WriteOptions) -> EventInput:
-    """What makes events of rows of this schema."""
+def open_input(schema: StructType, options: WriteOptions) -> EventInput | ChangeInput:
+    """What makes events of rows of this schema.
+
+    :raises OptionError: for column types that cannot be.
+    """
     registry = default_registry()
+    if options.table is not None:
+        return ChangeInput(schema, options, registry.get_type_map(options["typeMap"] or "mysql"))
     tables = InputTables(
         registry, type_map=options["typeMap"], by_values=options["typesFrom"] == "values"
     )
-    return EventInput(schema, tables, tuple(options["keyColumns"]))
+    return EventInput(schema, tables, tuple(options["keyColumns"] or ()))
 
 
 def open_encoder(

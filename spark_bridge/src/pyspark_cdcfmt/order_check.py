@@ -27,6 +27,9 @@ class OrderCheck:
         self._recent: dict[int, tuple[Any, Any]] = {}
         self._older: dict[int, tuple[Any, Any]] = {}
 
+    def __len__(self) -> int:
+        return len(self._recent) + len(self._older)
+
     def check(self, read: InputEvent) -> None:
         """:raises EncodeError: if this change comes before one that is there already."""
         event = read.event

@@ -71,8 +71,8 @@ ROW_OPTIONS = (
     Option(
         name="keyColumns",
         type="list",
-        default=(),
-        help="Columns that identify a row, in place of those that events name.",
+        help="Columns that identify a row: required with `table`; of events, in place of those "
+        "that they name.",
     ),
     Option(
         name="typesFrom",
