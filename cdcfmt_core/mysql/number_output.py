@@ -71,7 +71,7 @@ def print_decimal(value: Any) -> str:
 
 def print_float(value: Any) -> str:
     """The shortest digits of a double, without an exponent: Go's ``'f', -1, 64``."""
-    return _plain(_finite_text(value))
+    return _plain(finite_text(value))
 
 
 def print_float32(value: Any) -> str:
@@ -79,7 +79,8 @@ def print_float32(value: Any) -> str:
     return _plain(shortest32(value))
 
 
-def _finite_text(value: Any) -> str:
+def finite_text(value: Any) -> str:
+    """``repr``, but for what MySQL does not have: NaN and the infinities."""
     text = _float_text(value)
     if text[-1] in "nf":
         raise ValueError("not a finite number")
@@ -88,7 +89,7 @@ def _finite_text(value: Any) -> str:
 
 def shortest32(value: Any) -> str:
     """Like ``repr``, with no more digits than tell a binary32 from its neighbours."""
-    text = _finite_text(value)
+    text = finite_text(value)
     # Nine digits tell any two apart: so few are the text that somebody wrote.
     if len(text) <= 10:
         return text
@@ -119,14 +120,13 @@ def _plain(text: str) -> str:
 def go_json_float(text: str) -> str:
     """A float's ``repr`` as Go's ``encoding/json`` writes it: an exponent below 1e-6 and from
     1e21 on, of no more digits than it needs."""
-    if text.endswith(".0"):
-        text = text[:-2]
-    mantissa, e, exponent = text.partition("e")
     # repr turns to exponents below 1e-4 and from 1e16 on.
-    if not e or -6 <= int(exponent) < 21:
-        return _plain(text)
-    # Two digits of a positive exponent stay, as 1e+21; of a negative one the zero goes.
+    if "e" not in text:
+        return text.removesuffix(".0")
+    mantissa, _, exponent = text.partition("e")
     number = int(exponent)
+    if -6 <= number < 21:
+        return _plain(text)
     sign = "-" if number < 0 else "+"
     return f"{mantissa.removesuffix('.0')}e{sign}{abs(number)}"
 

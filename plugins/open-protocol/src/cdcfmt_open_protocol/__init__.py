@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
-from cdcfmt_open_protocol.options import OPTIONS
+from cdcfmt_core import (
+    CodecSpec,
+    Decode,
+    DecoderContext,
+    Encoder,
+    EncoderContext,
+    hookimpl,
+)
+from cdcfmt_open_protocol.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_open_protocol.sniff import sniff
 
 
@@ -14,6 +21,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_open_protocol.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_open_protocol.encode import open_encoder
+
+    return open_encoder(options, context)
 
 
 @hookimpl
@@ -27,6 +40,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
+            open_encoder=_open_encoder,
+            encode_options=ENCODE_OPTIONS,
             aliases=("open",),
             api_version=1,
         )

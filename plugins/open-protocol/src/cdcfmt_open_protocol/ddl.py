@@ -1,4 +1,4 @@
-"""DDL events.
+"""DDL events, read and written.
 
 Source: TiCDC Open Protocol, "DDL Event" and "DDL type code".  The document calls the type
 code a string; TiCDC writes an integer.
@@ -6,15 +6,17 @@ code a string; TiCDC writes an integer.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, UnsupportedEventError
 from cdcfmt_core.events import SchemaChange
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_open_protocol.event_key import EventKey
 from cdcfmt_open_protocol.message import DDL_CODES, DDL_FIELDS, DDL_NAMES, DDL_WORDS
 
 _MAX_DIGITS = 9
+_MAX_HEAD = 1_000
 
 
 def schema_change(
@@ -50,4 +52,72 @@ def schema_change(
         commit_ts=key["ts"],
         index=index,
         extra=extra or None,
+    )
+
+
+# First words of a statement → type code, for statements of sources that have no code; the
+# words of TiDB's own actions.
+_CODE_OF: Final = (
+    (r"create (?:database|schema)", 1),
+    (r"drop (?:database|schema)", 2),
+    (r"alter (?:database|schema)", 26),
+    (r"create (?:global temporary |temporary )?table", 3),
+    (r"drop (?:temporary )?table", 4),
+    (r"truncate", 11),
+    (r"rename table", 14),
+    (r"create (?:or replace )?(?:\S+ )*?view", 21),
+    (r"drop view", 24),
+    (r"create (?:\S+ )?index", 7),
+    (r"drop index", 8),
+)
+_CODE_OF_ALTER: Final = (
+    (r"add (?:column )?partition", 19),
+    (r"drop partition", 20),
+    (r"truncate partition", 23),
+    (r"add (?:constraint (?:\S+ )?)?primary key", 32),
+    (r"add (?:constraint (?:\S+ )?)?foreign key", 9),
+    (r"add (?:constraint (?:\S+ )?)?(?:unique |fulltext |spatial )?(?:index|key)\b", 7),
+    (r"add (?:constraint (?:\S+ )?)?unique", 7),
+    (r"drop primary key", 33),
+    (r"drop foreign key", 10),
+    (r"drop (?:index|key)", 8),
+    (r"add", 5),
+    (r"drop", 6),
+    (r"modify|change", 12),
+    (r"rename (?:index|key)", 18),
+    (r"rename column", 12),
+    (r"rename", 14),
+    (r"comment", 17),
+    (r"(?:alter )(?:column )?\S+ (?:set|drop) default", 15),
+    (r"auto_increment", 13),
+    (r"(?:default )?(?:character set|charset)|convert to", 22),
+)
+_MULTI_SCHEMA_CHANGE: Final = 61
+_BLANKS: Final = re.compile(r"(?:\s|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n)+", re.DOTALL)
+_NAME: Final = r"(?:`(?:[^`]|``)*`|[^\s.`]+)"
+_ALTER_TABLE: Final = re.compile(
+    rf"alter (?:ignore )?table (?:if exists )?{_NAME}(?: ?\. ?{_NAME})? "
+)
+
+
+def ddl_code(event: SchemaChange) -> int:
+    """The type code: the one that came, or that of the statement's words.
+
+    :raises UnsupportedEventError: for a statement that TiDB has no code for.
+    """
+    known = (event.extra or {}).get("ddl_type")
+    if type(known) is int:
+        return known
+    if isinstance(known, str) and known.lower() in DDL_CODES:
+        return DDL_CODES[known.lower()]
+    statement = _BLANKS.sub(" ", event.query[:_MAX_HEAD]).strip().lower() + " "
+    alter = _ALTER_TABLE.match(statement)
+    words = statement[alter.end() :] if alter else statement
+    for pattern, code in _CODE_OF_ALTER if alter else _CODE_OF:
+        if re.match(pattern, words):
+            return code
+    if alter:
+        return _MULTI_SCHEMA_CHANGE
+    raise UnsupportedEventError(
+        "the Open Protocol has no type code for this statement", sample=event.query
     )

@@ -1,4 +1,6 @@
-"""The frames around events: a version, then length-prefixed keys; length-prefixed values.
+"""The frames around events, read and written.
+
+A version, then length-prefixed keys; length-prefixed values.
 
 Source: TiCDC Open Protocol, "Message format".  Lengths are big-endian int64 and are held
 against the bytes that are there; nothing is allocated by what a length claims.
@@ -7,11 +9,19 @@ against the bytes that are there; nothing is allocated by what a length claims.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_open_protocol.message import VERSION
 
 _read_int64 = Struct(">q").unpack_from
+_int64 = Struct(">q").pack
+
+HEAD: Final = _int64(VERSION)
+"""What a message key begins with."""
+
+FRAMING: Final = 8 + 8 + 8
+"""Bytes that a message of one event has beside the event's key and value."""
 
 
 def split_key(key: bytes, limit: int) -> list[bytes]:
@@ -62,3 +72,8 @@ def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
         frames.append(data[position : position + length])
         position += length
     return frames
+
+
+def framed(data: bytes) -> bytes:
+    """An event's key or value with its length before it."""
+    return _int64(len(data)) + data

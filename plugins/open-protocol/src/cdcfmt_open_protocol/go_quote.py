@@ -1,4 +1,4 @@
-r"""Undoing Go's ``strconv.Quote``, in which TiCDC writes BINARY and VARBINARY.
+r"""Go's ``strconv.Quote`` and its undoing, in which TiCDC writes BINARY and VARBINARY.
 
 Source: https://pkg.go.dev/strconv#Quote and TiCDC Open Protocol, "Column type code".  The
 quotes around are left out.  Bytes that are printable UTF-8 stand for themselves, all others
@@ -54,3 +54,42 @@ def _without_runes(data: bytes) -> bytes:
         return b"".join(b"\\x%02x" % byte for byte in chr(code).encode())
 
     return _replace_runes(replace, data)
+
+
+class _Quotes(dict[int, str]):
+    """Character → what Quote writes, filled as characters come by."""
+
+    def __missing__(self, code: int) -> str:
+        quoted = _quoted(code)
+        # There are not more characters than that, but one need not keep them all.
+        if len(self) < _MAX_REMEMBERED:
+            self[code] = quoted
+        return quoted
+
+
+_MAX_REMEMBERED: Final = 4_096
+_SHORT: Final = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+
+
+def _quoted(code: int) -> str:
+    if code in _SHORT:
+        return "\\" + _SHORT[code]
+    # Python's surrogate for a byte that is no UTF-8.
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if chr(code).isprintable():
+        return chr(code)
+    if code < 0x20 or code == 0x7F:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_QUOTES: Final = _Quotes()
+
+
+def quote(data: bytes) -> str:
+    """What Quote makes of ``data``, without the quotes around."""
+    text = data.decode("utf-8", "surrogateescape")
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text
+    return text.translate(_QUOTES)

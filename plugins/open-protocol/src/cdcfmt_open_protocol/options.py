@@ -26,3 +26,31 @@ OPTIONS = (
         help="Most events in one message; a message with more is corrupt.",
     ),
 )
+
+ENCODE_OPTIONS = (
+    Option(
+        name="maxBatchSize",
+        type="int",
+        default=16,
+        minimum=1,
+        help="Most rows in one message; `maxMessageBytes` bounds it, too.",
+    ),
+    Option(
+        name="outputOldValue",
+        type="bool",
+        default=True,
+        help="Write the old values of updates. Without them inserts and updates look the same.",
+    ),
+    Option(
+        name="onlyOutputUpdatedColumns",
+        type="bool",
+        default=False,
+        help="Write only changed columns among the old values.",
+    ),
+    Option(
+        name="deleteOnlyOutputHandleKeyColumns",
+        type="bool",
+        default=False,
+        help="Write only the handle key of deleted rows.",
+    ),
+)
