@@ -2,20 +2,29 @@
 
 Spark finds :class:`DefaultSource` by itself in every installed ``pyspark_*`` module.
 Where another such module is broken it finds none of them; then call :func:`register`.
+:func:`encode` makes messages of events that are in a DataFrame.
 
 Importing this module imports no format, since Spark imports it for every look-up.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from pyspark_cdcfmt.source import CdcDataSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["CdcDataSource", "DefaultSource", "register"]
+    from pyspark_cdcfmt.to_messages import encode
+
+__all__ = ["CdcDataSource", "DefaultSource", "encode", "register"]
+
+# Imported on use: these need pyarrow and the formats.
+_MODULE_OF = {
+    "encode": "to_messages",
+}
 
 
 class DefaultSource(CdcDataSource):
@@ -25,3 +34,9 @@ class DefaultSource(CdcDataSource):
 def register(spark: SparkSession) -> None:
     """Register the format ``cdc`` in this session, without Spark's own look-up."""
     spark.dataSource.register(DefaultSource)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

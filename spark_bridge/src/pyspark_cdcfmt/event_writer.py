@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
-from cdcfmt_core.errors import SinkError
-from cdcfmt_core.events import Message, RowChange, SchemaChange, Watermark
+from cdcfmt_core.errors import SinkError, UnsupportedEventError
+from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
 from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.input_tables import InputTables
@@ -74,11 +74,13 @@ class EventWriter:
     """Encodes the rows of one task.
 
     What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
+    ``refused`` are kinds that cannot be written where the messages go.
     """
 
     schema: StructType
     options: WriteOptions
     partitions: int | None = None
+    refused: frozenset[Kind] = frozenset()
     watermarks: Watermarks = attrs.field(factory=dict)
     statements: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
@@ -94,6 +96,9 @@ class EventWriter:
         statements = _Statements()
         for read in rows.events(batches):
             event = read.event
+            if KIND_OF[type(event)] in self.refused:
+                self._refuse(KIND_OF[type(event)])
+                continue
             if isinstance(event, Watermark):
                 last = self.watermarks.get(read.source)
                 self.watermarks[read.source] = max(last or 0, event.commit_ts)
@@ -111,6 +116,16 @@ class EventWriter:
         for read in rows.flush():
             yield from encoder.encode(read.event)
         yield from encoder.flush()
+
+    def _refuse(self, kind: Kind) -> None:
+        if self.options["unsupportedEvents"] == "fail":
+            raise UnsupportedEventError(
+                f"{kind} events must reach all partitions of a topic in their place, which "
+                'encode cannot do: write with df.write.format("cdc"), leave them out by '
+                "kind = 'row', or set unsupportedEvents=skip",
+                protocol=self.options["protocol"],
+            )
+        self.counts[f"skipped: {kind} events"] += 1
 
     def log_counts(self) -> None:
         """What was done to events without being an error."""

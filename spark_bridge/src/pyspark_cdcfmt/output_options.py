@@ -153,8 +153,13 @@ def output_options() -> Iterable[Option]:
     return (option for group in OUTPUT_GROUPS.values() for option in group)
 
 
-def parse_write_options(given: Mapping[str, str], registry: Registry | None = None) -> WriteOptions:
-    """Options as Spark hands them over.
+def parse_write_options(
+    given: Mapping[str, Any],
+    registry: Registry | None = None,
+    *,
+    of_dataframe: bool = False,
+) -> WriteOptions:
+    """Options as Spark hands them over; ``of_dataframe``: those of files are not known.
 
     :raises OptionError: for an option that neither the bridge nor the format declares, for
         values they cannot have, and for a format that is not written.
@@ -166,7 +171,10 @@ def parse_write_options(given: Mapping[str, str], registry: Registry | None = No
         raise OptionError(
             f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
         )
-    own = {option.name.lower(): option for option in output_options()}
+    left_out = FILE_OPTIONS if of_dataframe else ()
+    own = {option.name.lower(): option for option in output_options() if option not in left_out}
+    if of_dataframe:
+        own[STORAGE_OPTIONS.name.lower()] = STORAGE_OPTIONS
     of_codec = {
         option.name.lower(): option for option in registry.get_codec(protocol).encode_options
     }
@@ -185,7 +193,7 @@ def parse_write_options(given: Mapping[str, str], registry: Registry | None = No
         validate(bridge, own.values(), owner=OWNER),
         validate(codec, of_codec.values(), owner=OWNER),
     )
-    if (options["txnAppId"] is None) != (options["txnVersion"] is None):
+    if not of_dataframe and (options["txnAppId"] is None) != (options["txnVersion"] is None):
         raise OptionError("options txnAppId and txnVersion go together")
     if options.table is None and options["columnTypes"] is not None:
         raise OptionError("option columnTypes goes with the option table")
