@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
-.PHONY: demo test setup lint unit smoke bench docs clean
+.PHONY: demo test setup lint unit smoke soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -28,11 +28,19 @@ unit: setup
 # The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
 smoke: setup
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group spark --group spark-next
-	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge
+	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
+
+# Kills the driver of a stream twenty times; `make test` does so three times.
+soak: setup
+	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py
 
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
 	$(RUN) python tests/benchmarks/dts_avro.py
+
+# Needs Maven Central for Spark's own Kafka source.
+bench-kafka: setup
+	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
 
 # Writes the tables in docs/ that come from the code.
 docs: setup

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from kafka_broker import Broker
     from pyspark.sql import SparkSession
 
 
@@ -47,3 +48,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real broker; skipped only where Java or Maven Central is missing."""
+    from kafka_broker import Broker, BrokerUnavailableError
+
+    broker = Broker(tmp_path_factory.mktemp("kafka"))
+    try:
+        broker.start()
+    except BrokerUnavailableError as reason:
+        pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
+    yield broker
+    broker.stop()

@@ -46,7 +46,7 @@ class MissingDependencyError(CdcfmtError, ImportError):
 
 
 class SourceError(CdcfmtError):
-    """A file or path of the input is missing or cannot be read."""
+    """A file, path or topic of the input is missing or cannot be read."""
 
 
 class SinkError(CdcfmtError):

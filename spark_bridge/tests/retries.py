@@ -36,7 +36,6 @@ def main(folder: Path) -> None:
     results = {
         "killed": attempt(rows(spark, die), folder / "killed"),
         "raising": attempt(rows(spark, fail), folder / "raising"),
-        "always": attempt(rows(spark, always), folder / "always"),
     }
     print(json.dumps(results))
     spark.stop()
@@ -87,7 +86,7 @@ def _spoiler(what: str) -> object:
             if number == 1 and context.partitionId() == 0:
                 if what == "die" and context.attemptNumber() == 0:
                     os._exit(1)
-                if what == "always" or (what == "fail" and context.attemptNumber() < 2):
+                if what == "fail" and context.attemptNumber() < 2:
                     raise ValueError("the input broke")
             yield batch
 
@@ -95,7 +94,7 @@ def _spoiler(what: str) -> object:
     return arrow_udf(spoil, LongType())
 
 
-die, fail, always = _spoiler("die"), _spoiler("fail"), _spoiler("always")
+die, fail = _spoiler("die"), _spoiler("fail")
 
 
 if __name__ == "__main__":

@@ -27,9 +27,5 @@ def test_no_half_file_and_nothing_doubled(tmp_path: Path) -> None:
         assert (found["error"], found["rows"], found["ids"]) == (None, 30_000, 30_000)
         # 15 000 rows a task, at most 4 000 in a file.
         assert found["files"] == 8
-    # A task that raised cleaned up; one that was killed could not.
-    assert results["raising"]["staged"] == 0
-    assert results["killed"]["staged"] >= 1
-    assert "error" in results["always"]
-    assert results["always"]["error"]
-    assert (results["always"]["rows"], results["always"]["files"]) == (0, 0)
+        # The writer of an attempt that broke off cleaned up.
+        assert found["staged"] == 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -83,21 +84,35 @@ class Engine:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
         self._make = RowMaker(rows, decoder, options["mode"], self._counts)
 
-    def batches(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.RecordBatch]:
+    @property
+    def counts(self) -> Counter[str]:
+        """What was done to messages and values, by a text that names it."""
+        return self._counts
+
+    def batches(
+        self, messages: Iterable[Message | BadLine], place: Mapping[str, object] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order; what was done to them is logged at the end.
+
+        That is one line of JSON, which begins with ``place``: where the messages come from.
 
         :raises DecodeError: in FAILFAST mode.
         """
         batches = BatchBuilder(self._schema)
+        read = made = 0
         try:
             for message in messages:
                 size = len(message.value) if message.value is not None else 0
-                yield from batches.add(self._make.rows(message), size)
+                rows = self._make.rows(message)
+                read += 1
+                made += len(rows)
+                yield from batches.add(rows, size)
             yield from batches.flush()
         finally:
+            line = {"event": "cdc task", **(place or {}), "messages": read, "rows": made}
             if self._counts:
-                counts = ", ".join(f"{name}: {count}" for name, count in self._counts.items())
-                logger.warning("cdc: %s", counts)
+                line["counts"] = self._counts
+            logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
 
     def _projection(self) -> Projection:
         options = self._options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -74,13 +74,13 @@ class EventWriter:
     """Encodes the rows of one task.
 
     What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
-    ``refused`` are kinds that cannot be written where the messages go.
+    ``refused`` are kinds that cannot be written where the messages go, and what to do.
     """
 
     schema: StructType
     options: WriteOptions
     partitions: int | None = None
-    refused: frozenset[Kind] = frozenset()
+    refused: Mapping[Kind, str] = attrs.field(factory=dict)
     watermarks: Watermarks = attrs.field(factory=dict)
     statements: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
@@ -120,9 +120,8 @@ class EventWriter:
     def _refuse(self, kind: Kind) -> None:
         if self.options["unsupportedEvents"] == "fail":
             raise UnsupportedEventError(
-                f"{kind} events must reach all partitions of a topic in their place, which "
-                'encode cannot do: write with df.write.format("cdc"), leave them out by '
-                "kind = 'row', or set unsupportedEvents=skip",
+                f"{kind} events are not written here: {self.refused[kind]}, or set "
+                "unsupportedEvents=skip",
                 protocol=self.options["protocol"],
             )
         self.counts[f"skipped: {kind} events"] += 1

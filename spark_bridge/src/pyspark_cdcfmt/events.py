@@ -72,6 +72,8 @@ _SOURCE = StructType(
     ]
 )
 
+_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+
 CORRUPT_RECORD = StructType(
     [
         StructField("reason", StringType()),
@@ -101,6 +103,7 @@ EVENT_COLUMNS: dict[str, DataType] = {
     "extra": VariantType(),
     "_source": _SOURCE,
     "_corrupt_record": CORRUPT_RECORD,
+    "headers": ArrayType(_HEADER),
 }
 """Every column that events may have, in its place."""
 
@@ -115,6 +118,8 @@ def events_schema(options: ReadOptions) -> StructType:
     """The columns of the events shape under these options."""
     image: DataType = VariantType() if options["imageFormat"] == "variant" else StringType()
     left_out = set() if options["includeColumns"] else {"columns"}
+    if not options["includeHeaders"]:
+        left_out.add("headers")
     if options["images"] == "none":
         left_out |= {"before", "after"}
     return StructType(
@@ -160,6 +165,7 @@ class EventRows:
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self._wants_columns = "columns" in schema.names
+        self._wants_headers = "headers" in schema.names
         self._writers: dict[TableSchema, Callable[[Image], Any]] = {}
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
@@ -200,6 +206,8 @@ class EventRows:
                 "timestamp": _microseconds(message.timestamp),
             },
         }
+        if self._wants_headers:
+            values["headers"] = [{"key": k, "value": v} for k, v in message.headers]
         return tuple(map(values.get, self._names))
 
     def _of_row_change(self, event: RowChange, keys: tuple[str, ...]) -> dict[str, Any]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import attrs
-from pyspark.sql.datasource import InputPartition
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import (
     BadLine,
     FileSplit,
@@ -18,46 +16,46 @@ from cdcfmt_core.sources import (
     plan_partitions,
     read_split,
 )
+from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
 
 
 @attrs.frozen
-class FilesPartition(InputPartition):
-    """Splits of files that one task reads, in order, and the schemas of the whole input."""
+class FilesPartition(Share):
+    """Splits of files that one task reads, in order."""
 
     splits: Sequence[FileSplit]
-    schemas: SchemaStore = attrs.field(factory=SchemaStore)
 
 
-def plan_files(options: ReadOptions) -> list[list[FileSplit]]:
-    """The partitions of the input; SourceError for a path that does not exist."""
-    files = list_files(
-        options.paths,
-        storage_options=options.storage_options,
-        path_glob_filter=options["pathGlobFilter"],
-    )
-    return plan_partitions(
-        files,
-        max_partition_bytes=options["maxPartitionBytes"],
-        min_partitions=options["minPartitions"] or os.cpu_count() or 1,
-    )
+@attrs.frozen
+class FilesInput(Input):
+    """The files behind the options' paths."""
 
+    options: ReadOptions
 
-def read_messages(splits: Sequence[FileSplit], options: ReadOptions) -> Iterator[Message | BadLine]:
-    """The messages of some splits, in order, streamed."""
-    separator = options["lineSep"]
-    for split in splits:
-        yield from read_split(
-            split,
+    def plan(self) -> list[Share]:
+        options = self.options
+        files = list_files(
+            options.paths,
             storage_options=options.storage_options,
-            line_separator=None if separator is None else separator.encode(),
-            max_message_bytes=options["maxMessageBytes"],
-            line_format=options["lineFormat"],
+            path_glob_filter=options["pathGlobFilter"],
         )
+        planned = plan_partitions(
+            files,
+            max_partition_bytes=options["maxPartitionBytes"],
+            min_partitions=options["minPartitions"] or os.cpu_count() or 1,
+        )
+        return [FilesPartition(splits) for splits in planned]
 
-
-def read_all(
-    planned: Iterable[Sequence[FileSplit]], options: ReadOptions
-) -> Iterator[Message | BadLine]:
-    """The messages of all partitions."""
-    return chain.from_iterable(read_messages(splits, options) for splits in planned)
+    def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
+        assert isinstance(share, FilesPartition)
+        options = self.options
+        separator = options["lineSep"]
+        for split in share.splits:
+            yield from read_split(
+                split,
+                storage_options=options.storage_options,
+                line_separator=None if separator is None else separator.encode(),
+                max_message_bytes=options["maxMessageBytes"],
+                line_format=options["lineFormat"],
+            )

@@ -13,6 +13,13 @@ from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.sources.kafka import (
+    CLIENT_PREFIX,
+    KAFKA_OPTIONS,
+    KafkaOptions,
+    is_kafka,
+    parse_kafka_options,
+)
 
 STORAGE_OPTIONS = Option(
     name="storageOptions",
@@ -58,7 +65,8 @@ INPUT_OPTIONS = (
         name="minPartitions",
         type="int",
         minimum=1,
-        help="Fewest Spark partitions to aim at; by default the driver's number of cores.",
+        help="Fewest Spark partitions to aim at; by default the driver's number of cores, and for "
+        "Kafka one for each topic partition.",
     ),
     Option(
         name="scanSchemas",
@@ -201,6 +209,7 @@ TYPE_OPTIONS = (
 
 OPTION_GROUPS = {
     "Input": INPUT_OPTIONS,
+    "Kafka": KAFKA_OPTIONS,
     "Messages": DECODING_OPTIONS,
     "Shape": SHAPE_OPTIONS,
     "Bad input": MODE_OPTIONS,
@@ -215,9 +224,11 @@ _SPARKS_OWN = frozenset(
 _SPARKS_PREFIXES = ("option.", "spark.", "__")
 
 
-_NO_PATH = (
-    "the cdc source has no path: give load(path). For SQL, note that Spark hands the options of "
-    "a CREATE TABLE ... USING cdc to the source only while it creates the table; use "
+_NO_INPUT = (
+    "the cdc source has no path and no topic: give load(path), or the options "
+    "kafka.bootstrap.servers and subscribe (or subscribePattern, assign). For SQL, note that "
+    "Spark hands the options of a CREATE TABLE ... USING cdc to the source only while it creates "
+    "the table; use "
     "CREATE TEMPORARY VIEW ... USING cdc OPTIONS (path '...'), or SELECT ... FROM t WITH (...)"
 )
 
@@ -228,6 +239,7 @@ class ReadOptions:
 
     values: Mapping[str, Any]
     codec: Mapping[str, Any]
+    kafka: KafkaOptions | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -240,10 +252,14 @@ class ReadOptions:
     def paths(self) -> list[str]:
         return ([self["path"]] if self["path"] else []) + list(self["paths"])
 
-    def require_paths(self) -> None:
-        """OptionError if there is nothing to read."""
-        if not self.paths:
-            raise OptionError(_NO_PATH)
+    def require_input(self) -> None:
+        """OptionError unless there are either files or topics to read."""
+        if self.paths and self.kafka is not None:
+            raise OptionError(
+                "the cdc source has both a path and options of Kafka: read one of them, and union"
+            )
+        if not self.paths and self.kafka is None:
+            raise OptionError(_NO_INPUT)
 
     @property
     def storage_options(self) -> dict[str, Any]:
@@ -302,18 +318,30 @@ def parse_options(given: Mapping[str, str], registry: Registry | None = None) ->
 
     bridge: dict[str, Any] = {}
     codec: dict[str, Any] = {}
+    client: dict[str, str] = {}
     for name, value in given.items():
         key = name.lower()
-        if key in own:
+        if key.startswith(CLIENT_PREFIX):
+            client[key.removeprefix(CLIENT_PREFIX)] = str(value)
+        elif key in own:
             bridge[key] = value
         elif key in of_codecs:
             codec[key] = value
         elif not is_sparks_own(key):
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner="the cdc source")
+    values = validate(bridge, own.values(), owner="the cdc source")
+    from_kafka = is_kafka(values, client)
+    for option in KAFKA_OPTIONS:
+        if option.name.lower() in bridge and not from_kafka and option.name != "includeHeaders":
+            raise OptionError(
+                f"option {option.name} is for Kafka, and none of subscribe, subscribePattern and "
+                "assign is given"
+            )
     options = ReadOptions(
-        validate(bridge, own.values(), owner="the cdc source"),
+        values,
         validate(codec, of_codecs.values(), owner="the cdc source"),
+        parse_kafka_options(values, client) if from_kafka else None,
     )
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")

@@ -14,6 +14,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.sinks.compression import COMPRESSIONS
+from cdcfmt_core.sources.kafka import CLIENT_PREFIX
 from pyspark_cdcfmt.options import STORAGE_OPTIONS, is_sparks_own, parse_storage_options
 
 OWNER = "writing cdc"
@@ -62,6 +63,23 @@ FILE_OPTIONS = (
     STORAGE_OPTIONS,
 )
 
+TOPIC_OPTIONS = (
+    Option(
+        name="kafka.*",
+        hidden=True,
+        help="Settings of the client (librdkafka), without the prefix: "
+        "`kafka.bootstrap.servers` (required) and so on, as for reading.",
+    ),
+    Option(name="topic", help="Topic to write to; it must exist."),
+    Option(
+        name="singleTask",
+        type="bool",
+        default=False,
+        help="The rows come from one task (`coalesce(1)`), so that DDL is written in its place; "
+        "another task that has rows fails.",
+    ),
+)
+
 ROW_OPTIONS = (
     Option(
         name="table",
@@ -107,6 +125,7 @@ ROW_OPTIONS = (
 
 OUTPUT_GROUPS = {
     "Files": FILE_OPTIONS,
+    "Kafka": TOPIC_OPTIONS,
     "Rows": ROW_OPTIONS,
     "Messages": ENCODING_OPTIONS,
 }
@@ -114,10 +133,15 @@ OUTPUT_GROUPS = {
 
 @attrs.frozen
 class WriteOptions:
-    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's."""
+    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's.
 
-    values: Mapping[str, Any]
+    ``kafka`` are the client's settings as the user gave them, which may be secret; None where
+    files are written.
+    """
+
+    values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
+    kafka: Mapping[str, str] | None = attrs.field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -171,7 +195,7 @@ def parse_write_options(
         raise OptionError(
             f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
         )
-    left_out = FILE_OPTIONS if of_dataframe else ()
+    left_out = (*FILE_OPTIONS, *TOPIC_OPTIONS) if of_dataframe else ()
     own = {option.name.lower(): option for option in output_options() if option not in left_out}
     if of_dataframe:
         own[STORAGE_OPTIONS.name.lower()] = STORAGE_OPTIONS
@@ -180,21 +204,38 @@ def parse_write_options(
     }
     bridge: dict[str, Any] = {}
     codec: dict[str, Any] = {}
+    client: dict[str, str] = {}
     for name, value in given.items():
         key = name.lower()
-        if key in own:
+        if key.startswith(CLIENT_PREFIX) and not of_dataframe:
+            client[key.removeprefix(CLIENT_PREFIX)] = str(value)
+        elif key in own:
             bridge[key] = value
         elif key in of_codec:
             codec[key] = value
         elif not is_sparks_own(key):
             known = [option.name for option in [*own.values(), *of_codec.values()]]
             raise unknown_option(name, known, owner=OWNER)
+    to_kafka = bool(client) or "topic" in bridge
     options = WriteOptions(
         validate(bridge, own.values(), owner=OWNER),
         validate(codec, of_codec.values(), owner=OWNER),
+        client if to_kafka else None,
     )
-    if not of_dataframe and (options["txnAppId"] is None) != (options["txnVersion"] is None):
+    _check_together(options, bridge.keys())
+    return options
+
+
+def _check_together(options: WriteOptions, given: Iterable[str]) -> None:
+    """OptionError for options that do not go together; ``given`` are names in lower case."""
+    names = set(given)
+    if options.kafka is not None:
+        for option in FILE_OPTIONS:
+            if option.name.lower() in names and option is not STORAGE_OPTIONS:
+                raise OptionError(f"option {option.name} is for files, and not for Kafka")
+    elif "singletask" in names:
+        raise OptionError("option singleTask is for Kafka; files need no such promise")
+    if ("txnappid" in names) != ("txnversion" in names):
         raise OptionError("options txnAppId and txnVersion go together")
     if options.table is None and options["columnTypes"] is not None:
         raise OptionError("option columnTypes goes with the option table")
-    return options

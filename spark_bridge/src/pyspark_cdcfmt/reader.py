@@ -9,41 +9,58 @@ import attrs
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.filters import EventFilter
 from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.files import FilesPartition, plan_files, read_all, read_messages
+from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas
 
 
 class CdcBatchReader(DataSourceReader):
-    """Reads files; the order within a partition is that of the files."""
+    """Reads files or topics; the order within a partition is that of the input."""
 
     def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool) -> None:
         self._schema = schema
         self._options = options
         self._inferred = inferred
         self._filter = options.event_filter()
-        options.require_paths()
+        self._input = open_input(options)
 
     def partitions(self) -> Sequence[InputPartition]:
-        planned = plan_files(self._options)
-        schemas = find_schemas(self._options, read_all(planned, self._options))
-        return [FilesPartition(splits, schemas) for splits in planned]
+        shares = self._input.plan()
+        schemas = find_schemas(self._options, self._input.read_all(shares))
+        return [attrs.evolve(share, schemas=schemas) for share in shares]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.
-        if not isinstance(partition, FilesPartition):
-            return
-        engine = Engine(
+        if not isinstance(partition, Share):
+            return iter(())
+        return read_share(
+            self._input,
+            partition,
             self._schema,
             self._options,
             inferred=self._inferred,
             event_filter=self._filter,
-            schemas=partition.schemas,
         )
-        batches = engine.batches(read_messages(partition.splits, self._options))
-        # Spark takes record batches where its type hints say tuples.
-        yield from cast(Iterator[tuple[Any, ...]], batches)
+
+
+def read_share(
+    source: Input,
+    share: Share,
+    schema: StructType,
+    options: ReadOptions,
+    *,
+    inferred: bool = False,
+    event_filter: EventFilter | None = None,
+) -> Iterator[tuple[Any, ...]]:
+    """What a task does: the record batches of a share."""
+    engine = Engine(
+        schema, options, inferred=inferred, event_filter=event_filter, schemas=share.schemas
+    )
+    batches = engine.batches(source.read(share, engine.counts), share.describe())
+    # Spark takes record batches where its type hints say tuples.
+    return cast(Iterator[tuple[Any, ...]], batches)
 
 
 class PushdownReader(CdcBatchReader):

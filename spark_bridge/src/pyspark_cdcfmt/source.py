@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
 )
@@ -15,6 +16,12 @@ from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
     from pyspark_cdcfmt.options import ReadOptions
+
+_NO_STREAM_SCHEMA = (
+    "a stream of changes needs its schema from you, since inferring one from some messages would "
+    "give another one at every start: give .schema(...). In batch "
+    'spark.read.format("cdc").option("table", ...) shows what would be inferred'
+)
 
 
 class CdcDataSource(DataSource):
@@ -38,7 +45,7 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.options import parse_options
 
         options = parse_options(self.options)
-        options.require_paths()
+        options.require_input()
         if options.table is None:
             return events_schema(options)
         # Spark asks only where the user gave no schema, and keeps this object.
@@ -61,18 +68,43 @@ class CdcDataSource(DataSource):
         check(schema, options)
         return reader
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from cdcfmt_core.errors import OptionError
+        from pyspark_cdcfmt.changes import check_changes_schema
+        from pyspark_cdcfmt.events import check_events_schema
+        from pyspark_cdcfmt.options import parse_options
+        from pyspark_cdcfmt.stream import KafkaStreamReader
+
+        options = parse_options(self.options)
+        options.require_input()
+        if options.kafka is None:
+            raise OptionError(
+                "streams of files are not supported yet: read Kafka, or files in batch"
+            )
+        if self._inferred:
+            raise OptionError(_NO_STREAM_SCHEMA)
+        check = check_events_schema if options.table is None else check_changes_schema
+        check(schema, options)
+        return KafkaStreamReader(schema, options, options.kafka)
+
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from pyspark_cdcfmt.kafka_writer import CdcKafkaWriter, KafkaWriter
         from pyspark_cdcfmt.output_options import parse_write_options
         from pyspark_cdcfmt.writer import CdcBatchWriter, FileWriter
 
         options = parse_write_options(self.options)
+        if options.kafka is not None:
+            return CdcKafkaWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
         return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from pyspark_cdcfmt.kafka_writer import CdcKafkaStreamWriter, KafkaWriter
         from pyspark_cdcfmt.output_options import parse_write_options
         from pyspark_cdcfmt.writer import CdcStreamWriter, FileWriter
 
         options = parse_write_options(self.options)
+        if options.kafka is not None:
+            return CdcKafkaStreamWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
         return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 
@@ -81,18 +113,19 @@ def _infer(options: ReadOptions) -> StructType:
 
     from pyspark_cdcfmt.changes import changes_schema
     from pyspark_cdcfmt.engine import open_decoder
-    from pyspark_cdcfmt.files import plan_files, read_all
     from pyspark_cdcfmt.infer import infer_columns
+    from pyspark_cdcfmt.inputs import open_input
     from pyspark_cdcfmt.schemas import find_schemas
     from pyspark_cdcfmt.types import TypeOptions
 
-    partitions = plan_files(options)
+    source = open_input(options)
+    shares = source.plan()
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
-    schemas = find_schemas(options, read_all(partitions, options))
+    schemas = find_schemas(options, source.read_all(shares))
     columns = infer_columns(
-        lambda: read_all(partitions, options),
+        lambda: source.read_all(shares),
         open_decoder(options, event_filter, schemas=schemas),
         table,
         options["inferSampleMessages"],

@@ -17,7 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Kind, Message
 from pyspark_cdcfmt.event_writer import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.output_options import WriteOptions, parse_write_options
 
@@ -38,6 +38,12 @@ MESSAGE = StructType(
 
 ROWS_AT_ONCE = 500
 """The messages of so many rows become one cell on their way through Spark."""
+
+_ADVICE = (
+    "they have to reach every partition of a topic in their place, which a DataFrame cannot say; "
+    "write with df.write.format(\"cdc\"), leave them out by kind = 'row'"
+)
+_REFUSED: dict[Kind, str] = {"ddl": _ADVICE, "watermark": _ADVICE}
 
 _Lists: TypeAlias = tuple[int, list[Message]]
 
@@ -88,7 +94,7 @@ def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator
                 current.clear()
             batch = next(batches, None)
 
-    writer = EventWriter(schema, options, refused=frozenset({"ddl", "watermark"}))
+    writer = EventWriter(schema, options, refused=_REFUSED)
     for message in writer.messages(feed()):
         while len(done) > 1:
             yield done.popleft()

@@ -1,0 +1,35 @@
+"""Kafka as a source, on confluent-kafka (librdkafka), which is imported on use.
+
+:func:`parse_kafka_options` validates options, which are those of Spark's Kafka source.
+:func:`plan_ranges` asks the cluster once which offsets a batch has; :func:`read_range` reads
+a part of one partition.  :class:`StreamProgress` moves a stream from offset to offset.
+"""
+
+from cdcfmt_core.sources.kafka.client import KafkaClient
+from cdcfmt_core.sources.kafka.offsets import OffsetRange, OffsetRequest, rate_limit, split_ranges
+from cdcfmt_core.sources.kafka.options import (
+    CLIENT_PREFIX,
+    KAFKA_OPTIONS,
+    KafkaOptions,
+    is_kafka,
+    parse_kafka_options,
+)
+from cdcfmt_core.sources.kafka.plan import plan_ranges
+from cdcfmt_core.sources.kafka.progress import StreamProgress
+from cdcfmt_core.sources.kafka.reader import read_range
+
+__all__ = [
+    "CLIENT_PREFIX",
+    "KAFKA_OPTIONS",
+    "KafkaClient",
+    "KafkaOptions",
+    "OffsetRange",
+    "OffsetRequest",
+    "StreamProgress",
+    "is_kafka",
+    "parse_kafka_options",
+    "plan_ranges",
+    "rate_limit",
+    "read_range",
+    "split_ranges",
+]

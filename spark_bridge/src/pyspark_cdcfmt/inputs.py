@@ -1,0 +1,58 @@
+"""What a reader reads: an input is planned into shares, and each task reads one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+
+import attrs
+from pyspark.sql.datasource import InputPartition
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.options import ReadOptions
+
+
+@attrs.frozen
+class Share(InputPartition):
+    """What one task reads; ``schemas`` are the table schemas found before it."""
+
+    schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True)
+
+    def describe(self) -> Mapping[str, object]:
+        """Where it lies, for the task's log line."""
+        return {}
+
+
+class Input(ABC):
+    """Files or topics; goes to the executors with the reader."""
+
+    @abstractmethod
+    def plan(self) -> list[Share]:
+        """The shares of a batch; SourceError for what does not exist.  On the driver."""
+
+    @abstractmethod
+    def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
+        """The messages of a share, in order, streamed; ``counts`` takes what was passed over."""
+
+    def read_all(self, shares: Iterable[Share]) -> Iterator[Message | BadLine]:
+        """The messages of all shares."""
+        return chain.from_iterable(map(self.read, shares))
+
+
+def open_input(options: ReadOptions) -> Input:
+    """The input that the options name.
+
+    :raises OptionError: if they name none, or two.
+    """
+    options.require_input()
+    if options.kafka is not None:
+        from pyspark_cdcfmt.kafka import KafkaInput
+
+        return KafkaInput(options.kafka, options["minPartitions"])
+    from pyspark_cdcfmt.files import FilesInput
+
+    return FilesInput(options)

@@ -1,0 +1,79 @@
+"""The stream reader over Kafka: offsets on the driver, record batches on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress, split_ranges
+from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
+from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.reader import read_share
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Spark keeps one on the driver for each run of a query, which alone has a client.
+
+    Executors get copies that know the options only: all that they need of a batch is in its
+    partitions.
+    """
+
+    def __init__(self, schema: StructType, options: ReadOptions, kafka: KafkaOptions) -> None:
+        kafka.check_stream()
+        self._schema = schema
+        self._options = options
+        self._kafka = kafka
+        self._opened: StreamProgress | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
+        return dict(INITIAL)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._progress.stop_at_latest()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        most, least = self._kafka["maxOffsetsPerTrigger"], self._kafka["minOffsetsPerTrigger"]
+        if most is not None:
+            return ReadMaxRows(most)
+        # Spark has no limit that is both; advance() gets the least of the options.
+        return ReadAllAvailable() if least is None else ReadMinRows(least)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        limited = not isinstance(limit, ReadAllAvailable)
+        least = self._kafka["minOffsetsPerTrigger"] if limited else None
+        return self._progress.advance(start, most, least)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        return self._progress.latest()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        # The end offset alone: a batch that runs again must read the same.
+        ranges = split_ranges(
+            StreamOffset.of_json(end).ranges(),
+            min_partitions=self._options["minPartitions"],
+            max_records=self._kafka["maxRecordsPerPartition"],
+        )
+        return KafkaPartition.of(ranges)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, KafkaPartition)
+        return read_share(KafkaInput(self._kafka), partition, self._schema, self._options)
+
+    @property
+    def _progress(self) -> StreamProgress:
+        if self._opened is None:
+            self._opened = StreamProgress(self._kafka, KafkaClient(self._kafka))
+        return self._opened

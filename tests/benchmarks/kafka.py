@@ -1,0 +1,216 @@
+"""One topic as typed changes: cdcfmt beside Spark's own Kafka source, and the workers' memory.
+
+``make bench-kafka``; the script takes numbers of messages and of rounds.  See README.md beside
+it.  Starts a broker of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import cycle, islice
+from pathlib import Path
+
+from kafka_broker import Broker, resolve
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from run import load
+
+from cdcfmt_core.events import Message
+
+JVM_SOURCE = [
+    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
+    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
+    ("org.apache.kafka", "kafka-clients", "3.9.2"),
+    ("org.apache.commons", "commons-pool2", "2.13.1"),
+]
+"""Spark's source and what it needs beyond Spark."""
+
+COLUMNS = {
+    "id": "decimal(20,0)",
+    "order_no": "string",
+    "customer_id": "bigint",
+    "status": "int",
+    "amount": "decimal(18,2)",
+    "discount": "decimal(18,4)",
+    "quantity": "int",
+    "is_gift": "tinyint",
+    "weight": "double",
+    "score": "float",
+    "address": "string",
+    "remark": "string",
+    "payload": "binary",
+    "attrs": "string",
+    "created_at": "timestamp_ntz",
+    "updated_at": "timestamp",
+}
+
+
+def spark_session() -> SparkSession:
+    jars = [
+        str(jar)
+        for coordinates in JVM_SOURCE
+        for jar in resolve(*coordinates, transitive=False).glob("*.jar")
+    ]
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.jars", ",".join(jars))
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def fill(broker: Broker, topic: str, count: int) -> None:
+    broker.create_topic(topic, 2)
+    messages = (Message(None, message.value) for message in cycle(load("canal-json")))
+    place = cycle((0, 1))
+    broker.produce(
+        topic,
+        (Message(None, m.value, partition=next(place)) for m in islice(messages, count)),
+    )
+
+
+def of_cdcfmt(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
+    columns = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+    return (
+        spark.read.format("cdc")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("subscribe", topic)
+        .option("protocol", "canal-json")
+        .option("table", "bench.orders")
+        .option("jsonAs", "string")
+        .option("mode", "FAILFAST")
+        .schema(f"{columns}, _change_type string, _commit_version bigint")
+        .load()
+    )
+
+
+def of_jvm(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
+    """What is written by hand: both images, exploded, and the same casts."""
+    image = "array<struct<" + ",".join(f"{name}:string" for name in COLUMNS) + ">>"
+    schema = f"type string, data {image}, old {image}, _tidb struct<commitTs:bigint>"
+    parsed = (
+        spark.read.format("kafka")
+        .option("kafka.bootstrap.servers", broker.servers)
+        .option("subscribe", topic)
+        .load()
+        .select(f.from_json(f.col("value").cast("string"), schema).alias("m"))
+    )
+    rows = parsed.select(
+        f.col("m._tidb.commitTs").alias("_commit_version"),
+        f.explode(
+            f.expr(
+                "filter(array("
+                " if(m.type = 'UPDATE', struct('update_preimage' as c, m.old[0] as r), null),"
+                " struct(case m.type when 'INSERT' then 'insert' when 'DELETE' then 'delete'"
+                "  else 'update_postimage' end as c, m.data[0] as r)), x -> x is not null)"
+            )
+        ).alias("x"),
+    )
+    casts = [
+        # Canal's bytes are ISO-8859-1 text.
+        f.encode(f.col("x.r.payload"), "ISO-8859-1").alias(name)
+        if type_ == "binary"
+        else f.col(f"x.r.{name}").cast(type_).alias(name)
+        for name, type_ in COLUMNS.items()
+    ]
+    return rows.select(*casts, f.col("x.c").alias("_change_type"), "_commit_version")
+
+
+def seconds(frame: DataFrame) -> float:
+    """To read it all, each column of it."""
+    started = time.perf_counter()
+    frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - started
+
+
+def workers() -> Iterator[int]:
+    """The processes of Spark's Python workers."""
+    for process in Path("/proc").iterdir():
+        try:
+            command = (process / "cmdline").read_bytes()
+            if process.name.isdigit() and b"pyspark.daemon" in command:
+                yield int(process.name)
+        except OSError:
+            continue
+
+
+def resident(process: int) -> int:
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+
+
+@contextmanager
+def peak_memory() -> Iterator[Callable[[], float]]:
+    """The largest worker's resident memory inside of the block, in MB."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    peak = 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.1):
+            peak = max([peak, *map(resident, workers())])
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield lambda: peak * page / 1e6
+    finally:
+        done.set()
+        thread.join()
+
+
+def same_rows(one: DataFrame, other: DataFrame) -> None:
+    """Stops if they differ; what is fast and wrong is worth nothing."""
+    # JSON text may be spaced in more than one way.
+    columns = [name for name in one.columns if name != "attrs"]
+    hashed = f.sum(f.xxhash64(*columns) % 1_000_003)
+    found = [frame.select(f.count("*"), hashed).first() for frame in (one, other)]
+    if found[0] != found[1]:
+        raise SystemExit(f"the two readers disagree: {found}")
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    readers = {"cdcfmt": of_cdcfmt, "Spark's Kafka source + from_json + casts": of_jvm}
+    with tempfile.TemporaryDirectory() as folder:
+        broker = Broker(Path(folder))
+        broker.start()
+        try:
+            spark = spark_session()
+            fill(broker, "small", count)
+            fill(broker, "large", 10 * count)
+            same_rows(of_cdcfmt(spark, broker, "small"), of_jvm(spark, broker, "small"))
+            best = dict.fromkeys(readers, float("inf"))
+            for _ in range(rounds):
+                # By turns, so that what slows the machine slows both.
+                for name, reader in readers.items():
+                    best[name] = min(best[name], seconds(reader(spark, broker, "small")))
+            print(f"{count:,} messages, two partitions, local[2], best of {rounds} rounds")
+            for name, taken in best.items():
+                print(f"  {name:<44}{count / taken:>10,.0f} messages/s{taken:>8.2f} s")
+            ours, theirs = best.values()
+            print(f"  cdcfmt takes {ours / theirs:.2f} times as long")
+            for topic in ("small", "large"):
+                with peak_memory() as peak:
+                    taken = seconds(of_cdcfmt(spark, broker, topic))
+                print(f"  {topic}: a Python worker's peak is {peak():.0f} MB ({taken:.1f} s)")
+            spark.stop()
+        finally:
+            broker.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""A real Kafka broker for the tests: KRaft, one node, no Docker.
+
+The broker's jars come from Maven Central through the Ivy that PySpark ships, once, into the
+user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from java import environment
+
+from cdcfmt_core.events import Message
+
+KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
+USER, PASSWORD = "reader", "s3cr3t-word"
+
+_SETTINGS = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+log.dirs={folder}/logs
+auto.create.topics.enable=false
+log.retention.ms=-1
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.cleaner.backoff.ms=100
+log.initial.task.delay.ms=100
+log.retention.check.interval.ms=500
+"""
+
+
+class BrokerUnavailableError(Exception):
+    """There is no Java or no Maven Central here."""
+
+
+def cache_folder() -> Path:
+    """Where downloads of the tests are kept from run to run."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "cdcfmt-tests"
+
+
+def java_program() -> str:
+    home = environment().get("JAVA_HOME")
+    program = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if program is None:
+        raise BrokerUnavailableError("there is no Java")
+    return program
+
+
+def resolve(group: str, artifact: str, version: str, *, transitive: bool = True) -> Path:
+    """The folder with the jars of an artifact, from the cache or Maven Central."""
+    import pyspark
+
+    folder = cache_folder() / f"{artifact}-{version}"
+    if folder.is_dir():
+        return folder
+    (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        jars = Path(temporary, "jars")
+        done = subprocess.run(
+            [java_program(), "-cp", str(ivy), "org.apache.ivy.Main"]
+            + ["-cache", str(Path(temporary, "ivy"))]
+            + ["-dependency", group, artifact, version, "-types", "jar", "bundle"]
+            + ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
+            + ([] if transitive else ["-notransitive"]),
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        if done.returncode or not jars.is_dir():
+            raise BrokerUnavailableError(
+                f"{group}:{artifact}:{version} cannot be resolved: {done.stdout[-500:]}"
+            )
+        # Another run may have been faster.
+        if not folder.is_dir():
+            jars.rename(folder)
+    return folder
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+@attrs.define
+class Broker:
+    """A broker in a folder of its own; it may be stopped and started again."""
+
+    folder: Path
+    _ports: list[int] = attrs.field(factory=lambda: _free_ports(3))
+    _process: subprocess.Popen[bytes] | None = None
+    _admin: AdminClient | None = None
+    _producer: Producer | None = None
+
+    @property
+    def servers(self) -> str:
+        """``bootstrap.servers`` without any security."""
+        return f"127.0.0.1:{self._ports[0]}"
+
+    @property
+    def sasl_servers(self) -> str:
+        """``bootstrap.servers`` that want SASL PLAIN as :data:`USER`."""
+        return f"127.0.0.1:{self._ports[1]}"
+
+    def start(self) -> None:
+        jars = resolve(*KAFKA)
+        command = [java_program(), "-Xmx384m", "-cp", f"{jars}/*"]
+        settings = self.folder / "server.properties"
+        log = self.folder / "broker.log"
+        if not settings.exists():
+            plain, sasl, controller = self._ports
+            settings.write_text(
+                _SETTINGS.format(
+                    plain=plain,
+                    sasl=sasl,
+                    controller=controller,
+                    folder=self.folder,
+                    user=USER,
+                    password=PASSWORD,
+                )
+            )
+            cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            subprocess.run(
+                [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings],
+                check=True,
+                capture_output=True,
+                timeout=120,
+            )
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [*command, "kafka.Kafka", str(settings)], stdout=output, stderr=output
+            )
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                self.admin.list_topics(timeout=2)
+                return
+            except KafkaException:
+                if self._process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"the broker did not start: {log.read_text()}") from None
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    @property
+    def admin(self) -> AdminClient:
+        if self._admin is None:
+            self._admin = AdminClient({"bootstrap.servers": self.servers, "log_level": 0})
+        return self._admin
+
+    def create_topic(
+        self, name: str, partitions: int = 1, settings: Mapping[str, str] | None = None
+    ) -> str:
+        """A new topic; once this returns clients see it."""
+        wait_for(
+            self.admin.create_topics([NewTopic(name, partitions, 1, config=dict(settings or {}))])
+        )
+        self._wait_for_partitions(name, partitions)
+        return name
+
+    def _wait_for_partitions(self, topic: str, count: int) -> None:
+        while len(self.admin.list_topics(topic, timeout=10).topics[topic].partitions) != count:
+            time.sleep(0.05)
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        wait_for(self.admin.create_partitions([NewPartitions(topic, total)]))
+        self._wait_for_partitions(topic, total)
+        # A new one sees them at once.
+        self._producer = None
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Do what retention does."""
+        wait_for(self.admin.delete_records([TopicPartition(topic, partition, before)]))
+
+    def delete_topic(self, name: str) -> None:
+        wait_for(self.admin.delete_topics([name]))
+        while name in self.admin.list_topics(timeout=10).topics:
+            time.sleep(0.05)
+
+    def produce(self, topic: str, messages: Iterable[Message]) -> None:
+        """Send messages to the partitions that they name, or by their keys."""
+        if self._producer is None:
+            self._producer = Producer(
+                {"bootstrap.servers": self.servers, "log_level": 0, "linger.ms": 5}
+            )
+        send(self._producer, topic, messages)
+        left = self._producer.flush(60)
+        assert not left
+
+
+def send(producer: Producer, topic: str, messages: Iterable[Message]) -> None:
+    """Hand messages to a producer, which may be transactional."""
+    for message in messages:
+        place: dict[str, Any] = {}
+        if message.partition is not None:
+            place["partition"] = message.partition
+        if message.timestamp is not None:
+            place["timestamp"] = message.timestamp
+        while True:
+            try:
+                producer.produce(
+                    topic,
+                    message.value,
+                    message.key,
+                    headers=list(message.headers) or None,
+                    on_delivery=_delivered,
+                    **place,
+                )
+                break
+            except BufferError:
+                producer.poll(0.1)
+
+
+def _delivered(error: KafkaError | None, _: object) -> None:
+    # A message purged by an aborted transaction is what the test wants.
+    if error is not None and error.code() != KafkaError._PURGE_QUEUE:
+        raise KafkaException(error)
+
+
+def wait_for(futures: Mapping[Any, Any]) -> None:
+    """Wait for the answers of the admin client; raises the first error."""
+    for future in futures.values():
+        future.result(30)
