@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from conversions import conversion_table
+
 from cdcfmt_core import Option, default_registry
 from pyspark_cdcfmt.options import OPTION_GROUPS
+from pyspark_cdcfmt.output_options import OUTPUT_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
 ROOT = Path(__file__).parents[1]
@@ -30,13 +33,27 @@ TYPE_CHOICES = {
 
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
-    groups = (f"**{group}**\n\n{option_table(options)}" for group, options in OPTION_GROUPS.items())
-    result = {ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()}}
+    result = {
+        ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
+        ROOT / "docs/writing.md": {"options": option_groups(OUTPUT_GROUPS)},
+    }
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
     return result
+
+
+def option_groups(groups: Mapping[str, Iterable[Option]]) -> str:
+    return "\n\n".join(
+        f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
+    )
+
+
+def conversions() -> str:
+    """What survives each conversion; it takes some seconds."""
+    head, *rows = conversion_table()
+    return _table(head, rows)
 
 
 def option_table(options: Iterable[Option]) -> str:
@@ -99,7 +116,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def main() -> None:
-    for path, of_file in tables().items():
+    written = tables()
+    written[ROOT / "docs/writing.md"]["conversions"] = conversions()
+    for path, of_file in written.items():
         text = path.read_text(encoding="utf-8")
         for name, table in of_file.items():
             text = render(text, name, table)

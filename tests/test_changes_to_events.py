@@ -167,7 +167,7 @@ def test_every_type_of_column() -> None:
     assert insert.after.values == {
         "id": 1, "t": 2, "f": 1.1, "d": 0.1, "n": Decimal("1.50"), "s": "s", "b": b"\xff",
         "o": True, "day": date(2024, 1, 1), "wall": datetime(2024, 1, 1, 12), "instant": instant,
-        "length": timedelta(hours=-1), "j": '{"a": [1, 2.50, null, "x"]}', "v": [1.5],
+        "length": timedelta(hours=-1), "j": '{"a":[1,2.50,null,"x"]}', "v": [1.5],
         "g": GeometryValue(1, b"w", None),
     }  # fmt: skip
 

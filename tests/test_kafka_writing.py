@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from golden_data import load_variant
-from kafka_broker import PASSWORD, USER, Broker
+from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.sources import wrap_line
@@ -44,6 +43,7 @@ def read(spark: SparkSession, kafka: Broker, topic: str) -> DataFrame:
         spark.read.format("cdc")
         .option("kafka.bootstrap.servers", kafka.servers)
         .option("subscribe", topic)
+        .option("sourceTimeZone", "Asia/Shanghai")
         .load()
     )
 
@@ -90,7 +90,7 @@ def test_ddl_needs_one_task(spark: SparkSession, kafka: Broker, events: DataFram
 
 def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
     rows = events.where("kind = 'row'").coalesce(1)
-    with pytest.raises(Exception, match="topic nowhere .*create it first"):
+    with pytest.raises(Exception, match=r"topic nowhere .*create it first"):
         write(rows, kafka, "nowhere")
     with pytest.raises(Exception, match="option compression is for files"):
         write(rows, kafka, "nowhere", compression="gzip")
@@ -99,31 +99,8 @@ def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
             **{"protocol": "canal-json", "kafka.bootstrap.servers": kafka.servers, "topic": "x"}
         ).save()
     topic = kafka.create_topic("small", 1, {"max.message.bytes": "600"})
-    with pytest.raises(Exception, match="a message was not delivered: .*too large"):
+    with pytest.raises(Exception, match=r"a message was not delivered: .*too large"):
         write(rows, kafka, topic)
-
-
-def test_no_broker(kafka: Broker, events: DataFrame) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        servers = f"127.0.0.1:{closed.getsockname()[1]}"
-    with pytest.raises(Exception, match=f"Kafka at {servers}, topic x: .*check"):
-        write(events, kafka, "x", **{"kafka.bootstrap.servers": servers})
-
-
-def test_secrets_stay_secret(kafka: Broker, events: DataFrame) -> None:
-    topic = kafka.create_topic("sasl", 1)
-    login = {
-        "kafka.bootstrap.servers": kafka.sasl_servers,
-        "kafka.security.protocol": "SASL_PLAINTEXT",
-        "kafka.sasl.mechanism": "PLAIN",
-        "kafka.sasl.username": USER,
-    }
-    rows = events.where("kind = 'row'").limit(3).coalesce(1)
-    write(rows, kafka, topic, **login, **{"kafka.sasl.password": PASSWORD})
-    with pytest.raises(Exception, match="topic sasl") as caught:
-        write(rows, kafka, topic, **login, **{"kafka.sasl.password": "wr0ng-word"})
-    assert "wr0ng-word" not in str(caught.value)
 
 
 def test_a_stream_into_a_topic(

@@ -6,12 +6,13 @@ raises :class:`Misfit` for a value that the type does not have.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
+
+import orjson
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError, show
@@ -166,33 +167,26 @@ def json_text(value: Any) -> str:
                 sample=value,
             )
     try:
-        return "".join(_json_pieces(value))
-    except RecursionError:
-        raise EncodeError("the value is nested too deeply for JSON") from None
+        return orjson.dumps(value, default=_in_json).decode()
+    except TypeError as error:
+        if "Integer" not in str(error):
+            raise Misfit(f"{show(value)} is no value of JSON ({error})") from None
+        return orjson.dumps(_with_large_integers(value), default=_in_json).decode()
 
 
-def _json_pieces(value: Any) -> list[str]:
-    # The standard encoder has no hook for decimals that would keep their digits.
-    if isinstance(value, dict):
-        pieces = ["{"]
-        for name, item in value.items():
-            if len(pieces) > 1:
-                pieces.append(", ")
-            pieces += (json.dumps(name, ensure_ascii=False), ": ", *_json_pieces(item))
-        return [*pieces, "}"]
-    if isinstance(value, list):
-        pieces = ["["]
-        for item in value:
-            if len(pieces) > 1:
-                pieces.append(", ")
-            pieces += _json_pieces(item)
-        return [*pieces, "]"]
+def _in_json(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return [f"{value:f}"]
-    try:
-        return [json.dumps(value, ensure_ascii=False, allow_nan=False)]
-    except (TypeError, ValueError):
-        raise Misfit(f"{show(value)} is no value of JSON") from None
+        return orjson.Fragment(f"{value:f}")
+    raise TypeError(f"a {type(value).__name__} in it")
+
+
+def _with_large_integers(value: Any) -> Any:
+    """The value as orjson writes it, which knows no integers beyond 64 bits."""
+    if isinstance(value, dict):
+        return {name: _with_large_integers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_large_integers(item) for item in value]
+    return orjson.Fragment(str(value)) if type(value) is int else value
 
 
 def _vector(value: Any) -> list[float]:
