@@ -36,6 +36,7 @@ soak: setup
 
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
+	$(RUN) python tests/benchmarks/encode.py
 	$(RUN) python tests/benchmarks/dts_avro.py
 
 # Needs Maven Central for Spark's own Kafka source.

@@ -16,22 +16,29 @@ _SHORT: Final = re.compile(rb"\\[\\bf]")
 _LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
 
 
-def escape_for_go(data: bytes) -> bytes:
+def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
     r"""JSON text with ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, as ``encoding/json``,
-    ``goccy/go-json`` and ``easyjson`` do, and ``\b`` and ``\f`` in their long form."""
+    ``goccy/go-json`` and ``easyjson`` do (``html``; ``jsoniter`` does not), and ``\b`` and
+    ``\f`` in their long form."""
     # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.
-    if b"<" in data:
-        data = data.replace(b"<", b"\\u003c")
-    if b">" in data:
-        data = data.replace(b">", b"\\u003e")
-    if b"&" in data:
-        data = data.replace(b"&", b"\\u0026")
-    if b"\xe2\x80" in data:
-        data = data.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
-    if b"\\b" in data or b"\\f" in data:
+    if html:
+        if b"<" in data:
+            data = data.replace(b"<", b"\\u003c")
+        if b">" in data:
+            data = data.replace(b">", b"\\u003e")
+        if b"&" in data:
+            data = data.replace(b"&", b"\\u0026")
+        if b"\xe2\x80" in data:
+            data = data.replace(b"\xe2\x80\xa8", b"\\u2028")
+            data = data.replace(b"\xe2\x80\xa9", b"\\u2029")
+    if (b"\\b" in data or b"\\f" in data) and _has_short(data.replace(b"\\\\", b"")):
         # An escaped backslash is stepped over, so that what follows it is not taken for one.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
+
+
+def _has_short(data: bytes) -> bool:
+    return b"\\b" in data or b"\\f" in data
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:

@@ -44,6 +44,7 @@ SOURCES: dict[str, tuple[str, str] | str] = {
 TARGETS: dict[str, dict[str, Any]] = {
     "canal-json": {"enableTidbExtension": True, "synthesizeCommitTs": True},
     "canal-json (Canal)": {"dialect": "canal"},
+    "debezium": {"enableTidbExtension": True, "synthesizeCommitTs": True},
     "open-protocol": {"synthesizeCommitTs": True},
 }
 """Options of the formats that are written; others are written with none."""
@@ -98,9 +99,7 @@ def events_of(source: str) -> Iterator[Event]:
     )
     schema = events_schema(options)
     rows = EventRows(schema, options, ValuePolicy("null"))
-    decoder = open_decoder(
-        options, options.event_filter(), schemas=find_schemas(options, messages)
-    )
+    decoder = open_decoder(options, options.event_filter(), schemas=find_schemas(options, messages))
     builder = BatchBuilder(schema)
     batches = []
     for message in messages:
@@ -152,9 +151,9 @@ def _written(
         except UnsupportedEventError:
             return sent, None
         except EncodeError as error:
-            if error.column is None or not isinstance(event, RowChange):
+            if not isinstance(event, RowChange) or error.column in (None, *left_out):
                 return sent, None
-            assert error.column not in left_out, error
+            assert error.column is not None  # noqa: PT017 (for mypy alone)
             types = {column.name: column.type for column in event.table.columns}
             found.refused.add(_type(types[error.column]))
             left_out += (error.column,)

@@ -14,6 +14,7 @@ from typing import Any
 from conversions import conversion_table
 
 from cdcfmt_core import Option, default_registry
+from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.output_options import OUTPUT_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
@@ -33,13 +34,18 @@ TYPE_CHOICES = {
 
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
+    writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
-        ROOT / "docs/writing.md": {"options": option_groups(OUTPUT_GROUPS)},
+        ROOT / "docs/writing.md": {"options": option_groups(writing)},
+        ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
+        if spec.open_encoder is not None:
+            encode_table = option_table(spec.encode_options)
+            result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
     return result
 

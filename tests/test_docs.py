@@ -12,7 +12,9 @@ from doc_snippets import snippets
 from doc_tables import ROOT, render, tables
 
 from cdcfmt_core import Option, default_registry, hookspecs
+from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import bridge_options
+from pyspark_cdcfmt.output_options import output_options
 
 DOCS = sorted(
     file
@@ -58,11 +60,21 @@ def test_every_option_is_documented() -> None:
         return [option.name for option in options if f"| `{option.name}` |" not in text]
 
     assert missing("docs/spark.md", bridge_options()) == []
+    own = [option for option in output_options() if option not in ENCODING_OPTIONS]
+    assert missing("docs/writing.md", own) == []
     for name, spec in default_registry().codecs().items():
         assert missing(f"docs/formats/{name}.md", spec.options) == []
         for option in spec.options:
             assert isinstance(option, Option)
             assert option.help
+        assert missing(f"docs/formats/{name}.md", spec.encode_options) == []
+    assert missing("docs/encoding.md", ENCODING_OPTIONS) == []
+
+
+def test_how_to_write_messages_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (snippet,) = (s for s in snippets("docs/encoding.md") if s.runs)
+    exec(compile(snippet.code, snippet.id, "exec"), {})
+    assert '"commitTs":470604868574773248' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("plugin", PLUGINS, ids=relative)

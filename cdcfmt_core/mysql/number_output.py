@@ -16,6 +16,8 @@ _float_text = float.__repr__
 _decimal_text = decimal.Decimal.__str__
 
 _FLOAT: Final = struct.Struct("<f")
+_LARGEST: Final = (2 - 2**-23) * 2.0**127
+_SMALLEST: Final = 2.0**-126
 
 
 def int_printer(low: int, high: int) -> Callable[[Any], str]:
@@ -90,14 +92,14 @@ def finite_text(value: Any) -> str:
 def shortest32(value: Any) -> str:
     """Like ``repr``, with no more digits than tell a binary32 from its neighbours."""
     text = finite_text(value)
+    if not -_LARGEST <= value <= _LARGEST:
+        raise ValueError("too large for a FLOAT")
     # Nine digits tell any two apart: so few are the text that somebody wrote.
     if len(text) <= 10:
         return text
-    try:
-        stored = _FLOAT.pack(value)
-    except OverflowError:
-        raise ValueError("too large for a FLOAT") from None
-    for digits in range(6, 9):
+    stored = _FLOAT.pack(value)
+    # Six digits are always kept, but of the smallest numbers, which have fewer bits.
+    for digits in range(1 if -_SMALLEST < value < _SMALLEST else 6, 9):
         short = f"{value:.{digits}g}"
         if math.isfinite(number := float(short)) and _pack(number) == stored:
             return _float_text(number)

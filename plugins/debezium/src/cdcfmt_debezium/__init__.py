@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core import (
+    CodecSpec,
+    Decode,
+    DecoderContext,
+    Encoder,
+    EncoderContext,
+    hookimpl,
+)
 from cdcfmt_core.codec import ScanSchemas
-from cdcfmt_debezium.options import OPTIONS
+from cdcfmt_debezium.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_debezium.sniff import sniff
 
 
@@ -23,6 +30,12 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
     return open_schema_scan(options, context)
 
 
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_debezium.encode import open_encoder
+
+    return open_encoder(options, context)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -34,6 +47,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "watermark", "transaction", "heartbeat", "message"}),
             options=OPTIONS,
+            open_encoder=_open_encoder,
+            encode_options=ENCODE_OPTIONS,
             scan_schemas=_scan_schemas,
             api_version=1,
         )

@@ -89,3 +89,30 @@ def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
         "connector": connector,
         "cloudcanal": Encoding(decimals="string", doubles=False, texts=True),
     }
+
+
+ENCODE_OPTIONS = (
+    Option(
+        name="debeziumDisableSchema",
+        type="bool",
+        default=False,
+        help="Write messages without their `schema`, as TiCDC's `debezium-disable-schema` does.",
+    ),
+    Option(
+        name="enableTidbExtension",
+        type="bool",
+        default=False,
+        help="Write the columns' own types (`tidb_type`) into the schema, and watermarks.",
+    ),
+    Option(
+        name="debeziumOutputOldValue",
+        type="bool",
+        default=True,
+        help="Write the image before an update, as TiCDC's `debezium-output-old-value` does.",
+    ),
+    Option(
+        name="clusterId",
+        default="default",
+        help="TiCDC's cluster id, which names the stream (`source.name`) and its schemas.",
+    ),
+)

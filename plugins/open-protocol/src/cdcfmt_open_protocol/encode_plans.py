@@ -237,7 +237,10 @@ def _of_other(logical: LogicalType, context: EncoderContext) -> Render:
     return text_printer(logical, time_zone=context.time_zone)
 
 
-def _render_float(value: Any) -> orjson.Fragment:
+def _render_float(value: Any) -> float | orjson.Fragment:
+    # These the JSON writer prints as Go does; of integers it prints ".0", too.
+    if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
+        return value
     return orjson.Fragment(go_json_float(finite_text(value)))
 
 

@@ -1,0 +1,93 @@
+"""How fast events are encoded, beside how fast their messages are decoded.
+
+``python tests/benchmarks/encode.py [rounds]`` (``make bench``); see README.md beside it.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from run import MEASURED, load, open_cdcfmt
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.events import Corrupt, Event
+from cdcfmt_core.options import validate
+
+AS_PRODUCED: dict[str, dict[str, Any]] = {
+    "canal-json": {"enableTidbExtension": True},
+    "canal-json-default": {},
+    "debezium": {"enableTidbExtension": True},
+    "debezium-disable-schema": {"debeziumDisableSchema": True},
+    "open": {"maxBatchSize": 1},
+    "open-batched": {},
+}
+"""Files of messages → the options of their producer."""
+
+TICDC = {"canal-json": 64_000, "open": 61_000, "debezium": 44_000}
+"""Rows per second of TiCDC's Go encoders, measured elsewhere, on another machine."""
+
+
+def open_encoder(protocol: str, **own: Any) -> MessageEncoder:
+    codec = default_registry().get_codec(protocol)
+    values = {"protocol": protocol, "sourceTimeZone": "Asia/Shanghai"}
+    return open_message_encoder(
+        validate(values, ENCODING_OPTIONS, owner="the benchmark"),
+        validate(own, codec.encode_options, owner="the benchmark"),
+    )
+
+
+def best_seconds(function: Callable[[], object], rounds: int) -> float:
+    """Processor seconds of the fastest round: other processes do not count."""
+    best = float("inf")
+    for _ in range(rounds):
+        start = time.process_time()
+        function()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+def measure(name: str, protocol: str, rounds: int) -> None:
+    messages = load(name)
+    decode: Callable[..., Any] = open_cdcfmt(protocol)
+    events: list[Event] = [event for message in messages for event in decode(message)]
+    if any(isinstance(event, Corrupt) for event in events):
+        raise SystemExit(f"{name} has corrupt messages")
+    encoder = open_encoder(protocol, **AS_PRODUCED[name])
+
+    def encode_all() -> int:
+        written = [message for event in events for message in encoder.encode(event)]
+        written += encoder.flush()
+        return sum(len(message.value or b"") for message in written)
+
+    produced = sum(len(message.value or b"") for message in messages)
+    if abs(encode_all() - produced) > produced * 0.02:
+        raise SystemExit(
+            f"{name}: {encode_all()} bytes were written, the producer wrote {produced}"
+        )
+    encoding = len(events) / best_seconds(encode_all, rounds)
+    decoding = len(events) / best_seconds(lambda: [decode(m) for m in messages], rounds)
+    line = f"{name:<28}{encoding:>12,.0f}{decoding:>12,.0f}"
+    if name in TICDC:
+        line += f"{TICDC[name]:>12,}{encoding / TICDC[name]:>8.2f}"
+    print(line)
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
+    print(
+        f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, "
+        f"orjson {orjson.__version__}; one core, best of {rounds} rounds, rows a second"
+    )
+    print(f"{'':<28}{'encoded':>12}{'decoded':>12}{'TiCDC (Go)':>12}{'ratio':>8}")
+    for name, protocol in MEASURED.items():
+        measure(name, protocol, rounds)
+
+
+if __name__ == "__main__":
+    main()
