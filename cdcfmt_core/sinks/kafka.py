@@ -27,6 +27,8 @@ FIRST_CONTACT_SECONDS: Final = 20.0
 """How long brokers may take until they answer the driver."""
 
 _SLICE_SECONDS = 0.5
+_GRACE_SECONDS = 10.0
+"""How much later than a message's own deadline its failure may be told."""
 
 _REFUSED: Final = {
     "key.serializer": "keys and values are always written as bytes",
@@ -122,7 +124,7 @@ class KafkaProducer:
         # As Java's client, where librdkafka waits five minutes.
         config["delivery.timeout.ms"] = waits or 120_000
         self._producer: Any = open_client(lambda: Producer(config))
-        self._deadline = float(config["delivery.timeout.ms"]) / 1000 + _SLICE_SECONDS
+        self._deadline = float(config["delivery.timeout.ms"]) / 1000 + _GRACE_SECONDS
 
     def send(self, message: Message) -> None:
         """Put a message on its way; its ``partition`` is set.

@@ -41,7 +41,8 @@ def decode_variant(value: bytes, metadata: bytes) -> Any:
     :raises EncodeError: if the bytes are no variant, or of a later version of the encoding.
     """
     try:
-        return _value(value, 0, _names(metadata))
+        # Every value has a byte of its own, unless offsets lead to one twice.
+        return _value(value, 0, _names(metadata), [len(value)])
     except (IndexError, struct.error, UnicodeDecodeError, OverflowError, RecursionError) as error:
         raise EncodeError(f"the bytes are no variant that can be read ({error!r})") from error
 
@@ -73,7 +74,7 @@ def _numbers(data: bytes, start: int, count: int, width: int) -> tuple[int, ...]
     return struct.unpack_from(f"<{count}{'H' if width == 2 else 'I'}", data, start)
 
 
-def _value(data: bytes, at: int, names: tuple[str, ...]) -> Any:
+def _value(data: bytes, at: int, names: tuple[str, ...], left: list[int]) -> Any:
     header = data[at]
     basic, info = header & 3, header >> 2
     if basic == 1:
@@ -84,29 +85,35 @@ def _value(data: bytes, at: int, names: tuple[str, ...]) -> Any:
             raise EncodeError(f"a variant of type {info} cannot be written to any format")
         return read(data, at + 1)
     if basic == 2:
-        return _object(data, at + 1, info, names)
+        return _object(data, at + 1, info, names, left)
     large, width = info >> 2 & 1, (info & 3) + 1
-    count, at = _count(data, at + 1, large)
+    count, at = _count(data, at + 1, large, left)
     offsets = _numbers(data, at, count + 1, width)
     start = at + (count + 1) * width
-    return [_value(data, start + offset, names) for offset in offsets[:count]]
+    return [_value(data, start + offset, names, left) for offset in offsets[:count]]
 
 
-def _object(data: bytes, at: int, info: int, names: tuple[str, ...]) -> dict[str, Any]:
+def _object(
+    data: bytes, at: int, info: int, names: tuple[str, ...], left: list[int]
+) -> dict[str, Any]:
     large, id_width, width = info >> 4 & 1, (info >> 2 & 3) + 1, (info & 3) + 1
-    count, at = _count(data, at, large)
+    count, at = _count(data, at, large, left)
     ids = _numbers(data, at, count, id_width)
     at += count * id_width
     offsets = _numbers(data, at, count + 1, width)
     start = at + (count + 1) * width
     return {
-        names[field]: _value(data, start + offset, names)
+        names[field]: _value(data, start + offset, names, left)
         for field, offset in zip(ids, offsets, strict=False)
     }
 
 
-def _count(data: bytes, at: int, large: int) -> tuple[int, int]:
-    return (_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
+def _count(data: bytes, at: int, large: int, left: list[int]) -> tuple[int, int]:
+    count, end = (_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
+    left[0] -= count
+    if left[0] < 0:
+        raise IndexError("more values than bytes")
+    return count, end
 
 
 def _sized(data: bytes, at: int) -> bytes:
