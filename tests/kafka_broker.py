@@ -7,6 +7,7 @@ user's cache folder.
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -46,6 +47,8 @@ log.retention.ms=-1
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+offsets.topic.num.partitions=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
@@ -106,13 +109,17 @@ def resolve(group: str, artifact: str, version: str, *, transitive: bool = True)
 
 
 def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+    """Ports below those that systems hand out to clients: a restart must find them free."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as attempt:
+            try:
+                attempt.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.append(port)
+    return found
 
 
 @attrs.define

@@ -12,6 +12,8 @@ from pathlib import Path
 from kafka_orders import SCHEMA
 from pyspark.sql import DataFrame, SparkSession
 
+import pyspark_cdcfmt
+
 
 def main(servers: str, topic: str, folder: str, limit: str) -> None:
     spark = (
@@ -21,6 +23,9 @@ def main(servers: str, topic: str, folder: str, limit: str) -> None:
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
     )
+
+    # Spares the look-up.
+    pyspark_cdcfmt.register(spark)
 
     def write(frame: DataFrame, batch: int) -> None:
         frame.write.mode("overwrite").parquet(f"{folder}/out/batch={batch}")

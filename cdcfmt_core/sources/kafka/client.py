@@ -6,7 +6,7 @@ import difflib
 import logging
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 import attrs
@@ -94,7 +94,7 @@ class KafkaClient:
         started = time.monotonic()
         while True:
             found = self.topics()
-            missing = sorted(name for name, topic in found.items() if topic is None)
+            missing = {name for name, topic in found.items() if topic is None}
             complete = {name: topic for name, topic in found.items() if _is_complete(topic)}
             if found and len(complete) == len(found):
                 topics = {name: topic for name, topic in complete.items() if topic is not None}
@@ -102,7 +102,7 @@ class KafkaClient:
                 return topics
             waited = time.monotonic() - started
             if (missing or not found) and waited > UNKNOWN_TOPIC_SECONDS:
-                raise SourceError(self._no_topic(missing))
+                raise SourceError(self.no_topic(missing))
             if waited > FIRST_CONTACT_SECONDS:
                 raise SourceError(
                     f"Kafka at {self._options.servers}: some partitions of "
@@ -213,12 +213,13 @@ class KafkaClient:
                 f"{self._options.servers}"
             )
 
-    def _no_topic(self, missing: list[str]) -> str:
+    def no_topic(self, missing: Collection[str]) -> str:
+        """What to say of topics that do not exist; of a pattern without any, if none is named."""
         servers = self._options.servers
         if not missing:
             return f"no topic on {servers} matches {self._options.topics}"
-        text = f"topic {', '.join(missing)} does not exist on {servers}"
-        near = difflib.get_close_matches(missing[0], self._all_names(), n=3)
+        text = f"topic {', '.join(sorted(missing))} does not exist on {servers}"
+        near = difflib.get_close_matches(min(missing), self._all_names(), n=3)
         return text + (f"; there is {', '.join(near)}" if near else "")
 
     def _ask(self, ask: Callable[[float], Mapping[_T, Any]]) -> dict[_T, Any]:
@@ -229,7 +230,7 @@ class KafkaClient:
             found: dict[_T, Any] = {}
             for key, future in ask(seconds).items():
                 try:
-                    found[key] = future.result()
+                    found[key] = self._result(future)
                 except KafkaException as error:
                     if error.args[0].code() in _no_answer():
                         raise
@@ -237,6 +238,15 @@ class KafkaClient:
             return found
 
         return self._try(answers)
+
+    def _result(self, future: Any) -> Any:
+        while True:
+            try:
+                return future.result(_PAUSE)
+            except TimeoutError:
+                self._admin.poll(0)
+                if self._trouble.refused and not self._answered:
+                    raise SourceError(self._trouble.text(None)) from None
 
     def _try(self, question: Callable[[float], _T]) -> _T:
         from confluent_kafka import KafkaException
@@ -246,8 +256,7 @@ class KafkaClient:
         while True:
             self._trouble.forget()
             try:
-                # In short turns, since a wrong password shows only in between.
-                answer = question(min(5.0, patience))
+                answer = question(min(10.0, max(deadline - time.monotonic(), 1.0)))
             except KafkaException as error:
                 code = error.args[0].code()
                 self._admin.poll(0)

@@ -57,14 +57,14 @@ class StreamOffset:
 
     @classmethod
     def of_json(cls, offset: Mapping[str, Any]) -> StreamOffset:
-        if offset.get("v") != INITIAL["v"]:
+        if offset.get("v") != INITIAL["v"] or "topics" not in offset:
             raise SourceError(
-                f"the checkpoint's offset has version {offset.get('v')!r}, this one reads "
-                f"{INITIAL['v']}; it is of another source or of a newer cdcfmt"
+                f"the checkpoint's offset (version {offset.get('v')!r}) is of another source or "
+                "of a newer cdcfmt"
             )
         spans = {
             (topic, int(partition)): span
-            for topic, partitions in offset.get("topics", {}).items()
+            for topic, partitions in offset["topics"].items()
             for partition, span in partitions.items()
         }
         return cls(
@@ -113,12 +113,8 @@ class StreamProgress:
         :raises SourceError: if no broker answers, or offsets are gone under
             ``failOnDataLoss``.
         """
-        if "topics" in start:
-            before = StreamOffset.of_json(start)
-            starts, ends, ids = self._next(before)
-        else:
-            before = None
-            starts, ends, ids = self._first()
+        before = None if start == INITIAL else StreamOffset.of_json(start)
+        starts, ends, ids = self._first() if before is None else self._next(before)
         self._latest = dict(ends)
         size = sum(max(ends[place] - starts[place], 0) for place in ends)
         if before is not None and self._should_wait(size, least):
@@ -165,8 +161,9 @@ class StreamProgress:
                 "kafka: the options no longer select %s: not read, and their offsets are kept",
                 show_partitions(parked),
             )
+        topics = self._topics({topic for topic, _ in starts.keys() - parked.keys()})
+        parked |= {p: end for p, end in starts.items() if topics.get(p[0]) is None}
         starts = {place: start for place, start in starts.items() if place not in parked}
-        topics = self._topics({topic for topic, _ in starts})
         ids = {**before.ids, **_ids(topics)}
         renewed = {name for name, old in before.ids.items() if ids[name] != old}
         if renewed:
@@ -189,13 +186,14 @@ class StreamProgress:
     def _topics(self, known: set[str]) -> dict[str, Topic | None]:
         for left in reversed(range(_TRIES)):
             topics = self._client.topics(known)
-            gone = sorted(name for name in known if topics.get(name) is None)
-            if not gone:
+            missing = {name for name, topic in topics.items() if topic is None}
+            if not missing or not left:
                 break
-            if left:
-                time.sleep(_PAUSE)
-            else:
-                self._lost(f"topic {', '.join(gone)} does not exist any more")
+            time.sleep(_PAUSE)
+        if missing - known:
+            raise SourceError(self._client.no_topic(missing - known))
+        if missing:
+            self._lost(f"topic {', '.join(sorted(missing))} does not exist any more")
         return topics
 
     def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:

@@ -18,6 +18,7 @@ from cdcfmt_core.sources.kafka.options import KafkaOptions
 logger = logging.getLogger("cdcfmt_core")
 
 _AT_A_TIME = 1000
+_PAUSE = 0.5
 _BEHIND_SECONDS = 10.0
 """How long a partition may seem to end before a range that the driver saw: a new leader
 learns only after a while how far it may let consumers read."""
@@ -56,8 +57,8 @@ class _RangeReader:
         config = reading_config(options.config, options.group_prefix, wanted.size)
         self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._note}))
         self._position = wanted.start
-        self._deadline = 0.0
-        self._behind_since: float | None = None
+        self._waited = 0.0
+        self._behind = False
         self._reported: Any = None
         self._assign()
 
@@ -75,7 +76,6 @@ class _RangeReader:
                 if offset >= end:
                     return
                 self._position = offset + 1
-                self._behind_since = None
                 kind, timestamp = record.timestamp()
                 yield Message(
                     record.key(),
@@ -103,28 +103,30 @@ class _RangeReader:
 
         wanted = self._wanted
         self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
-        self._deadline = time.monotonic() + self._options.poll_seconds
 
     def _fetch(self) -> list[Any]:
-        """Whatever is there, at least one record; waits for it."""
+        """Whatever is there, at least one record; waits for it.  Empty after an error."""
         while True:
+            started = time.monotonic()
             # Does not wait for a full list, as consume() would.
             record = self._consumer.poll(1.0)
+            if record is not None:
+                if record.error() is not None:
+                    return [record]
+                # Whatever was wrong is over.
+                self._waited, self._behind, self._reported = 0.0, False, None
+                left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
+                return [record, *self._consumer.consume(left, 0)] if left > 0 else [record]
+            # Only what was waited here: whoever takes the messages may be slow.
+            self._waited += time.monotonic() - started
             if self._reported is not None:
                 error, self._reported = self._reported, None
                 self._handle(error, None)
                 return []
-            now = time.monotonic()
-            if record is not None:
-                left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
-                if record.error() is not None or left <= 0:
-                    return [record]
-                self._deadline = now + self._options.poll_seconds
-                return [record, *self._consumer.consume(left, 0)]
-            if self._behind_since is not None and now - self._behind_since > _BEHIND_SECONDS:
+            if self._behind and self._waited > _BEHIND_SECONDS:
                 self._lose("the partition ends before them")
                 return []
-            if now > self._deadline:
+            if self._waited > self._options.poll_seconds:
                 raise self._error(
                     f"nothing came for {self._options.poll_seconds:g} s: "
                     + self._trouble.text(_Nothing())
@@ -145,8 +147,8 @@ class _RangeReader:
             # Where only records that no consumer sees are left, the end is all that shows.
             if offset is not None and offset >= self._wanted.end:
                 self._position = self._wanted.end
-            elif self._behind_since is None:
-                self._behind_since = time.monotonic()
+            elif not self._behind:
+                self._waited, self._behind = 0.0, True
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             self._out_of_range()
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -175,8 +177,16 @@ class _RangeReader:
             self._lose(f"the partition begins at {low}", until=min(low, self._wanted.end))
             if self._position < self._wanted.end:
                 self._assign()
-        elif high < self._position:
-            self._lose(f"the partition ends at {high}")
+        else:
+            self._wait_for_leader(f"the partition ends at {high}")
+
+    def _wait_for_leader(self, why: str) -> None:
+        if not self._behind:
+            self._waited, self._behind = 0.0, True
+        time.sleep(_PAUSE)
+        self._waited += _PAUSE
+        if self._waited > _BEHIND_SECONDS:
+            self._lose(why)
         else:
             self._assign()
 

@@ -20,9 +20,11 @@ from cdcfmt_core.sources.kafka import (
     KafkaClient,
     KafkaOptions,
     OffsetRange,
+    client,
     parse_kafka_options,
     plan_ranges,
     read_range,
+    reader,
 )
 
 SASL = {
@@ -230,8 +232,6 @@ def test_retention_while_reading(kafka: Broker) -> None:
 
 
 def test_a_range_behind_the_end(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cdcfmt_core.sources.kafka import reader
-
     monkeypatch.setattr(reader, "_BEHIND_SECONDS", 1.0)
     topic = kafka.create_topic("short")
     kafka.produce(topic, numbered(5))
@@ -274,7 +274,8 @@ def test_logins(kafka: Broker) -> None:
     assert len(read(options)) == 3
 
 
-def test_what_is_wrong_is_said(kafka: Broker) -> None:
+def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "UNKNOWN_TOPIC_SECONDS", 0.5)
     topic = kafka.create_topic("right")
 
     def error(options: KafkaOptions) -> str:
@@ -299,8 +300,6 @@ def test_what_is_wrong_is_said(kafka: Broker) -> None:
 def test_wrong_servers_are_named(
     kafka: Broker, servers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cdcfmt_core.sources.kafka import client
-
     assert client.FIRST_CONTACT_SECONDS < 25
     monkeypatch.setattr(client, "FIRST_CONTACT_SECONDS", 2.0)
     servers = kafka.sasl_servers if servers == "sasl" else servers
