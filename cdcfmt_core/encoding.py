@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import attrs
 
@@ -36,6 +36,8 @@ from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.row_changes import split_key_update
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
+
+_T = TypeVar("_T")
 
 _TO_FIRST = frozenset({"transaction", "message"})
 """Kinds of which one copy is enough; all others but rows and DDL go to every partition."""
@@ -81,10 +83,18 @@ class MessageEncoder:
         :raises EncodeError: if it cannot be written; it names protocol, table, column, value
             and what to do.
         """
+        if type(event) is not RowChange:
+            return self._guarded(self._other, event)
+        if not self._splits:
+            return self._guarded(self._row, event)
+        # Each half is left out, or not, by itself.
+        parts = self._guarded(self._parts, event)
+        return [message for part in parts for message in self._guarded(self._row, part)]
+
+    def _guarded(self, function: Callable[[Any], list[_T]], event: Event) -> list[_T]:
+        """``function(event)``, whose errors tell where they happened."""
         try:
-            if type(event) is RowChange:
-                return self._rows(event)
-            return self._other(event)
+            return function(event)
         except UnsupportedEventError as error:
             if not self._skips:
                 raise _located(error, self._protocol, event) from error
@@ -104,16 +114,18 @@ class MessageEncoder:
             for message in self._sent(self._of_partition[partition].flush(), partition)
         ]
 
-    def _rows(self, event: RowChange) -> list[Message]:
+    def _parts(self, event: RowChange) -> list[RowChange]:
+        """The event, or the two that it is split into, which share a commit_ts."""
+        if event.op != "update":
+            return [event]
+        return split_key_update(self._stamped(event), event.table.key_columns)
+
+    def _row(self, event: RowChange) -> list[Message]:
         if event.op not in self._encoder.ops:
             event = self._renamed(event)
         event = self._stamped(event)
-        parts = split_key_update(event, event.table.key_columns) if self._splits else (event,)
-        result: list[Message] = []
-        for part in parts:
-            partition = self._partition_of(part)
-            result += self._sent(self._encoder_of(partition).encode(part), partition)
-        return result
+        partition = self._partition_of(event)
+        return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
     def _renamed(self, event: RowChange) -> RowChange:
         ops = self._encoder.ops

@@ -55,6 +55,8 @@ class Pairs(Encoder):
             assert image is not None
             if image.values["name"] == "bad":
                 raise EncodeError("cannot be written", column="name", sample="bad")
+            if image.values["name"] == "unsayable":
+                raise UnsupportedEventError("has no words")
             if image.values["name"] == "bug":
                 raise KeyError("name")
             self._held.append(f"{event.op} {image.values['id']} @{event.commit_ts}")
@@ -228,6 +230,24 @@ def test_updates_of_the_key_are_split() -> None:
     encoder = open_encoder()
     encoder.encode(row("update", 3, before=before))
     assert texts(encoder.flush()) == ["update 3 @7"]
+
+
+def test_both_halves_of_a_split_have_one_commit_ts_and_are_skipped_apart() -> None:
+    counts: Counter[str] = Counter()
+    encoder = open_encoder(
+        splitKeyUpdates="true",
+        synthesizeCommitTs="true",
+        unsupportedEvents="skip",
+        counts=counts,
+    )
+    before = Image({"id": 2, "name": "a"})
+    times = {"commit_ts": None, "source_time": 1_000}
+    assert texts(encoder.encode(row("update", 3, before=before, **times))) == [
+        f"delete 2 @{1 << 18}; insert 3 @{1 << 18}"
+    ]
+    assert encoder.encode(row("update", 3, "unsayable", before=before)) == []
+    assert texts(encoder.flush()) == ["delete 2 @7"]
+    assert counts["skipped: has no words"] == 1
 
 
 def test_events_without_words_fail_or_are_counted() -> None:

@@ -7,7 +7,7 @@ and the escapes are those of TiCDC's and Canal's own messages.  One row is one m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -16,7 +16,7 @@ from cdcfmt_canal_json.layouts import CANAL, TICDC, Layout
 from cdcfmt_canal_json.message import TYPE_OF_OP, WATERMARK
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
-from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, Watermark
+from cdcfmt_core.events import Event, Image, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.json_output import escape_for_go, valid_text, valid_texts
 from cdcfmt_core.large_message_output import KeyValue
 from cdcfmt_core.mysql.text_output import print_row
@@ -33,6 +33,8 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 
 class _Encoder(Encoder):
+    hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}
+
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
         self._large = context.large_messages
@@ -53,8 +55,6 @@ class _Encoder(Encoder):
         self._plans = EncodePlans(context, self._layout, full_types=full_types)
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
         self.needs_commit_ts = self._extension
-
-    hints = {"watermark": "set enableTidbExtension=true"}  # noqa: RUF012 (as the base declares it)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 import orjson
@@ -19,6 +19,7 @@ from cdcfmt_core.errors import OptionError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
     Image,
+    Kind,
     Message,
     Op,
     RowChange,
@@ -81,7 +82,7 @@ class _Plan:
 class _Encoder(Encoder):
     needs_commit_ts = True
     ops = frozenset(_WORDS)
-    hints = {"watermark": "set enableTidbExtension=true"}  # noqa: RUF012 (as the base declares it)
+    hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
