@@ -236,6 +236,10 @@ class TaskFiles:
             return
         try:
             self._file.close()
+            if is_local(self._filesystem):
+                # A manifest must not outlive, in a crash, the files that it lists.
+                self._raw.flush()
+                os.fsync(self._raw.fileno())
             self._raw.close()
         except OSError as error:
             raise failure(f"file {self._names[-1]} under {self._sink.path}", error) from error
@@ -278,7 +282,15 @@ def _create(filesystem: FileSystem, path: str, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        os.link(aside, path)
+        try:
+            os.link(aside, path)
+        except FileExistsError:
+            raise
+        except OSError:
+            # A filesystem without hard links.
+            if os.path.exists(path):
+                raise FileExistsError(path) from None
+            os.rename(aside, path)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(aside)

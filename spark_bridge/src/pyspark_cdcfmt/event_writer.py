@@ -94,12 +94,17 @@ class EventWriter:
         encoder = open_encoder(self.options, self.partitions, self.counts)
         order = OrderCheck() if self.options["ordered"] else None
         statements = _Statements()
+        told = False
         for read in rows.events(batches):
             event = read.event
             if KIND_OF[type(event)] in self.refused:
                 self._refuse(KIND_OF[type(event)])
                 continue
             if isinstance(event, Watermark):
+                if not told:
+                    # The driver writes them; what it cannot write shall fail before that.
+                    open_encoder(self.options, None).encode(event)
+                    told = True
                 last = self.watermarks.get(read.source)
                 self.watermarks[read.source] = max(last or 0, event.commit_ts)
                 continue

@@ -73,6 +73,25 @@ def test_a_commit_is_made_once(sink: FileSink) -> None:
     assert lines(sink.path) == [b"a", b"b"]
 
 
+def test_of_two_drivers_one_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where there are no hard links."""
+
+    def no_links(source: str, target: str) -> None:
+        raise PermissionError(source)
+
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    for commit_id in (FIRST, SECOND):
+        one, other = stage(sink, commit_id, 0, b"a"), stage(sink, commit_id, 0, b"b")
+        with monkeypatch.context() as late:
+            # Both looked before either was through.
+            late.setattr(FileSink, "is_committed", lambda *_: False)
+            assert sink.commit(commit_id, one)
+            assert not sink.commit(commit_id, other)
+        monkeypatch.setattr(os, "link", no_links)
+    assert lines(sink.path) == [b"a", b"a"]
+
+
 def test_attempts_of_one_task_do_not_mix(sink: FileSink) -> None:
     """Speculative tasks: both write, one is committed."""
     one, other = stage(sink, FIRST, 0, b"a"), stage(sink, FIRST, 0, b"a")
