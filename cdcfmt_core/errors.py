@@ -49,6 +49,10 @@ class SourceError(CdcfmtError):
     """A file, path or topic of the input is missing or cannot be read."""
 
 
+class SinkError(CdcfmtError):
+    """Messages cannot be written where they shall go; the text says what to do."""
+
+
 class _Located:
     """Of an error that learns where it happened from whoever knows."""
 

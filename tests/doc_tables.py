@@ -8,12 +8,13 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import doc_examples
+from conversions import conversion_table
 
 from cdcfmt_core import Option, default_registry
 from cdcfmt_core.cli.app import EXIT_CODES
@@ -21,6 +22,7 @@ from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.testing import CodecTests, suite
 from pyspark_cdcfmt.options import OPTION_GROUPS
+from pyspark_cdcfmt.output_options import OUTPUT_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
 ROOT = Path(__file__).parents[1]
@@ -38,9 +40,10 @@ TYPE_CHOICES = {
 
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
-    groups = (f"**{group}**\n\n{option_table(options)}" for group, options in OPTION_GROUPS.items())
+    writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
     result = {
-        ROOT / "docs/spark.md": {"options": "\n\n".join(groups), "types": type_table()},
+        ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
+        ROOT / "docs/writing.md": {"options": option_groups(writing)},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
@@ -60,6 +63,18 @@ def tables() -> dict[Path, dict[str, str]]:
         ),
     }
     return result
+
+
+def option_groups(groups: Mapping[str, Iterable[Option]]) -> str:
+    return "\n\n".join(
+        f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
+    )
+
+
+def conversions() -> str:
+    """What survives each conversion; it takes some seconds."""
+    head, *rows = conversion_table()
+    return _table(head, rows)
 
 
 def option_table(options: Iterable[Option]) -> str:
@@ -136,7 +151,9 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def main() -> None:
-    for path, of_file in tables().items():
+    written = tables()
+    written[ROOT / "docs/writing.md"]["conversions"] = conversions()
+    for path, of_file in written.items():
         text = path.read_text(encoding="utf-8")
         for name, table in of_file.items():
             text = render(text, name, table)

@@ -14,6 +14,7 @@ from doc_tables import ROOT, render, tables
 from cdcfmt_core import Option, default_registry, hookspecs
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from pyspark_cdcfmt.options import bridge_options
+from pyspark_cdcfmt.output_options import output_options
 
 DOCS = sorted(
     file
@@ -59,6 +60,8 @@ def test_every_option_is_documented() -> None:
         return [option.name for option in options if f"| `{option.name}` |" not in text]
 
     assert missing("docs/spark.md", bridge_options()) == []
+    own = [option for option in output_options() if option not in ENCODING_OPTIONS]
+    assert missing("docs/writing.md", own) == []
     for name, spec in default_registry().codecs().items():
         assert missing(f"docs/formats/{name}.md", spec.options) == []
         for option in spec.options:

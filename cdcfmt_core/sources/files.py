@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.sources.commits import Committed
 from cdcfmt_core.sources.filesystem import FileSystem, is_local, open_filesystem
 from cdcfmt_core.sources.globs import compile_name, expand_braces, has_magic
 
@@ -106,12 +107,15 @@ def _expand(
 class _Naming:
     """Turns a filesystem's own path back into one that opens from scratch.
 
+    ``committed`` tells which files of a folder count.
+
     What stands before the filesystem's path (scheme, host, account) is the user's, since
     filesystems do not tell it.
     """
 
     def __init__(self, filesystem: FileSystem, url: str, inner: str) -> None:
         self._local = is_local(filesystem)
+        self.committed = Committed(filesystem)
         self._url, self._inner = url, inner.rstrip("/")
         scheme, mark, rest = url.rpartition("://")
         self._folder = scheme + mark + (rest.rstrip("/") + "/" if rest else "")
@@ -128,10 +132,11 @@ def _files(
 ) -> Iterator[FileInfo]:
     if info["type"] == "directory":
         for child in _files_below(filesystem, _path(info)):
-            if not _without_messages(_path(child)):
+            if not _without_messages(_path(child)) and naming.committed.shows(_path(child)):
                 yield _file_info(child, naming)
     elif info["type"] == "file":
-        if literal or not _without_messages(_path(info)):
+        shown = not _without_messages(_path(info)) and naming.committed.shows(_path(info))
+        if literal or shown:
             yield _file_info(info, naming)
     elif literal:
         raise SourceError(f"path {naming(_path(info))} is neither a file nor a directory")
@@ -224,10 +229,11 @@ def _info(filesystem: FileSystem, path: str) -> dict[str, Any] | None:
 
 def _file_info(info: dict[str, Any], naming: _Naming) -> FileInfo:
     size = info.get("size")
-    return FileInfo(naming(_path(info)), None if size is None else int(size), _mtime(info))
+    return FileInfo(naming(_path(info)), None if size is None else int(size), modified_at(info))
 
 
-def _mtime(info: dict[str, Any]) -> float | None:
+def modified_at(info: dict[str, Any]) -> float | None:
+    """When a listed file was written, in seconds since the epoch; None where unknown."""
     value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)
     if isinstance(value, str):
         try:

@@ -33,7 +33,7 @@ _ISO = re.compile(
 )
 
 # Almost every line is told by its first field, without parsing it.
-_begins_message = re.compile(rb'\s*\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()).match
+begins_message = re.compile(rb'\s*\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()).match
 
 
 @attrs.frozen
@@ -65,7 +65,7 @@ def line_parser(
     plain, forced = line_format == "value", line_format == "message"
 
     def parse(line: bytes, offset: int) -> Message | BadLine:
-        if plain or not (forced or _begins_message(line)):
+        if plain or not (forced or begins_message(line)):
             return Message(None, line, (), None, None, offset, None, path)
         try:
             wrapped = _load(line, forced)

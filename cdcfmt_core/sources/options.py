@@ -8,6 +8,12 @@ from typing import Any
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import Option
 
+STORAGE_OPTIONS = Option(
+    name="storageOptions",
+    hidden=True,
+    help="JSON object of options for the file system (fsspec), such as credentials.",
+)
+
 FILE_OPTIONS = (
     Option(
         name="pathGlobFilter",
@@ -32,11 +38,7 @@ FILE_OPTIONS = (
         help="Look through the whole input for table schemas first, where a format's rows may "
         "lack their types (debezium, simple); `false` spares that pass.",
     ),
-    Option(
-        name="storageOptions",
-        hidden=True,
-        help="JSON object of options for the file system (fsspec), such as credentials.",
-    ),
+    STORAGE_OPTIONS,
 )
 
 

@@ -2,7 +2,8 @@
 
 Spark finds :class:`DefaultSource` by itself in every installed ``pyspark_*`` module.
 Where another such module is broken it finds none of them; then call :func:`register`.
-:func:`decode` is for messages that are already in a DataFrame.
+:func:`decode` is for messages that are already in a DataFrame, :func:`encode` makes messages of
+events.
 
 Importing this module imports no format, since Spark imports it for every look-up.
 """
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.observing import observed, resolved_ts
+    from pyspark_cdcfmt.to_messages import encode
 
 __all__ = [
     "KAFKA_COLUMNS",
@@ -26,6 +28,7 @@ __all__ = [
     "DefaultSource",
     "changes",
     "decode",
+    "encode",
     "learn_schemas",
     "observed",
     "register",
@@ -37,6 +40,7 @@ _MODULE_OF = {
     "KAFKA_COLUMNS": "dataframes",
     "changes": "dataframes",
     "decode": "dataframes",
+    "encode": "to_messages",
     "learn_schemas": "dataframes",
     "observed": "observing",
     "resolved_ts": "observing",

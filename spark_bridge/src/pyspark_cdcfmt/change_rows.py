@@ -45,7 +45,7 @@ SEQUENCE = StructType(
     ]
 )
 
-_METADATA: dict[str, DataType] = {
+METADATA: dict[str, DataType] = {
     "change_type": StringType(),
     "commit_version": LongType(),
     "commit_timestamp": TimestampType(),
@@ -53,7 +53,7 @@ _METADATA: dict[str, DataType] = {
     "absent": ArrayType(StringType()),
     "corrupt_record": CORRUPT_RECORD,
 }
-_RESCUED = "rescued"
+RESCUED = "rescued"
 _MAX_TABLES = 1_000
 
 Row: TypeAlias = tuple[Any, ...]
@@ -62,9 +62,9 @@ Row: TypeAlias = tuple[Any, ...]
 def metadata_fields(options: ReadOptions) -> list[StructField]:
     """The columns that the changes shape adds to the table's own."""
     prefix = options["metadataPrefix"]
-    fields = dict(_METADATA)
+    fields = dict(METADATA)
     if options["onSchemaChange"] == "rescue":
-        fields[_RESCUED] = VariantType()
+        fields[RESCUED] = VariantType()
     return [StructField(prefix + name, type_) for name, type_ in fields.items()]
 
 
@@ -211,7 +211,7 @@ class ChangeRows:
         values_added = change_position(message, event, change_type)
         values_added["absent"] = absent
         if self._on_schema_change == "rescue":
-            values_added[_RESCUED] = encode_variant(rescued) if rescued else None
+            values_added[RESCUED] = encode_variant(rescued) if rescued else None
         return self._row(values_added, values)
 
     def _truncate(self, message: Message, event: Any) -> Iterator[Row]:

@@ -84,6 +84,29 @@ CORRUPT_RECORD = StructType(
 
 _DDL = StructType([StructField("query", StringType()), StructField("type", StringType())])
 
+EVENT_COLUMNS: dict[str, DataType] = {
+    "kind": StringType(),
+    "op": StringType(),
+    "database": StringType(),
+    "schema": StringType(),
+    "table": StringType(),
+    "commit_ts": LongType(),
+    "commit_time": TimestampType(),
+    "source_time": TimestampType(),
+    "emit_time": TimestampType(),
+    "key_columns": ArrayType(StringType()),
+    "before": VariantType(),
+    "after": VariantType(),
+    "columns": ArrayType(_COLUMN),
+    "ddl": _DDL,
+    "table_schema": _TABLE_SCHEMA,
+    "extra": VariantType(),
+    "_source": _SOURCE,
+    "_corrupt_record": CORRUPT_RECORD,
+    "headers": ArrayType(_HEADER),
+}
+"""Every column that events may have, in its place."""
+
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _MAX_WRITERS = 10_000
 _LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
@@ -94,32 +117,18 @@ Row: TypeAlias = tuple[Any, ...]
 def events_schema(options: ReadOptions) -> StructType:
     """The columns of the events shape under these options."""
     image: DataType = VariantType() if options["imageFormat"] == "variant" else StringType()
-    fields: list[tuple[str, DataType]] = [
-        ("kind", StringType()),
-        ("op", StringType()),
-        ("database", StringType()),
-        ("schema", StringType()),
-        ("table", StringType()),
-        ("commit_ts", LongType()),
-        ("commit_time", TimestampType()),
-        ("source_time", TimestampType()),
-        ("emit_time", TimestampType()),
-        ("key_columns", ArrayType(StringType())),
-    ]
-    if options["images"] != "none":
-        fields += [("before", image), ("after", image)]
-    if options["includeColumns"]:
-        fields.append(("columns", ArrayType(_COLUMN)))
-    fields += [
-        ("ddl", _DDL),
-        ("table_schema", _TABLE_SCHEMA),
-        ("extra", VariantType()),
-        ("_source", _SOURCE),
-        ("_corrupt_record", CORRUPT_RECORD),
-    ]
-    if options["includeHeaders"]:
-        fields.append(("headers", ArrayType(_HEADER)))
-    return StructType([StructField(name, type_) for name, type_ in fields])
+    left_out = set() if options["includeColumns"] else {"columns"}
+    if not options["includeHeaders"]:
+        left_out.add("headers")
+    if options["images"] == "none":
+        left_out |= {"before", "after"}
+    return StructType(
+        [
+            StructField(name, image if name in ("before", "after") else type_)
+            for name, type_ in EVENT_COLUMNS.items()
+            if name not in left_out
+        ]
+    )
 
 
 def check_events_schema(given: StructType, options: ReadOptions) -> None:

@@ -338,6 +338,11 @@ class ReadOptions:
         )
 
 
+def is_sparks_own(name: str) -> bool:
+    """Whether an option, in lower case, is one that Spark adds to the user's."""
+    return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)
+
+
 def bridge_options() -> Iterable[Option]:
     """Every option of the bridge itself."""
     return (option for group in OPTION_GROUPS.values() for option in group)
@@ -383,7 +388,7 @@ def parse_options(
             bridge[name] = value
         elif name in of_codecs:
             codec[name] = value
-        elif of_dataframe or (name not in _SPARKS_OWN and not name.startswith(_SPARKS_PREFIXES)):
+        elif of_dataframe or not is_sparks_own(name):
             for option in bridge_options():
                 if option.name.lower() == name:
                     raise OptionError(

@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
@@ -75,6 +81,26 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.file_stream import FileStreamReader
 
         return FileStreamReader(schema, options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from pyspark_cdcfmt.kafka_writer import CdcKafkaWriter, KafkaWriter
+        from pyspark_cdcfmt.output_options import parse_write_options
+        from pyspark_cdcfmt.writer import CdcBatchWriter, FileWriter
+
+        options = parse_write_options(self.options)
+        if options.kafka is not None:
+            return CdcKafkaWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
+        return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from pyspark_cdcfmt.kafka_writer import CdcKafkaStreamWriter, KafkaWriter
+        from pyspark_cdcfmt.output_options import parse_write_options
+        from pyspark_cdcfmt.writer import CdcStreamWriter, FileWriter
+
+        options = parse_write_options(self.options)
+        if options.kafka is not None:
+            return CdcKafkaStreamWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
+        return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 
 def check_schema(schema: StructType, options: ReadOptions) -> None:

@@ -1,0 +1,30 @@
+"""``cdcfmt new``: a plugin to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.template import create_plugin
+
+
+@cli_command("new", "A plugin to begin with.")
+@click.argument("name")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("."),
+    help="Where its folder is made.",
+)
+def command(name: str, folder: Path) -> None:
+    """Write a whole plugin for the format NAME: it installs, is listed and passes the kit.
+
+    docs/write-a-format.md tells what to put in its place.
+    """
+    made = create_plugin(name, folder)
+    click.echo(f"{made}: next")
+    click.echo(f"  pip install -e '{made}[test]'")
+    click.echo("  cdcfmt formats")
+    click.echo(f"  pytest {made}")

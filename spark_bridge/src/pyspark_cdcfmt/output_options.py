@@ -1,0 +1,242 @@
+"""The options of writing: one table, from which validation and docs are made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core import Option, Registry, default_registry
+from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.sinks.compression import COMPRESSIONS
+from cdcfmt_core.sources.kafka import CLIENT_PREFIX
+from cdcfmt_core.sources.options import STORAGE_OPTIONS, parse_storage_options
+from pyspark_cdcfmt.options import is_sparks_own
+
+OWNER = "writing cdc"
+
+FILE_OPTIONS = (
+    Option(name="path", help="Folder to write files to; `save(path)` sets it."),
+    Option(
+        name="lineFormat",
+        type="choice",
+        choices=("auto", "value", "message"),
+        default="auto",
+        help="What a line is: a whole `message` as JSON with base64 `key` and `value`, or its "
+        "`value` alone; `auto`: the value where that is a JSON object and the message has no key.",
+    ),
+    Option(
+        name="compression",
+        type="choice",
+        choices=COMPRESSIONS,
+        default="none",
+        help="Compression of the files.",
+    ),
+    Option(
+        name="maxRecordsPerFile",
+        type="int",
+        default=0,
+        minimum=0,
+        help="Most messages in a file; 0: one file for each task.",
+    ),
+    Option(
+        name="ifExists",
+        type="choice",
+        choices=("error", "ignore"),
+        help="With mode append, if the folder has files: an error, or nothing is written.",
+    ),
+    Option(
+        name="txnAppId",
+        help="With `txnVersion`: a name for who writes. A write of the same name and version is "
+        "done once, as in Delta; for foreachBatch.",
+    ),
+    Option(
+        name="txnVersion",
+        type="int",
+        minimum=0,
+        help="With `txnAppId`: the number of this write, such as foreachBatch's batch id.",
+    ),
+    STORAGE_OPTIONS,
+)
+
+TOPIC_OPTIONS = (
+    Option(
+        name="kafka.*",
+        hidden=True,
+        help="Settings of the client (librdkafka), without the prefix: "
+        "`kafka.bootstrap.servers` (required) and so on, as for reading.",
+    ),
+    Option(name="topic", help="Topic to write to; it must exist."),
+    Option(
+        name="singleTask",
+        type="bool",
+        default=False,
+        help="The rows come from one task (`coalesce(1)`), so that DDL is written in its place; "
+        "another task that has rows fails.",
+    ),
+)
+
+ROW_OPTIONS = (
+    Option(
+        name="table",
+        help="`database.table` or `database.schema.table`: the rows are changes of that table, "
+        "not events. A part with a dot or blank stands in backticks.",
+    ),
+    Option(
+        name="keyColumns",
+        type="list",
+        help="Columns that identify a row: required with `table`; of events, in place of those "
+        "that they name.",
+    ),
+    Option(
+        name="typesFrom",
+        type="choice",
+        choices=("columns", "values"),
+        default="columns",
+        help="Events: where column types come from: the source types in `columns`, or the values "
+        "themselves, for rows that no cdc source made.",
+    ),
+    Option(
+        name="columnTypes",
+        help="Changes: JSON object of columns' source types, such as "
+        '`{"id": "bigint unsigned"}`, in place of the types of the DataFrame.',
+    ),
+    Option(
+        name="typeMap",
+        help="Type map that says what source types are, instead of that of the format that the "
+        "rows were read from.",
+    ),
+    Option(
+        name="metadataPrefix",
+        default="_",
+        help="Changes: what the names of `_change_type` and the like start with, instead of `_`.",
+    ),
+    Option(
+        name="ordered",
+        type="bool",
+        default=True,
+        help="Fail if changes of one key are out of order within a task.",
+    ),
+)
+
+OUTPUT_GROUPS = {
+    "Files": FILE_OPTIONS,
+    "Kafka": TOPIC_OPTIONS,
+    "Rows": ROW_OPTIONS,
+    "Messages": ENCODING_OPTIONS,
+}
+
+
+@attrs.frozen
+class WriteOptions:
+    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's.
+
+    ``kafka`` are the client's settings as the user gave them, which may be secret; None where
+    files are written.
+    """
+
+    values: Mapping[str, Any] = attrs.field(repr=False)
+    codec: Mapping[str, Any]
+    kafka: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    @property
+    def table(self) -> tuple[str, ...] | None:
+        return parse_table_name(self["table"]) if self["table"] is not None else None
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        return parse_storage_options(self["storageOptions"])
+
+    @property
+    def column_types(self) -> dict[str, str]:
+        """Source types by column.
+
+        :raises OptionError: if that is no JSON object of texts.
+        """
+        text = self["columnTypes"]
+        try:
+            types = {} if text is None else json.loads(text)
+        except ValueError:
+            types = None
+        if not isinstance(types, dict) or not all(isinstance(t, str) for t in types.values()):
+            raise OptionError(
+                'option columnTypes: not a JSON object such as {"id": "bigint unsigned"}'
+            )
+        return types
+
+
+def output_options() -> Iterable[Option]:
+    """Every option of writing but the formats' own."""
+    return (option for group in OUTPUT_GROUPS.values() for option in group)
+
+
+def parse_write_options(
+    given: Mapping[str, Any],
+    registry: Registry | None = None,
+    *,
+    of_dataframe: bool = False,
+) -> WriteOptions:
+    """Options as Spark hands them over; ``of_dataframe``: those of files are not known.
+
+    :raises OptionError: for an option that neither the bridge nor the format declares, for
+        values they cannot have, and for a format that is not written.
+    """
+    registry = registry or default_registry()
+    protocol = next((given[name] for name in given if name.lower() == "protocol"), None)
+    if protocol is None:
+        written = (name for name, spec in registry.codecs().items() if spec.open_encoder)
+        raise OptionError(
+            f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
+        )
+    left_out = (*FILE_OPTIONS, *TOPIC_OPTIONS) if of_dataframe else ()
+    own = {option.name.lower(): option for option in output_options() if option not in left_out}
+    if of_dataframe:
+        own[STORAGE_OPTIONS.name.lower()] = STORAGE_OPTIONS
+    of_codec = {
+        option.name.lower(): option for option in registry.get_codec(protocol).encode_options
+    }
+    bridge: dict[str, Any] = {}
+    codec: dict[str, Any] = {}
+    client: dict[str, str] = {}
+    for name, value in given.items():
+        key = name.lower()
+        if key.startswith(CLIENT_PREFIX) and not of_dataframe:
+            client[key.removeprefix(CLIENT_PREFIX)] = str(value)
+        elif key in own:
+            bridge[key] = value
+        elif key in of_codec:
+            codec[key] = value
+        elif not is_sparks_own(key):
+            known = [option.name for option in [*own.values(), *of_codec.values()]]
+            raise unknown_option(name, known, owner=OWNER)
+    to_kafka = bool(client) or "topic" in bridge
+    options = WriteOptions(
+        validate(bridge, own.values(), owner=OWNER),
+        validate(codec, of_codec.values(), owner=OWNER),
+        client if to_kafka else None,
+    )
+    _check_together(options, bridge.keys())
+    return options
+
+
+def _check_together(options: WriteOptions, given: Iterable[str]) -> None:
+    """OptionError for options that do not go together; ``given`` are names in lower case."""
+    names = set(given)
+    if options.kafka is not None:
+        for option in FILE_OPTIONS:
+            if option.name.lower() in names and option is not STORAGE_OPTIONS:
+                raise OptionError(f"option {option.name} is for files, and not for Kafka")
+    elif "singletask" in names:
+        raise OptionError("option singleTask is for Kafka; files need no such promise")
+    if ("txnappid" in names) != ("txnversion" in names):
+        raise OptionError("options txnAppId and txnVersion go together")
+    if options.table is None and options["columnTypes"] is not None:
+        raise OptionError("option columnTypes goes with the option table")

@@ -1,0 +1,292 @@
+"""Rows of the events shape back to events: the way back of :mod:`pyspark_cdcfmt.events`.
+
+What that shape does not hold cannot come back: which columns of a before image were
+completed, flags of columns, the schema before a DDL statement.  An image is complete if it
+has all of the row's ``columns``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import StringType, StructType
+
+from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Heartbeat,
+    LogicalMessage,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Transaction,
+    Watermark,
+)
+from pyspark_cdcfmt.events import EVENT_COLUMNS
+from pyspark_cdcfmt.input_columns import cells, check_columns, variant_cell
+from pyspark_cdcfmt.input_tables import ColumnCells, InputTables
+
+Source: TypeAlias = tuple[str | None, str | None, int | None]
+"""Topic, path and partition that an event was read from."""
+
+_OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
+_DDL_TYPES = frozenset(
+    {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
+)
+_STATUSES = frozenset({"begin", "commit", "rollback"})
+_SHAPE = (
+    "rows to write are events, as format('cdc') reads them without the option table; for the "
+    "changes of one table set the option table"
+)
+_NO_SOURCE: dict[str, Any] = {}
+
+
+@attrs.define
+class InputEvent:
+    """An event to write, where it was read from, and what orders it.
+
+    ``order`` is compared with that of other events of the same key and ``order_by``.
+    """
+
+    event: Event
+    source: Source
+    order_by: Any = None
+    order: Any = None
+
+
+def check_events(schema: StructType) -> None:
+    """:raises OptionError: for columns that are not those of events, naming one."""
+    for name in ("before", "after"):
+        if name in schema.names and isinstance(schema[name].dataType, StringType):
+            raise OptionError(
+                f"column {name} is string: JSON text does not tell the types of its values; "
+                "read with imageFormat=variant"
+            )
+    check_columns(schema, EVENT_COLUMNS, ("kind",), _SHAPE)
+
+
+class EventInput:
+    """Makes events of record batches.
+
+    ``schema`` was checked by :func:`check_events`; ``key_columns`` override the rows' own.
+    """
+
+    def __init__(
+        self, schema: StructType, tables: InputTables, key_columns: tuple[str, ...] = ()
+    ) -> None:
+        self._types = {field.name: field.dataType for field in schema.fields}
+        self._tables = tables
+        self._key_columns = key_columns
+
+    def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
+        """The events of the rows, in order.
+
+        :raises EncodeError: for a row that is no event; it names table, column and position.
+        """
+        for batch in batches:
+            yield from self._of_batch(batch)
+
+    def flush(self) -> Iterator[InputEvent]:
+        """Nothing: an event is one row."""
+        return iter(())
+
+    def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
+        names = [name for name in self._types if name in batch.schema.names]
+        columns = [
+            _column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
+            for name in names
+        ]
+        for values in zip(*columns, strict=True):
+            row = dict(zip(names, values, strict=True))
+            source = row.get("_source") or _NO_SOURCE
+            try:
+                yield self._event(row, source)
+            except EncodeError as error:
+                raise located(error, row, source) from error
+
+    def _event(self, row: dict[str, Any], source: dict[str, Any]) -> InputEvent:
+        kind = row["kind"]
+        make = _MAKERS.get(kind)
+        if make is None:
+            raise EncodeError(f"kind {kind!r} is not one of {join_names(_MAKERS)}")
+        event = make(self, row, source)
+        place = (source.get("topic"), source.get("path"), source.get("partition"))
+        if kind != "row":
+            return InputEvent(event, place)
+        if row.get("commit_ts") is not None:
+            return InputEvent(event, place, "commit_ts", row["commit_ts"])
+        if source.get("offset") is not None:
+            return InputEvent(event, place, place, (source["offset"], source.get("index") or 0))
+        return InputEvent(event, place)
+
+    def _row(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        op = row.get("op")
+        if op not in _OPS:
+            raise EncodeError(f"op {op!r} is not one of {join_names(_OPS)}")
+        before = variant_cell(row.get("before"))
+        after = variant_cell(row.get("after"))
+        for name, image in (("before", before), ("after", after)):
+            if image is not None and not isinstance(image, dict):
+                raise EncodeError("the image is a variant, but no object", column=name)
+        wanted = {"delete": "before", "truncate": None}.get(op, "after")
+        if wanted is not None and (before if wanted == "before" else after) is None:
+            raise EncodeError(f"the row has no {wanted} image, which {op} needs; read with images")
+        table, before_image, after_image = self._tables.images(
+            _table_of(row),
+            self._keys(row),
+            row.get("columns") or (((), (), (), ()) if op == "truncate" else None),
+            source.get("protocol"),
+            (before, after),
+        )
+        return RowChange(op, table, before_image, after_image, **_common(row, source))
+
+    def _ddl(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        ddl = row.get("ddl") or {}
+        if ddl.get("query") is None or ddl.get("type") not in _DDL_TYPES:
+            raise EncodeError("a ddl event needs its query and one of Canal's types", column="ddl")
+        return SchemaChange(
+            ddl["query"],
+            ddl["type"],
+            row.get("database") or "",
+            row.get("table") or "",
+            row.get("schema"),
+            self._table_schema(row, source),
+            **_common(row, source),
+        )
+
+    def _schema(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        schema = self._table_schema(row, source)
+        if schema is None:
+            raise EncodeError("a schema event needs its table_schema", column="table_schema")
+        return TableSchemaEvent(table_schema=schema, **_common(row, source))
+
+    def _table_schema(self, row: dict[str, Any], source: dict[str, Any]) -> TableSchema | None:
+        given = row.get("table_schema")
+        if given is None:
+            return None
+        columns = given.get("columns") or ()
+        described: ColumnCells = (
+            tuple(column["name"] for column in columns),
+            tuple(column.get("source_type") or "" for column in columns),
+            tuple(column.get("nullable") for column in columns),
+            tuple(column.get("key") for column in columns),
+        )
+        return self._tables.schema(
+            (given.get("database") or "", given.get("schema"), given.get("table") or ""),
+            tuple(given.get("key_columns") or ()),
+            described,
+            source.get("protocol"),
+        )
+
+    def _watermark(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        if row.get("commit_ts") is None:
+            raise EncodeError("a watermark needs its commit_ts", column="commit_ts")
+        return Watermark(**_common(row, source))
+
+    def _transaction(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        common = _common(row, source)
+        extra = dict(common["extra"] or {})
+        status = extra.pop("status", None)
+        if status not in _STATUSES:
+            raise EncodeError(
+                f"a transaction needs its status, one of {join_names(_STATUSES)}", column="extra"
+            )
+        transaction_id = extra.pop("transaction_id", None)
+        return Transaction(status, transaction_id, **{**common, "extra": extra or None})
+
+    def _message(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        common = _common(row, source)
+        extra = dict(common["extra"] or {})
+        prefix, content = extra.pop("prefix", None), extra.pop("content", None)
+        if not isinstance(prefix, str):
+            raise EncodeError("a message needs its prefix", column="extra")
+        return LogicalMessage(prefix, content, **{**common, "extra": extra or None})
+
+    def _corrupt(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        record = row.get("_corrupt_record") or {}
+        return Corrupt(DecodeError(record.get("reason") or "a corrupt message"))
+
+    def _heartbeat(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        return Heartbeat(**_common(row, source))
+
+    def _keys(self, row: dict[str, Any]) -> tuple[str, ...]:
+        return self._key_columns or tuple(row.get("key_columns") or ())
+
+
+_MAKERS = {
+    "row": EventInput._row,
+    "ddl": EventInput._ddl,
+    "schema": EventInput._schema,
+    "watermark": EventInput._watermark,
+    "transaction": EventInput._transaction,
+    "heartbeat": EventInput._heartbeat,
+    "message": EventInput._message,
+    "corrupt": EventInput._corrupt,
+}
+
+
+def _common(row: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+    extra = variant_cell(row.get("extra"))
+    return {
+        "commit_ts": row.get("commit_ts"),
+        "source_time": row.get("source_time"),
+        "emit_time": row.get("emit_time"),
+        "index": source.get("index") or 0,
+        "extra": extra if isinstance(extra, dict) else None,
+    }
+
+
+def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
+    name = row.get("table")
+    if name is None:
+        raise EncodeError("a row change needs its table", column="table")
+    return row.get("database") or "", row.get("schema"), name
+
+
+def _column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
+    """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
+    array = batch.column("columns")
+    items = array.flatten()
+    fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
+    lists: list[Any] = [
+        fields[name].to_pylist() if name in fields else [None] * len(items)
+        for name in ("name", "source_type", "nullable", "key")
+    ]
+    names, types, nullable, key = lists
+    result: list[ColumnCells | None] = []
+    start = 0
+    for length in array.value_lengths().to_pylist():
+        if length is None:
+            result.append(None)
+            continue
+        end = start + length
+        result.append(
+            (
+                tuple(names[start:end]),
+                tuple(types[start:end]),
+                tuple(nullable[start:end]),
+                tuple(key[start:end]),
+            )
+        )
+        start = end
+    return result
+
+
+def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
+    """The error with the table, and where the row was read from."""
+    database, table = row.get("database"), row.get("table")
+    place = ", ".join(
+        f"{name} {source[name]}"
+        for name in ("topic", "path", "partition", "offset")
+        if source.get(name) is not None
+    )
+    return error.at(
+        table=error.table or (f"{database}.{table}" if table else None),
+        commit_ts=row.get("commit_ts"),
+        reason=f"{error.reason} (read from {place})" if place else error.reason,
+    )

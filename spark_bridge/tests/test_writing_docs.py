@@ -1,0 +1,45 @@
+"""The snippets of docs/writing.md run as they stand there, one after the other."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canal_messages import (
+    COMMIT_TS,
+    DELETE,
+    INSERT,
+    UPDATE,
+    ddl_message,
+    watermark_message,
+    write_lines,
+)
+from doc_snippets import snippets
+from pyspark.sql import SparkSession
+
+FOLDERS = re.compile(r'"(dump/|as-open-protocol/|orders-canal/)"')
+
+
+def test_the_snippets_write(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dump").mkdir()
+    ddl = ddl_message("create table orders (id bigint primary key)", "CREATE", commit_ts=COMMIT_TS)
+    messages = (ddl, INSERT, UPDATE, DELETE, watermark_message(COMMIT_TS + 5))
+    write_lines(tmp_path / "dump" / "orders.jsonl", *messages)
+    names: dict[str, Any] = {"spark": spark}
+    for snippet in snippets("docs/writing.md"):
+        if snippet.runs:
+            code = FOLDERS.sub(rf'"{tmp_path}/\1"', snippet.code)
+            exec(compile(code, snippet.id, "exec"), names)
+    assert "|orders|" in capsys.readouterr().out
+    assert names["ordered"].count() == 3
+
+    def kinds(folder: str) -> list[str]:
+        rows = spark.read.format("cdc").load(str(tmp_path / folder))
+        return sorted(row.op or row.kind for row in rows.select("kind", "op").collect())
+
+    assert kinds("as-open-protocol") == ["ddl", "delete", "insert", "update", "watermark"]
+    assert kinds("orders-canal") == ["delete", "insert", "update"]

@@ -1,0 +1,233 @@
+"""Rows of the changes shape back to events."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.errors import EncodeError, OptionError
+from cdcfmt_core.events import Corrupt, Event, RowChange
+from cdcfmt_core.types import GeometryValue, Int, Time
+from pyspark_cdcfmt.batches import BatchBuilder
+from pyspark_cdcfmt.changes import SEQUENCE
+from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
+from pyspark_cdcfmt.order_check import OrderCheck
+from pyspark_cdcfmt.output_options import WriteOptions, parse_write_options
+from pyspark_cdcfmt.variant import encode_variant
+
+# Only to parse DDL.
+pytestmark = pytest.mark.usefixtures("spark")
+
+MYSQL = default_registry().get_type_map("mysql")
+TSO = 429918007904436226
+BASE = "id BIGINT, name STRING, _change_type STRING, _commit_version BIGINT"
+
+
+def options(**given: str) -> WriteOptions:
+    return parse_write_options(
+        {"protocol": "canal-json", "table": "shop.orders", "keyColumns": "id", **given}
+    )
+
+
+def schema(ddl: str = BASE, *, sequence: bool = False) -> StructType:
+    made = StructType.fromDDL(ddl)
+    return made.add("_sequence", SEQUENCE) if sequence else made
+
+
+def events(of: StructType, *batches: list[tuple[Any, ...]], **given: str) -> list[Event]:
+    """The events of rows, each list of which is a batch."""
+    parsed = options(**given)
+    check_changes(of, parsed)
+    made = ChangeInput(of, parsed, MYSQL)
+    arrow = []
+    for rows in batches:
+        builder = BatchBuilder(of)
+        arrow += [*builder.add(rows, 0), *builder.flush()]
+    return [read.event for read in [*made.events(arrow), *made.flush()]]
+
+
+def at(offset: int, part: int = 1, commit: int = 0) -> dict[str, int]:
+    return {"commit": commit, "rank": 0, "offset": offset, "index": 0, "part": part}
+
+
+def test_inserts_and_deletes() -> None:
+    insert, delete = events(schema(), [(1, "a", "insert", TSO), (1, None, "delete", TSO)])
+    assert isinstance(insert, RowChange)
+    assert isinstance(delete, RowChange)
+    assert (insert.op, insert.before, insert.commit_ts) == ("insert", None, TSO)
+    assert insert.after is not None
+    assert insert.after.values == {"id": 1, "name": "a"}
+    assert delete.before is not None
+    assert (delete.op, delete.after) == ("delete", None)
+    assert delete.before.values == {"id": 1, "name": None}
+    table = insert.table
+    assert (table.database, table.table, table.key_columns) == ("shop", "orders", ("id",))
+    assert delete.table is table
+    assert table.columns[0].type == Int(64)
+    assert table.columns[0].key
+
+
+def test_the_rows_of_an_update_are_one_event_across_batches() -> None:
+    pre = (1, "a", "update_preimage", TSO, at(7, 0))
+    other = (2, "x", "insert", TSO, at(8))
+    post = (1, "b", "update_postimage", TSO, at(7, 1))
+    insert, update = events(schema(sequence=True), [pre], [other, post])
+    assert isinstance(insert, RowChange)
+    assert isinstance(update, RowChange)
+    assert (insert.op, update.op) == ("insert", "update")
+    assert update.before is not None
+    assert update.after is not None
+    assert (update.before.values["name"], update.after.values["name"]) == ("a", "b")
+
+
+def test_without_sequence_pairs_follow_each_other() -> None:
+    pair = [(1, "a", "update_preimage", TSO), (1, "b", "update_postimage", TSO)]
+    (update,) = events(schema(), pair)
+    assert isinstance(update, RowChange)
+    assert update.op == "update"
+    with pytest.raises(EncodeError, match="no update_postimage after it"):
+        events(schema(), [pair[0], (2, "x", "insert", TSO), pair[1]])
+
+
+@pytest.mark.parametrize("sequence", [False, True])
+def test_a_preimage_alone_is_an_error_that_says_what_to_do(sequence: bool) -> None:
+    row: tuple[Any, ...] = (1, "a", "update_preimage", TSO)
+    with pytest.raises(EncodeError, match="splitKeyUpdates=true") as caught:
+        events(schema(sequence=sequence), [(*row, at(7, 0)) if sequence else row])
+    assert "shop.orders" in str(caught.value)
+
+
+def test_a_postimage_alone_is_an_upsert() -> None:
+    (upsert,) = events(schema(), [(1, "b", "update_postimage", TSO)])
+    assert isinstance(upsert, RowChange)
+    assert (upsert.op, upsert.before) == ("upsert", None)
+
+
+def test_absent_columns_are_absent_and_not_null() -> None:
+    of = schema(BASE + ", _absent ARRAY<STRING>")
+    (delete,) = events(of, [(1, None, "delete", TSO, ["name"])])
+    assert isinstance(delete, RowChange)
+    assert delete.before is not None
+    assert delete.before.values == {"id": 1}
+    assert not delete.before.complete
+
+
+def test_what_has_only_a_sequence() -> None:
+    of = schema("id BIGINT, _change_type STRING, _commit_timestamp TIMESTAMP", sequence=True)
+    (insert,) = events(of, [(1, "insert", 1_700_000_000_000_000, at(3, commit=17 << 18))])
+    assert isinstance(insert, RowChange)
+    assert (insert.commit_ts, insert.sequence_commit) == (None, 17 << 18)
+    assert insert.source_time == 1_700_000_000_000_000
+
+
+def test_versions_of_delta_are_not_taken_for_a_commit_ts() -> None:
+    with pytest.raises(EncodeError, match="no commit_ts of TiDB") as caught:
+        events(schema(), [(1, "a", "insert", 5)])
+    assert caught.value.column == "_commit_version"
+
+
+def test_bad_rows_and_unknown_words() -> None:
+    record = "STRUCT<reason: STRING, key: BINARY, value: BINARY>"
+    of = schema(BASE + f", _corrupt_record {record}")
+    (corrupt,) = events(
+        of, [(None, None, None, None, {"reason": "why", "key": None, "value": b""})]
+    )
+    assert isinstance(corrupt, Corrupt)
+    assert "why" in str(corrupt.error)
+    with pytest.raises(EncodeError, match="'merge' is not one of"):
+        events(schema(), [(1, "a", "merge", TSO)])
+    of = schema(BASE).add("_rescued", "variant")
+    with pytest.raises(EncodeError, match="rescued values"):
+        events(of, [(1, "a", "insert", TSO, encode_variant({"x": 1}))])
+
+
+def test_every_type_of_column() -> None:
+    of = schema(
+        "id INT, t TINYINT, f FLOAT, d DOUBLE, n DECIMAL(10,2), s STRING, b BINARY, o BOOLEAN,"
+        " day DATE, wall TIMESTAMP_NTZ, instant TIMESTAMP, length INTERVAL DAY TO SECOND,"
+        " j VARIANT, v ARRAY<FLOAT>, g STRUCT<srid: INT, wkb: BINARY, wkt: STRING>,"
+        " _change_type STRING"
+    )
+    instant = datetime(2024, 1, 1, tzinfo=UTC)
+    row = (
+        1, 2, 1.1, 0.1, Decimal("1.50"), "s", b"\xff", True, date(2024, 1, 1),
+        datetime(2024, 1, 1, 12), instant, timedelta(hours=-1),
+        encode_variant({"a": [1, Decimal("2.50"), None, "x"]}), [1.5],
+        {"srid": 1, "wkb": b"w", "wkt": None},
+        "insert",
+    )  # fmt: skip
+    (insert,) = events(of, [row, (*[None] * 15, "insert")])[:1]
+    assert isinstance(insert, RowChange)
+    assert insert.after is not None
+    assert insert.after.values == {
+        "id": 1, "t": 2, "f": 1.1, "d": 0.1, "n": Decimal("1.50"), "s": "s", "b": b"\xff",
+        "o": True, "day": date(2024, 1, 1), "wall": datetime(2024, 1, 1, 12), "instant": instant,
+        "length": timedelta(hours=-1), "j": '{"a":[1,2.50,null,"x"]}', "v": [1.5],
+        "g": GeometryValue(1, b"w", None),
+    }  # fmt: skip
+
+
+def test_column_types_say_more_than_the_dataframe() -> None:
+    of = schema("id DECIMAL(20,0), t STRING, _change_type STRING")
+    types = '{"id": "bigint unsigned", "t": "time(3)"}'
+    (insert,) = events(of, [(Decimal(2**64 - 1), "-01:00:00.500", "insert")], columnTypes=types)
+    assert isinstance(insert, RowChange)
+    assert insert.after is not None
+    assert insert.after.values == {
+        "id": 2**64 - 1,
+        "t": -timedelta(hours=1, milliseconds=500),
+    }
+    assert [column.type for column in insert.table.columns] == [Int(64, False), Time(3)]
+    with pytest.raises(EncodeError, match="out of range") as caught:
+        events(of, [(Decimal(2**64), None, "insert")], columnTypes=types)
+    assert caught.value.column == "id"
+
+
+@pytest.mark.parametrize(
+    ("ddl", "given", "said"),
+    [
+        ("id INT", {}, "column _change_type is missing"),
+        ("id INT, _change_type INT", {}, "column _change_type is int, and must be string"),
+        ("id INT, m MAP<STRING, INT>, _change_type STRING", {}, "column m: map<string,int>"),
+        ("id INT, _change_type STRING", {"keyColumns": "key"}, "option keyColumns: .* column key"),
+        ("id INT, _change_type STRING", {"columnTypes": '{"x": "int"}'}, "no column x"),
+        ("id INT, _change_type STRING", {"columnTypes": "int"}, "not a JSON object"),
+    ],
+)
+def test_wrong_columns(ddl: str, given: dict[str, str], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        events(schema(ddl), [], **given)
+
+
+def test_changes_of_a_key_out_of_order() -> None:
+    of = schema(sequence=True)
+    parsed = options()
+    rows = [(1, "b", "insert", TSO, at(8)), (2, "x", "insert", TSO, at(1))]
+    late = (1, "a", "delete", TSO, at(7))
+    made = ChangeInput(of, parsed, MYSQL)
+    builder = BatchBuilder(of)
+    batches = [*builder.add([*rows, late], 0), *builder.flush()]
+    check = OrderCheck()
+    read = list(made.events(batches))
+    check.check(read[0])
+    check.check(read[1])
+    check.check(read[1])
+    with pytest.raises(EncodeError, match=r"ordered=false") as caught:
+        check.check(read[2])
+    assert "(0, 0, 7, 0, 1) comes after" in str(caught.value)
+
+
+def test_the_order_check_is_bounded() -> None:
+    of = schema(sequence=True)
+    made = ChangeInput(of, options(), MYSQL)
+    builder = BatchBuilder(of)
+    rows = [(key, "x", "insert", TSO, at(key)) for key in range(100)]
+    check = OrderCheck(max_keys=20)
+    for read in made.events([*builder.add(rows, 0), *builder.flush()]):
+        check.check(read)
+    assert len(check) <= 20

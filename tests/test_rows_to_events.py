@@ -1,0 +1,122 @@
+"""Rows of the events shape back to events, over the golden messages of every format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+from golden_data import load_variant, native_messages
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.types import Bit, Enum, Json, LogicalType, Set
+from pyspark_cdcfmt.batches import BatchBuilder
+from pyspark_cdcfmt.engine import open_decoder
+from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.input_tables import InputTables
+from pyspark_cdcfmt.json_column import parse_json_column
+from pyspark_cdcfmt.options import parse_options
+from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.rows_to_events import EventInput
+from pyspark_cdcfmt.schemas import find_schemas
+
+TICDC = [
+    ("canal-json", "default"),
+    ("canal-json", "tidb-extension"),
+    ("canal-json", "only-output-updated-columns"),
+    ("canal-json", "handle-key-only"),
+    ("open", "default"),
+    ("open", "batched"),
+    ("debezium", "tidb-extension"),
+    ("debezium", "disable-schema"),
+]
+NATIVE = ["canal/canal_flat", "debezium/schema_default", "dts/dts"]
+
+
+def _messages(case: tuple[str, str] | str) -> list[Message]:
+    if isinstance(case, str):
+        return list(native_messages(case))
+    return [golden.message for golden in load_variant(*case).messages]
+
+
+def _round_trip(messages: list[Message], **given: str) -> Iterator[tuple[str | None, Event, Event]]:
+    """Every event of the messages with what came back of it, and its format."""
+    options = parse_options({"sourcetimezone": "Asia/Shanghai", "includecolumns": "true", **given})
+    schema = events_schema(options)
+    policy = ValuePolicy("text", "replace")
+    rows = EventRows(schema, options, policy)
+    decoder = open_decoder(options, options.event_filter(), schemas=find_schemas(options, messages))
+    builder = BatchBuilder(schema)
+    events: list[tuple[str | None, Event]] = []
+    batches = []
+    for message in messages:
+        for event in decoder.decode(message):
+            events.append((decoder.protocol, event))
+            batches += builder.add(list(rows.rows(message, event, decoder.protocol)), 0)
+    batches += builder.flush()
+    tables = InputTables(default_registry(), type_map=None, by_values=False)
+    found = [read.event for read in EventInput(schema, tables).events(batches)]
+    assert len(found) == len(events)
+    for (protocol, event), back in zip(events, found, strict=True):
+        yield protocol, event, back
+
+
+@pytest.mark.parametrize("case", [*TICDC, *NATIVE], ids=str)
+def test_golden_events_come_back(case: tuple[str, str] | str) -> None:
+    rows = 0
+    for protocol, event, back in _round_trip(_messages(case)):
+        assert type(back) is type(event)
+        if isinstance(event, RowChange):
+            rows += 1
+            assert isinstance(back, RowChange)
+            own = protocol == "dts-avro"
+            assert _schema(back.table, types=not own) == _schema(event.table, types=not own)
+            for one, other in ((event.before, back.before), (event.after, back.after)):
+                assert _image(other, event.table) == _image(one, event.table)
+        elif isinstance(event, SchemaChange):
+            assert isinstance(back, SchemaChange)
+            assert back.table_schema is None or event.table_schema is not None
+        assert _rest(back) == _rest(event)
+    assert rows > 0
+
+
+def _schema(table: TableSchema, *, types: bool) -> tuple[Any, ...]:
+    columns = [
+        (column.name, column.source_type, column.nullable, _type(column.type) if types else None)
+        for column in table.columns
+    ]
+    return table.database, table.schema, table.table, table.key_columns, columns
+
+
+def _type(type_: LogicalType) -> LogicalType:
+    # Debezium says how wide a BIT is, and what an ENUM's names are, in its own schema only.
+    return type(type_)() if isinstance(type_, Bit | Enum | Set) else type_
+
+
+def _image(image: Image | None, table: TableSchema) -> Any:
+    """The values as they can come back: JSON as a value, not as text."""
+    if image is None:
+        return None
+    types = {column.name: column.type for column in table.columns}
+    return {name: _value(value, types[name]) for name, value in image.values.items()}
+
+
+def _value(value: Any, type_: Any) -> Any:
+    if isinstance(type_, Json) and isinstance(value, str):
+        return parse_json_column(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace" if value.isascii() else "surrogateescape").decode(
+            "utf-8", "replace"
+        )
+    return value
+
+
+def _rest(event: Any) -> dict[str, Any]:
+    left_out = {"table", "before", "after", "table_schema", "previous_table_schema"}
+    left_out |= {"sequence_commit", "error"}
+    values = attrs.asdict(event, filter=lambda field, _: field.name not in left_out, recurse=False)
+    if isinstance(getattr(event, "table", None), str):
+        values["table"] = event.table
+    return values
