@@ -4,7 +4,7 @@ Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
 :func:`read_split` reads one share as messages.  :func:`open_claim_check_store` opens the
 folder of messages that were too large for their topic.  Paths are anything that fsspec can
 open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and are imported
-on use.
+on use.  Kafka has a package of its own, :mod:`cdcfmt_core.sources.kafka`.
 """
 
 from cdcfmt_core.sources.claim_checks import open_claim_check_store, open_claim_check_writer

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 
-from kafka_broker import Broker, resolve
+from kafka_broker import Broker, resolve, start_broker
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
@@ -104,7 +104,7 @@ def of_jvm(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
         .load()
         .select(f.from_json(f.col("value").cast("string"), schema).alias("m"))
     )
-    rows = parsed.select(
+    rows = parsed.where("m.type in ('INSERT', 'UPDATE', 'DELETE')").select(
         f.col("m._tidb.commitTs").alias("_commit_version"),
         f.explode(
             f.expr(
@@ -133,13 +133,13 @@ def seconds(frame: DataFrame) -> float:
 
 
 def workers() -> Iterator[int]:
-    """The processes of Spark's Python workers."""
+    """The processes of this session's Python workers."""
     for process in Path("/proc").iterdir():
         try:
             command = (process / "cmdline").read_bytes()
-            if process.name.isdigit() and b"pyspark.daemon" in command:
+            if b"pyspark.daemon" in command and os.getsid(int(process.name)) == os.getsid(0):
                 yield int(process.name)
-        except OSError:
+        except (OSError, ValueError):
             continue
 
 
@@ -186,8 +186,7 @@ def main() -> None:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     readers = {"cdcfmt": of_cdcfmt, "Spark's Kafka source + from_json + casts": of_jvm}
     with tempfile.TemporaryDirectory() as folder:
-        broker = Broker(Path(folder))
-        broker.start()
+        broker = start_broker(Path(folder))
         try:
             spark = spark_session()
             fill(broker, "small", count)

@@ -22,10 +22,11 @@ from cdcfmt_core.sources.kafka.offsets import (
     show_partitions,
 )
 from cdcfmt_core.sources.kafka.options import KafkaOptions
+from cdcfmt_core.sources.kafka.trouble import Trouble, no_answer
 
 logger = logging.getLogger("cdcfmt_core")
 
-FIRST_CONTACT_SECONDS = 20.0
+FIRST_CONTACT_SECONDS = 15.0
 """How long brokers may take until they first answer; later ``kafkaConsumer.pollTimeoutMs``."""
 
 UNKNOWN_TOPIC_SECONDS = 3.0
@@ -232,7 +233,7 @@ class KafkaClient:
                 try:
                     found[key] = self._result(future)
                 except KafkaException as error:
-                    if error.args[0].code() in _no_answer():
+                    if error.args[0].code() in no_answer():
                         raise
                     found[key] = error.args[0]
             return found
@@ -261,69 +262,13 @@ class KafkaClient:
                 code = error.args[0].code()
                 self._admin.poll(0)
                 hopeless = self._trouble.refused and not self._answered
-                if code not in _no_answer() or hopeless or time.monotonic() > deadline:
+                if code not in no_answer() or hopeless or time.monotonic() > deadline:
                     raise SourceError(self._trouble.text(error.args[0])) from None
                 time.sleep(_PAUSE)
             else:
                 self._answered = True
                 self._admin.poll(0)
                 return answer
-
-
-class Trouble:
-    """The last errors of the connections, which tell why there is no answer."""
-
-    def __init__(self, options: KafkaOptions) -> None:
-        self._options = options
-        self._last: Any = None
-        self.refused = False
-        """Whether a broker refused user or password."""
-
-    def note(self, error: Any) -> None:
-        """The client's ``error_cb``."""
-        from confluent_kafka import KafkaError
-
-        if error.code() == KafkaError._AUTHENTICATION:
-            self.refused = True
-        elif error.code() == KafkaError._ALL_BROKERS_DOWN or self.refused:
-            # Says less than the errors before it.
-            return
-        self._last = error
-
-    def forget(self) -> None:
-        self._last, self.refused = None, False
-
-    def text(self, error: Any) -> str:
-        """Why there is no answer; ``error`` where the connections say nothing."""
-        what = self._last if self._last is not None else error
-        # The client's text begins with the connection's own name for the broker.
-        detail = what.str()
-        if self.refused:
-            return (
-                f"Kafka at {self._options.servers} refuses the login ({detail}); check "
-                "kafka.sasl.username, kafka.sasl.password, kafka.sasl.mechanism and "
-                "kafka.security.protocol"
-            )
-        return (
-            f"no Kafka broker answers at {self._options.servers} ({detail}); check "
-            "kafka.bootstrap.servers and kafka.security.protocol"
-        )
-
-
-def _no_answer() -> frozenset[int]:
-    from confluent_kafka import KafkaError
-
-    return frozenset(
-        {
-            KafkaError._TIMED_OUT,
-            KafkaError._TIMED_OUT_QUEUE,
-            KafkaError._TRANSPORT,
-            KafkaError._ALL_BROKERS_DOWN,
-            KafkaError._RESOLVE,
-            KafkaError._AUTHENTICATION,
-            KafkaError._SSL,
-        }
-    )
 
 
 def _is_complete(topic: Topic | None) -> bool:

@@ -10,10 +10,10 @@ from typing import Any
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources.kafka.client import Trouble
 from cdcfmt_core.sources.kafka.config import open_client, reading_config, require_client
 from cdcfmt_core.sources.kafka.offsets import OffsetRange
 from cdcfmt_core.sources.kafka.options import KafkaOptions
+from cdcfmt_core.sources.kafka.trouble import Trouble
 
 logger = logging.getLogger("cdcfmt_core")
 

@@ -1,0 +1,64 @@
+"""Why brokers do not answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdcfmt_core.sources.kafka.options import KafkaOptions
+
+
+class Trouble:
+    """The last errors of the connections, which tell why there is no answer."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        self._options = options
+        self._last: Any = None
+        self.refused = False
+        """Whether a broker refused user or password."""
+
+    def note(self, error: Any) -> None:
+        """The client's ``error_cb``."""
+        from confluent_kafka import KafkaError
+
+        if error.code() == KafkaError._AUTHENTICATION:
+            self.refused = True
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN or self.refused:
+            # Says less than the errors before it.
+            return
+        self._last = error
+
+    def forget(self) -> None:
+        self._last, self.refused = None, False
+
+    def text(self, error: Any) -> str:
+        """Why there is no answer; ``error`` where the connections say nothing."""
+        what = self._last if self._last is not None else error
+        # The client's text begins with the connection's own name for the broker.
+        detail = what.str()
+        if self.refused:
+            return (
+                f"Kafka at {self._options.servers} refuses the login ({detail}); check "
+                "kafka.sasl.username, kafka.sasl.password, kafka.sasl.mechanism and "
+                "kafka.security.protocol"
+            )
+        return (
+            f"no Kafka broker answers at {self._options.servers} ({detail}); check "
+            "kafka.bootstrap.servers and kafka.security.protocol"
+        )
+
+
+def no_answer() -> frozenset[int]:
+    """The codes of errors after which asking again may help."""
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError._TIMED_OUT,
+            KafkaError._TIMED_OUT_QUEUE,
+            KafkaError._TRANSPORT,
+            KafkaError._ALL_BROKERS_DOWN,
+            KafkaError._RESOLVE,
+            KafkaError._AUTHENTICATION,
+            KafkaError._SSL,
+        }
+    )
