@@ -53,11 +53,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker; skipped only where Java or Maven Central is missing."""
-    from kafka_broker import Broker, BrokerUnavailableError
+    from kafka_broker import BrokerUnavailableError, start_broker
 
-    broker = Broker(tmp_path_factory.mktemp("kafka"))
     try:
-        broker.start()
+        broker = start_broker(tmp_path_factory.mktemp("kafka"))
     except BrokerUnavailableError as reason:
         pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
     yield broker

@@ -62,6 +62,25 @@ class BrokerUnavailableError(Exception):
     """There is no Java or no Maven Central here."""
 
 
+class BrokerNotStartedError(Exception):
+    """It ended, or nobody answers."""
+
+
+def start_broker(folder: Path) -> Broker:
+    """A new broker that runs.  Another process may take a port first: then with other ones."""
+    for attempt in range(3):
+        broker = Broker(folder / str(attempt))
+        broker.folder.mkdir()
+        try:
+            broker.start()
+        except BrokerNotStartedError:
+            if attempt == 2:
+                raise
+        else:
+            break
+    return broker
+
+
 def cache_folder() -> Path:
     """Where downloads of the tests are kept from run to run."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -110,7 +129,7 @@ def resolve(group: str, artifact: str, version: str, *, transitive: bool = True)
 
 def _free_ports(count: int) -> list[int]:
     """Ports below those that systems hand out to clients: a restart must find them free."""
-    found: list[int] = []
+    found: set[int] = set()
     while len(found) < count:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as attempt:
@@ -118,8 +137,8 @@ def _free_ports(count: int) -> list[int]:
                 attempt.bind(("127.0.0.1", port))
             except OSError:
                 continue
-        found.append(port)
-    return found
+        found.add(port)
+    return list(found)
 
 
 @attrs.define
@@ -177,7 +196,11 @@ class Broker:
                 return
             except KafkaException:
                 if self._process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"the broker did not start: {log.read_text()}") from None
+                    code = self._process.poll()
+                    self.stop()
+                    raise BrokerNotStartedError(
+                        f"the broker did not start (exit code {code}): {log.read_text()}"
+                    ) from None
 
     def stop(self) -> None:
         if self._process is not None:

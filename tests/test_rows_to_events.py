@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -10,10 +12,13 @@ import pytest
 from golden_data import load_variant, native_messages
 
 from cdcfmt_core import default_registry
+from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.types import Bit, Enum, Json, LogicalType, Set
+from cdcfmt_core.types import Bit, Enum, Int, Json, LogicalType, Set, Timestamp, Unknown
+from cdcfmt_core.types import Decimal as DecimalType
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.engine import open_decoder
+from pyspark_cdcfmt.event_values import json_text
 from pyspark_cdcfmt.events import EventRows, events_schema
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.json_column import parse_json_column
@@ -120,3 +125,71 @@ def _rest(event: Any) -> dict[str, Any]:
     if isinstance(getattr(event, "table", None), str):
         values["table"] = event.table
     return values
+
+
+KEY = ("shop", None, "orders")
+
+
+def _columns(**types: str) -> tuple[Any, ...]:
+    nothing = (None,) * len(types)
+    return tuple(types), tuple(types.values()), nothing, nothing
+
+
+def _table_of(by_values: bool = False) -> InputTables:
+    return InputTables(default_registry(), type_map=None, by_values=by_values)
+
+
+def test_a_value_that_is_not_of_its_source_type() -> None:
+    tables = _table_of()
+    columns = _columns(id="int", name="varchar(20)")
+    with pytest.raises(EncodeError, match=r"'x' is not an integer.*source type is 'int'") as caught:
+        tables.images(KEY, (), columns, None, (None, {"id": "x", "name": "a"}))
+    assert caught.value.column == "id"
+    with pytest.raises(EncodeError, match="does not list") as caught:
+        tables.images(KEY, (), columns, None, (None, {"other": 1}))
+    assert caught.value.column == "other"
+
+
+def test_numbers_and_types_that_only_the_value_tells() -> None:
+    tables = _table_of()
+    columns = _columns(n="bigint", t="a type that nobody knows", s="another")
+    time = datetime(2024, 1, 1, tzinfo=UTC)
+    for cells in ({"n": 1, "t": None, "s": "x"}, {"n": Decimal(2**64), "t": time, "s": "x"}):
+        table, _, after = tables.images(KEY, (), columns, None, (None, cells))
+        assert after is not None
+        assert after.values == cells
+    types = [type(column.type) for column in table.columns]
+    assert types == [DecimalType, Timestamp, Unknown]
+
+
+def test_rows_without_columns() -> None:
+    with pytest.raises(EncodeError, match="includeColumns=true, or set typesFrom=values"):
+        _table_of().images(KEY, (), None, None, (None, {"id": 1}))
+    cells = {"id": 1, "j": {"a": [1, Decimal("1.50")]}, "n": None}
+    table, _, after = _table_of(by_values=True).images(KEY, ("id",), None, None, (None, cells))
+    assert after is not None
+    assert after.values == {"id": 1, "j": '{"a":[1,1.50]}', "n": None}
+    assert [type(column.type) for column in table.columns] == [Int, Json, Unknown]
+    assert table.columns[0].key
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("abc", '"abc"'),
+        ('{"a": 1e100}', '{"a": 1e100}'),
+        ("[1e100]", "[1e100]"),
+    ],
+)
+def test_text_in_json_columns(text: str, kept: str) -> None:
+    assert json_text(text) == kept
+
+
+def test_text_in_a_json_column_that_may_be_a_number() -> None:
+    with pytest.raises(EncodeError, match="jsonAs=string"):
+        json_text("1e100")
+
+
+def test_json_numbers_keep_their_digits() -> None:
+    text = '{"a":[1.50,12345678901234567890123,-1,"é",null,true]}'
+    assert json_text(parse_json_column(text)) == text

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 
-from kafka_broker import Broker, resolve
+from kafka_broker import Broker, resolve, start_broker
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
@@ -186,8 +186,7 @@ def main() -> None:
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 3
     readers = {"cdcfmt": of_cdcfmt, "Spark's Kafka source + from_json + casts": of_jvm}
     with tempfile.TemporaryDirectory() as folder:
-        broker = Broker(Path(folder))
-        broker.start()
+        broker = start_broker(Path(folder))
         try:
             spark = spark_session()
             fill(broker, "small", count)

@@ -26,7 +26,7 @@ from cdcfmt_core.sources.kafka.trouble import Trouble, no_answer
 
 logger = logging.getLogger("cdcfmt_core")
 
-FIRST_CONTACT_SECONDS = 20.0
+FIRST_CONTACT_SECONDS = 15.0
 """How long brokers may take until they first answer; later ``kafkaConsumer.pollTimeoutMs``."""
 
 UNKNOWN_TOPIC_SECONDS = 3.0

@@ -8,6 +8,7 @@ no cdc source made, whose types are what their author gave them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from typing import Any, TypeAlias
 
 import attrs
@@ -15,7 +16,7 @@ import attrs
 from cdcfmt_core.errors import CdcfmtError, EncodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.types import LogicalType, Unknown
+from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
 from pyspark_cdcfmt.event_values import Convert, Misfit, event_value, is_certain, own_type
 
 _MAX_TABLES = 1_000
@@ -155,21 +156,37 @@ class InputTables:
     def _widen(
         self, identity: Any, error: Misfit, cells: tuple[Mapping[str, Any] | None, ...]
     ) -> None:
-        """Formats whose values have types of their own may say more than their source type."""
+        """Take the type of a value that is not of the column's type, where only it can be right.
+
+        :raises EncodeError: where it cannot.
+        """
         name = error.column
         own = self._own.setdefault(identity, {})
+        found = self._tables[identity]
         if name is None or name in own:
             raise EncodeError(str(error), column=name) from error
+        (known,) = (column for column in found.schema.columns if column.name == name)
         for image in cells:
             value = None if image is None else image.get(name)
             if value is None:
                 continue
-            type_ = own_type(value)
             try:
-                self._tables[identity].converters[name](value)
+                found.converters[name](value)
             except Misfit:
-                own[name] = type_
+                if not self._is_wider(known.type, value):
+                    raise EncodeError(
+                        f"{error}, and its source type is {known.source_type!r}", column=name
+                    ) from error
+                own[name] = own_type(value)
         del self._tables[identity]
+
+    def _is_wider(self, type_: LogicalType, value: Any) -> bool:
+        """Of formats whose values have types of their own (Aliyun DTS)."""
+        if isinstance(type_, Unknown):
+            return self._by_values or is_certain(value)
+        if isinstance(type_, Int):
+            return type(value) in (int, Decimal)
+        return isinstance(type_, Geometry) and type(value) is str
 
     def _resolver(self, protocol: str | None) -> Callable[[str], LogicalType]:
         resolve = self._resolvers.get(protocol)
