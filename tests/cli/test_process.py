@@ -153,7 +153,8 @@ def test_spark_is_not_started(canal: Path) -> None:
         "try: app(sys.argv[1:])\n"
         "finally: assert not [m for m in sys.modules if m.startswith(('pyspark', 'py4j'))]"
     )
-    for command in set(COMMANDS) - {"formats", "schema", "doctor"}:
-        arguments = [sys.executable, "-c", check, command, str(canal)]
+    more = {"convert": ["--to", "canal-json"]}
+    for command in set(COMMANDS) - {"formats", "schema", "doctor", "new"}:
+        arguments = [sys.executable, "-c", check, command, str(canal), *more.get(command, [])]
         done = subprocess.run(arguments, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

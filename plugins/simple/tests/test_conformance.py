@@ -31,5 +31,5 @@ class TestSimple(CodecTests):
         for protocol, name in VARIANTS:
             variant = load_variant(protocol, name)
             options = {k: v for k, v in reading_options(variant).items() if k != "protocol"}
-            messages = tuple(golden.message for golden in variant.messages[:200])
+            messages = tuple(golden.message for golden in variant.messages[:80])
             yield Case(f"{protocol}-{name}", messages, options=options)

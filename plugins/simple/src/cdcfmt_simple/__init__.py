@@ -7,6 +7,7 @@ from typing import Any
 
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
 from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.events import Message
 from cdcfmt_simple.options import OPTIONS
 from cdcfmt_simple.sniff import sniff
 
@@ -23,6 +24,12 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
     return open_schema_scan(options, context)
 
 
+def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    from cdcfmt_simple.explain import explain
+
+    return explain(message, options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -36,6 +43,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             options=OPTIONS,
             scan_schemas=_scan_schemas,
             needs_schemas=True,
+            explain=_explain,
             api_version=1,
         )
     ]

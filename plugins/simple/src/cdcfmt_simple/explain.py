@@ -1,0 +1,38 @@
+"""A message's fields, for people who look at one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_simple.avro import LAYOUTS, read_message
+
+
+def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields by their names on the wire; of Avro, where the images begin.
+
+    :raises DecodeError: if it is no such message.
+    """
+    value = message.value or b""
+    compression = options["largeMessageHandleCompression"]
+    decompress = open_decompressor(compression, DEFAULT_MAX_MESSAGE_BYTES)
+    if decompress is not None:
+        compressed, value = len(value), decompress(value)
+        yield compression, f"{compressed} bytes of {len(value)}"
+    if value[:1] not in LAYOUTS:
+        document = loads_exact(value)
+        yield from document.items() if isinstance(document, dict) else [("value", document)]
+        return
+    yield "encoding", f"avro, message 0x{value[0]:02x} of the union"
+    try:
+        avro = read_message(value)
+    except IndexError:
+        raise DecodeError("the message ends before its end", sample=value) from None
+    yield from avro.wire.items()
+    if avro.at < len(value):
+        yield "data and old", f"{len(value) - avro.at} bytes from byte {avro.at}"
