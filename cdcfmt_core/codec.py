@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import attrs
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
+from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.types import LogicalType
@@ -100,6 +101,9 @@ class CodecSpec:
     it returns a function that finds the table schemas in one message, quickly where there
     are none.  A batch reader looks through its whole input with it before any row is decoded.
 
+    ``open_layouts(options)`` is for JSON formats: how most of their messages lie, for readers
+    that go by columns (:mod:`cdcfmt_core.layout`); empty where these options rule that out.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
     """
@@ -114,5 +118,6 @@ class CodecSpec:
     type_map: str = "mysql"
     open_encoder: Callable[[Mapping[str, Any]], Encode] | None = None
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

@@ -19,6 +19,7 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.changes import BadRow, ChangeRows
+from pyspark_cdcfmt.columnar.opening import ObservedDecoder, open_chunks, sized
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
@@ -50,7 +51,8 @@ class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
-    table schemas that were found before decoding.
+    table schemas that were found before decoding.  Without ``by_columns`` every message
+    goes the reference path.
     """
 
     def __init__(
@@ -61,19 +63,17 @@ class Engine:
         inferred: bool,
         event_filter: EventFilter | None = None,
         schemas: SchemaStore | None = None,
+        by_columns: bool = True,
     ) -> None:
         self._schema = schema
         self._options = options
         self._inferred = inferred
-        self._counts: Counter[str] = Counter()
-        decoder = open_decoder(
-            options,
-            options.event_filter() if event_filter is None else event_filter,
-            self._projection(),
-            self._counts,
-            schemas,
+        self.counts: Counter[str] = Counter()
+        event_filter = options.event_filter() if event_filter is None else event_filter
+        decoder = ObservedDecoder(
+            open_decoder(options, event_filter, self._projection(), self.counts, schemas)
         )
-        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
+        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self.counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]
         rows: EventRows | ChangeRows
@@ -81,23 +81,41 @@ class Engine:
             rows = EventRows(schema, options, policy)
         else:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
-        self._make = RowMaker(rows, decoder, options["mode"], self._counts)
+        self._make = RowMaker(rows, decoder, options["mode"], self.counts)
+        self.chunks = None
+        if by_columns:
+            self.chunks = open_chunks(
+                schema,
+                options,
+                decoder,
+                self._make.rows,
+                projection=self._projection(),
+                event_filter=event_filter,
+                policy=policy,
+                inferred=inferred,
+            )
 
     def batches(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order; what was done to them is logged at the end.
 
         :raises DecodeError: in FAILFAST mode.
         """
-        batches = BatchBuilder(self._schema)
         try:
-            for message in messages:
-                size = len(message.value) if message.value is not None else 0
-                yield from batches.add(self._make.rows(message), size)
-            yield from batches.flush()
+            if self.chunks is not None:
+                yield from sized(self.chunks.batches(messages))
+            else:
+                yield from self._by_rows(messages)
         finally:
-            if self._counts:
-                counts = ", ".join(f"{name}: {count}" for name, count in self._counts.items())
+            if self.counts:
+                counts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
                 logger.warning("cdc: %s", counts)
+
+    def _by_rows(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.RecordBatch]:
+        batches = BatchBuilder(self._schema)
+        for message in messages:
+            size = len(message.value) if message.value is not None else 0
+            yield from batches.add(self._make.rows(message), size)
+        yield from batches.flush()
 
     def _projection(self) -> Projection:
         options = self._options
@@ -115,14 +133,14 @@ class RowMaker:
     def __init__(
         self,
         shape: EventRows | ChangeRows,
-        decoder: MessageDecoder,
+        decoder: ObservedDecoder,
         mode: str,
         counts: Counter[str],
     ) -> None:
         self._shape = shape
         self._decoder = decoder
         self._mode = mode
-        self._counts = counts
+        self.counts = counts
 
     def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
         """All rows of a message; DecodeError in FAILFAST."""
@@ -146,7 +164,7 @@ class RowMaker:
     def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
         if self._mode == "FAILFAST":
             raise event.error
-        self._counts["corrupt messages and rows"] += 1
+        self.counts["corrupt messages and rows"] += 1
         if self._mode == "DROPMALFORMED":
             return []
         return list(self._shape.rows(message, event, self._decoder.protocol))

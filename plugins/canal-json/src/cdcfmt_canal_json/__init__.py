@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_canal_json.options import OPTIONS
 from cdcfmt_canal_json.sniff import sniff
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core.layout import Layout
 
 
 def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
     from cdcfmt_canal_json.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_canal_json.layouts import open_layouts
+
+    return open_layouts(options)
 
 
 @hookimpl
@@ -27,6 +34,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "watermark"}),
             options=OPTIONS,
+            open_layouts=_open_layouts,
             aliases=("canal",),
             api_version=1,
         )

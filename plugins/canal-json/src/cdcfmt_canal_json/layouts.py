@@ -1,0 +1,68 @@
+"""How most messages of Canal-JSON lie, for readers that go by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT
+from cdcfmt_canal_json.message import OP_OF_TYPE
+from cdcfmt_canal_json.plans import column_parser
+from cdcfmt_core.layout import Layout, Members
+
+_MEMBERS: Members = {
+    "id": "passed",
+    "database": "database",
+    "table": "table",
+    "pkNames": "same",
+    "isDdl": "never",
+    "type": "op",
+    "es": "source_time",
+    "ts": "other_time",
+    "sql": "passed",
+    # It depends on the value: that of a bigint unsigned is -5 or 3.
+    "sqlType": "passed",
+    "mysqlType": "same",
+    "old": "before",
+    "data": "after",
+    "gtid": "passed",
+    "_tidb": {"commitTs": "commit_ts", "rowkey": "passed"},
+}
+
+_CANAL = Layout(
+    members=_MEMBERS,
+    ops=OP_OF_TYPE,
+    parser=column_parser,
+    in_lists=True,
+    deleted_row="after",
+    completes_before=True,
+    # Smaller times are seconds, larger ones leave the 63 bits of a commit_ts.
+    times=(SECONDS_LIMIT, (1 << 45) - 1, 1000),
+    column_types="mysqlType",
+)
+
+# "id" is first and always 0 in TiCDC's messages; the Java producers sort their fields.
+_TICDC_BEGINS = b'{"id":0,'
+_SORTED_BEGINS = b'{"data":'
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layouts of a dialect; none for values that are compressed, or times in seconds."""
+    dialect = DIALECTS[options["dialect"]]
+    if options["largeMessageHandleCompression"] != "none" or dialect.seconds:
+        return ()
+    if dialect.deleted_row_in_old:
+        return ()
+    if dialect.es_is_commit_time is not None:
+        return (attrs.evolve(_CANAL, orders_by_source_time=dialect.es_is_commit_time),)
+    return (
+        attrs.evolve(
+            _CANAL,
+            members={**_MEMBERS, "id": "same"},
+            begins=_TICDC_BEGINS,
+            orders_by_source_time=True,
+        ),
+        attrs.evolve(_CANAL, begins=_SORTED_BEGINS),
+    )
