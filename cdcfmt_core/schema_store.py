@@ -92,6 +92,26 @@ class SchemaStore:
         at = bisect_right(versions.positions, position)
         return versions.tables[at - 1] if at else None
 
+    def span(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[Position | None, Position | None]:
+        """The positions from which and before which the schema found there holds.
+
+        None where there is no such end.
+        """
+        versions = self._tables.get((stream, database, schema, table))
+        if versions is None:
+            return None, None
+        positions = versions.positions
+        at = bisect_right(positions, position)
+        return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
+
 
 def _alike(one: TableSchema, other: TableSchema) -> bool:
     return one.columns == other.columns and one.key_columns == other.key_columns

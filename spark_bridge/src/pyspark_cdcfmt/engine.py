@@ -70,6 +70,7 @@ class Engine:
         self._inferred = inferred
         self.counts: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
+        schemas = SchemaStore() if schemas is None else schemas
         decoder = ObservedDecoder(
             open_decoder(options, event_filter, self._projection(), self.counts, schemas)
         )
@@ -91,6 +92,7 @@ class Engine:
                 self._make.rows,
                 projection=self._projection(),
                 event_filter=event_filter,
+                schemas=schemas,
                 policy=policy,
                 inferred=inferred,
             )

@@ -9,7 +9,7 @@ import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT
 from cdcfmt_canal_json.message import OP_OF_TYPE
-from cdcfmt_canal_json.plans import column_parser
+from cdcfmt_canal_json.plans import column_parsers
 from cdcfmt_core.layout import Layout, Members
 
 _MEMBERS: Members = {
@@ -34,7 +34,8 @@ _MEMBERS: Members = {
 _CANAL = Layout(
     members=_MEMBERS,
     ops=OP_OF_TYPE,
-    parser=column_parser,
+    parsers=column_parsers,
+    texts=True,
     in_lists=True,
     deleted_row="after",
     completes_before=True,

@@ -11,6 +11,7 @@ import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,
@@ -128,10 +129,15 @@ class TablePlans:
         return _padded_as(source_type, known[0]), known[1]
 
 
-def column_parser(column: Column, time_zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    """The parser of a column's text."""
-    parse = text_parser(column.type, time_zone=time_zone, counts=counts)
-    return _padded_as(column.source_type, parse)
+def column_parsers(
+    value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
+) -> dict[str, Parser]:
+    """The parsers of a table's columns, for text."""
+    by_name = {}
+    for column in table.columns:
+        parse = text_parser(column.type, time_zone=time_zone, counts=counts)
+        by_name[column.name] = Parser(_padded_as(column.source_type, parse))
+    return by_name
 
 
 def _padded_as(source_type: str, parse: ParseValue) -> ParseValue:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
 from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.layout import Layout
 from cdcfmt_debezium.options import OPTIONS
 from cdcfmt_debezium.sniff import sniff
 
@@ -23,6 +24,12 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
     return open_schema_scan(options, context)
 
 
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_debezium.layouts import open_layouts
+
+    return open_layouts(options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -35,6 +42,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             emits=frozenset({"row", "ddl", "watermark", "transaction", "heartbeat", "message"}),
             options=OPTIONS,
             scan_schemas=_scan_schemas,
+            open_layouts=_open_layouts,
             api_version=1,
         )
     ]

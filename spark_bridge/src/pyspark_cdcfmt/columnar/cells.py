@@ -6,20 +6,25 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import attrs
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, StructField
 
 from cdcfmt_core.events import Column
-from cdcfmt_core.layout import Layout
 from cdcfmt_core.mysql.text import parse_binary
+from cdcfmt_core.types import Binary
 from pyspark_cdcfmt.batches import array_builder
+from pyspark_cdcfmt.columnar.json_kernels import scalar_kernel
 from pyspark_cdcfmt.columnar.kernels import Kernel, text_kernel
+from pyspark_cdcfmt.columnar.kinds import Kind, wire_type
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.values import converter
 
+# True, 1 and 1.0 are equal, and 0.0 and -0.0.
+_OF_ONE_TYPE = (Kind.TEXT, Kind.INTEGER)
 _REMEMBERED = 4_096
 _UNUSUAL = object()
-_STRING, _BINARY = pa.string(), pa.binary()
+_BINARY = pa.binary()
 
 
 class ColumnConverter(Protocol):
@@ -33,32 +38,58 @@ class ColumnConverter(Protocol):
     def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]: ...
 
 
+@attrs.frozen
+class WireColumn:
+    """A column as messages have it: its kind of JSON values, and what parses them.
+
+    ``mysql_text``: all values are MySQL's text.  ``noticed`` gets what the parser counts.
+    """
+
+    column: Column
+    kind: Kind
+    mysql_text: bool
+    parse: Callable[[Any], object] | None
+    noticed: Counter[str]
+
+
 def column_converter(
-    column: Column, field: StructField, arrow: pa.DataType, layout: Layout, policy: ValuePolicy
+    wire: WireColumn, field: StructField, arrow: pa.DataType, policy: ValuePolicy
 ) -> ColumnConverter:
     """What makes the array of a Spark column from a wire column's cells."""
-    # What these do to values is counted here only to be noticed.
-    noticed: Counter[str] = Counter()
-    own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, noticed)
-    parse = layout.parser(column, policy.time_zone, noticed)
+    column, parse = wire.column, wire.parse
+    own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, wire.noticed)
     by_cells = ByCells(
         parse,
         converter(column.type, field.dataType, column.name, own),
         array_builder(field.dataType, arrow),
-        noticed,
+        wire.noticed,
+        remember=wire.kind in _OF_ONE_TYPE,
     )
-    if isinstance(field.dataType, BinaryType) and parse is parse_binary:
-        by_cells = _Latin1(by_cells)
-    kernel = text_kernel(column.type, field.dataType, arrow, parse, policy.time_zone)
-    result: ColumnConverter = by_cells if kernel is None else _ByKernel(kernel, by_cells)
+    result: ColumnConverter = by_cells
+    if isinstance(column.type, Binary) and isinstance(field.dataType, BinaryType):
+        if parse is not None:
+            result = _Bytes(by_cells, None if parse is parse_binary else parse)
+    else:
+        gathered = wire_type(wire.kind, column.type)
+        kernel = None
+        if wire.mysql_text:
+            kernel = text_kernel(column.type, field.dataType, arrow, parse, policy.time_zone)
+        elif gathered is not None:
+            kernel = scalar_kernel(column.type, field.dataType, arrow, parse, gathered)
+        if kernel is not None:
+            result = _ByKernel(kernel, gathered, by_cells)
     return result if field.nullable else _NotNull(result)
 
 
-def column_check(column: Column, layout: Layout, policy: ValuePolicy) -> ColumnConverter:
+def column_check(wire: WireColumn) -> ColumnConverter:
     """For a key that no field of the schema takes: its values are parsed all the same."""
-    noticed: Counter[str] = Counter()
-    parse = layout.parser(column, policy.time_zone, noticed)
-    return ByCells(parse, lambda _: None, lambda values: pa.nulls(len(values)), noticed)
+    return ByCells(
+        wire.parse,
+        lambda _: None,
+        lambda values: pa.nulls(len(values)),
+        wire.noticed,
+        remember=wire.kind in _OF_ONE_TYPE,
+    )
 
 
 def rows_with_values(cells: Sequence[Any]) -> list[int]:
@@ -69,16 +100,24 @@ def rows_with_values(cells: Sequence[Any]) -> list[int]:
 
 
 class _ByKernel:
-    """Gathers texts, and converts them all at once; in doubt cell by cell."""
+    """Gathers cells as they are, and converts them all at once; in doubt cell by cell."""
 
-    def __init__(self, kernel: Kernel, by_cells: ByCells) -> None:
+    def __init__(self, kernel: Kernel, gathered: pa.DataType, by_cells: ByCells) -> None:
         self._kernel = kernel
+        self._gathered = gathered
         self._by_cells = by_cells
 
     def gather(self, cells: Sequence[Any]) -> tuple[pa.Array, list[int]]:
-        return pa.array(cells, _STRING), []
+        try:
+            return pa.array(cells, self._gathered), []
+        except (pa.ArrowException, OverflowError):
+            # Integers that their unsigned type, or fractions among integers that a double
+            # does not hold.
+            return self._by_cells.gather(cells)
 
     def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]:
+        if gathered.type != self._gathered:
+            return gathered, []
         try:
             array = self._kernel(gathered)
         except pa.ArrowException:
@@ -87,32 +126,29 @@ class _ByKernel:
 
 
 class ByCells:
-    """Converts each text once; one that fails or is worth a count is unusual."""
+    """Converts each cell; one that fails or is worth a count is unusual.
+
+    ``remember``: equal cells are of one type, so that each need be converted only once.
+    """
 
     def __init__(
         self,
-        parse: Callable[[Any], Any],
+        parse: Callable[[Any], Any] | None,
         convert: Callable[[Any], Any],
         build: Callable[[Sequence[Any]], pa.Array],
         noticed: Counter[str],
+        *,
+        remember: bool,
     ) -> None:
         self._parse = parse
         self._convert = convert
         self._build = build
         self._noticed = noticed
+        self._remember = remember
         self._known: dict[Any, Any] = {None: None}
 
     def gather(self, cells: Sequence[Any]) -> tuple[pa.Array, list[int]]:
-        known = self._known
-        try:
-            values = [known[cell] for cell in cells]
-        except KeyError:
-            if len(known) > _REMEMBERED:
-                known.clear()
-                known[None] = None
-            for cell in set(cells).difference(known):
-                known[cell] = self._value(cell)
-            values = [known[cell] for cell in cells]
+        values = self._remembered(cells) if self._remember else list(map(self._value, cells))
         if _UNUSUAL in values:
             unusual = [row for row, value in enumerate(values) if value is _UNUSUAL]
             for row in unusual:
@@ -123,9 +159,23 @@ class ByCells:
     def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]:
         return gathered, []
 
-    def _value(self, cell: Any) -> Any:
+    def _remembered(self, cells: Sequence[Any]) -> list[Any]:
+        known = self._known
         try:
-            parsed = self._parse(cell)
+            return [known[cell] for cell in cells]
+        except KeyError:
+            if len(known) > _REMEMBERED:
+                known.clear()
+                known[None] = None
+            for cell in set(cells).difference(known):
+                known[cell] = self._value(cell)
+            return [known[cell] for cell in cells]
+
+    def _value(self, cell: Any) -> Any:
+        if cell is None:
+            return None
+        try:
+            parsed = cell if self._parse is None else self._parse(cell)
             value = None if parsed is None else self._convert(parsed)
         except Exception:
             # The reference path says what is wrong, once.
@@ -136,18 +186,26 @@ class ByCells:
         return value
 
 
-class _Latin1(ByCells):
-    """Binary columns, which hardly ever hold a text twice."""
+class _Bytes:
+    """Binary columns, which hardly ever hold a value twice; ``parse`` None is Latin-1."""
 
-    def __init__(self, by_cells: ByCells) -> None:
+    def __init__(self, by_cells: ByCells, parse: Callable[[Any], Any] | None) -> None:
         self._by_cells = by_cells
+        self._parse = parse
 
     def gather(self, cells: Sequence[Any]) -> tuple[pa.Array, list[int]]:
+        parse = self._parse
         try:
-            data = [None if cell is None else cell.encode("latin-1") for cell in cells]
-        except UnicodeEncodeError:
+            if parse is None:
+                data = [None if cell is None else cell.encode("latin-1") for cell in cells]
+            else:
+                data = [None if cell is None else parse(cell) for cell in cells]
+            return pa.array(data, _BINARY), []
+        except Exception:
             return self._by_cells.gather(cells)
-        return pa.array(data, _BINARY), []
+
+    def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]:
+        return gathered, []
 
 
 class _NotNull:

@@ -11,7 +11,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from pyspark_cdcfmt.columnar.plans import Plan
-from pyspark_cdcfmt.columnar.wire import UNSET, Path
+from pyspark_cdcfmt.columnar.structs import UNSET
+from pyspark_cdcfmt.columnar.wire import Path
 
 CHANGE_TYPES: Final = ("insert", "update_preimage", "update_postimage", "delete")
 """What the numbers in ``Images.kinds`` mean."""
@@ -80,22 +81,30 @@ def find_changes(plan: Plan, messages: Sequence[Struct], unusual: set[int]) -> C
     return changes
 
 
-def find_images(plan: Plan, changes: Changes, key_updates: set[int]) -> Images:
-    """The images that become rows; ``key_updates`` gets the changes of keys, left out here."""
+def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
+    """The images that become rows.
+
+    ``unusual`` gets the changes that are left out: of keys, and those without an image.
+    """
     ops = plan.layout.ops
     images = Images()
     add, add_kind, add_change = images.rows.append, images.kinds.append, images.changes.append
     partial, keys, both = plan.reader.partial, plan.keys, plan.before_updates
     deleted_before = plan.layout.deleted_row == "before"
+    only_keys = not both and not deleted_before
     for change, (word, before, after) in enumerate(
         zip(changes.words, changes.befores, changes.afters, strict=True)
     ):
         op = ops[word]
-        row = astuple(before if deleted_before and op == "delete" else after)
+        image = before if deleted_before and op == "delete" else after
+        if image is None:
+            unusual.add(change)
+            continue
+        row = astuple(image)
         if op == "update" and before is not None:
             old = astuple(before)
-            if keys and _differ(old, row, keys, both):
-                key_updates.add(change)
+            if keys and _differ(old, row, keys, only_keys):
+                unusual.add(change)
                 continue
             if both:
                 if partial:
@@ -111,9 +120,11 @@ def find_images(plan: Plan, changes: Changes, key_updates: set[int]) -> Images:
     return images
 
 
-def _differ(old: tuple[Any, ...], row: tuple[Any, ...], keys: tuple[int, ...], both: bool) -> bool:
-    """Whether an update changed the key, as far as the wire tells."""
-    cells = [old[key] for key in keys] if both else old
+def _differ(
+    old: tuple[Any, ...], row: tuple[Any, ...], keys: tuple[int, ...], only_keys: bool
+) -> bool:
+    """Whether an update changed the key, as far as the wire tells; ``only_keys`` are in old."""
+    cells = old if only_keys else [old[key] for key in keys]
     return any(
         cell is not UNSET and cell != row[key] for cell, key in zip(cells, keys, strict=True)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
@@ -15,7 +16,7 @@ from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.looks import Look
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
-from pyspark_cdcfmt.columnar.wire import Unlike
+from pyspark_cdcfmt.columnar.structs import Unlike
 
 logger = logging.getLogger("pyspark_cdcfmt")
 
@@ -30,6 +31,8 @@ _CHUNK_BYTES = 1 << 20
 _AT_ONCE = 32
 _MAX_PLANS = 8
 _MAX_LEARNED = 200
+_WORTH_A_PLAN = 1000
+"""So many messages read by columns pay for one more plan."""
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -44,6 +47,7 @@ class Reference:
 
     rows: Callable[[Message | BadLine], list[Row]]
     tables: Callable[[], list[TableSchema] | None]
+    found_nothing_wrong: Callable[[], bool]
     batch: Callable[[list[Row]], pa.RecordBatch]
 
 
@@ -51,7 +55,8 @@ class Chunks:
     """Decodes messages of one format; ``look`` and ``learn`` come from its layouts.
 
     ``metadata`` are the names of the schema's columns besides the table's own, with what they
-    are without prefix.  ``by_columns`` and ``by_reference`` count messages.
+    are without prefix.  ``forget``: messages other than rows may change what rows mean.
+    ``by_columns`` and ``by_reference`` count messages.
     """
 
     def __init__(
@@ -59,9 +64,12 @@ class Chunks:
         schema: pa.Schema,
         metadata: Mapping[str, str],
         look: Look,
-        learn: Callable[[bytes, TableSchema], Plan],
+        learn: Callable[[Message, TableSchema], Plan],
         reference: Reference,
         max_message_bytes: int,
+        counts: Counter[str],
+        *,
+        forget: bool,
     ) -> None:
         self._schema = schema
         self._metadata = {
@@ -71,9 +79,11 @@ class Chunks:
         self._learn = learn
         self._reference = reference
         self._limit = max_message_bytes
+        self._counts = counts
+        self._forget = forget
         self._plans: list[Plan] = []
         self._learned = 0
-        self._mixed = False
+        self._mixed = self._other = False
         self.by_columns = 0
         self.by_reference = 0
 
@@ -101,15 +111,17 @@ class Chunks:
 
     def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
         """Whether the newest plan reads all of a chunk."""
-        if not self._plans or BadLine in set(map(type, chunk)):
+        if not self._plans or {Message} != set(map(type, chunk)):
             return False
         plan = self._plans[0]
-        decode, begins = plan.reader.decode, plan.reader.begins
+        decode, check = plan.reader.decode, plan.reader.check
         values: list[Any] = [message.value for message in chunk]
         try:
+            if check is not None:
+                keys = [message.key for message in chunk if isinstance(message, Message)]
+                if not check(values, keys):
+                    return False
             decoded = [decode(value) for value in values]
-            if begins and not all(value.startswith(begins) for value in values):
-                return False
         except Exception:
             return False
         size = sum(map(len, values))
@@ -131,10 +143,11 @@ class Chunks:
                 return True
             self._mixed = False
         for place, plan in enumerate(self._plans):
-            if not value.startswith(plan.reader.begins):
+            reader = plan.reader
+            if reader.check is not None and not reader.check((value,), (message.key,)):
                 continue
             try:
-                decoded = plan.reader.decode(value)
+                decoded = reader.decode(value)
             except Exception:
                 continue
             if place:
@@ -145,29 +158,39 @@ class Chunks:
         if kind == "unwanted":
             self._mixed = True
             return True
-        if kind == "other" or self._learned < _MAX_LEARNED:
+        if kind == "other":
+            self._other = True
+            return False
+        if self._may_learn():
             return False
         pending.add(message, len(value), None, None)
         return True
+
+    def _may_learn(self) -> bool:
+        return self._learned < _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN
 
     def _alone(self, message: Message | BadLine) -> Iterator[tuple[pa.RecordBatch, int]]:
         """A message by the reference path, and what is to be learned from it."""
         rows = self._reference.rows(message)
         self.by_reference += 1
-        value = None if type(message) is BadLine else message.value
+        other, self._other = self._other, False
+        size = len(message.value or b"")
+        if isinstance(message, Message) and self._reference.found_nothing_wrong():
+            self._look.trust(message.value or b"")
         tables = self._reference.tables()
-        if tables is None:
+        if tables is None or (other and self._forget):
+            # What other messages mean may have changed.
             self._plans.clear()
-        elif value is not None and tables and self._learned < _MAX_LEARNED:
+        elif isinstance(message, Message) and tables and self._may_learn():
             self._learned += 1
             if all(table is tables[0] for table in tables):
                 try:
-                    self._plans.insert(0, self._learn(value, tables[0]))
+                    self._plans.insert(0, self._learn(message, tables[0]))
                 except Unlike as error:
                     logger.debug("not by columns: %s", error)
                 del self._plans[_MAX_PLANS:]
         if rows:
-            yield self._reference.batch(rows), 0 if value is None else len(value)
+            yield self._reference.batch(rows), size
 
     def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
         """What is pending, as one batch."""
@@ -185,6 +208,9 @@ class Chunks:
                 keep = [at for at, owner in enumerate(of_rows) if owner not in gathered.unusual]
                 batch = batch.take(pa.array(keep, pa.int32()))
                 of_rows = [of_rows[at] for at in keep]
+            self._counts.update(
+                note for owner, note in gathered.noted if owner not in gathered.unusual
+            )
             pieces.append(batch)
             owners += of_rows
         rows: list[Row] = []

@@ -26,9 +26,9 @@ Kernel: TypeAlias = Callable[[pa.Array], pa.Array | None]
 
 _MICROS = pa.timestamp("us")
 _EPOCH = date(1970, 1, 1)
-_FIRST_DAY = (date.min - _EPOCH).days
-_FIRST_MICROSECOND = (datetime.min - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-_LAST_MICROSECOND = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+FIRST_DAY = (date.min - _EPOCH).days
+FIRST_MICROSECOND = (datetime.min - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+LAST_MICROSECOND = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 _FITS_128 = 38
 """As many characters never have more digits than 128 bits."""
 _WHOLE = "^-?(0|[1-9][0-9]*)"
@@ -38,20 +38,20 @@ def text_kernel(
     source: LogicalType,
     target: spark.DataType,
     arrow: pa.DataType,
-    parse: Callable[[Any], object],
+    parse: Callable[[Any], object] | None,
     zone: tzinfo,
 ) -> Kernel | None:
     """The kernel from a column's text to its Spark type; None where there is none."""
     if isinstance(target, spark.StringType) and isinstance(
         source, logical.Text | logical.Json | logical.Unknown
     ):
-        return _texts if parse is str else None
+        return as_they_are if parse is str else None
     if isinstance(source, logical.Int):
         return _from_int(source, target, arrow)
     if isinstance(source, logical.Float):
         return _from_float(target, arrow)
     if isinstance(source, logical.Decimal):
-        return _from_decimal(source, target, arrow)
+        return decimal_kernel(source, target, arrow)
     if isinstance(source, logical.Date) and isinstance(target, spark.DateType):
         return _dates
     if isinstance(source, logical.DateTime) and isinstance(target, spark.TimestampNTZType):
@@ -61,7 +61,7 @@ def text_kernel(
     return None
 
 
-def _texts(texts: pa.Array) -> pa.Array | None:
+def as_they_are(texts: pa.Array) -> pa.Array | None:
     return texts
 
 
@@ -75,9 +75,9 @@ def _from_int(source: logical.Int, target: spark.DataType, arrow: pa.DataType) -
     def kernel(texts: pa.Array) -> pa.Array | None:
         numbers = pc.cast(texts, wide)
         # Hexadecimal is the only spelling that Arrow knows beyond ours.
-        if _holds(texts, b"x", b"X"):
+        if holds(texts, b"x", b"X"):
             return None
-        if not _within(numbers, low, high):
+        if not within(numbers, low, high):
             return None
         # Arrow asks for 19 digits before it makes a decimal of an integer.
         return pc.cast(texts if isinstance(target, spark.DecimalType) else numbers, arrow)
@@ -98,7 +98,7 @@ def _from_float(target: spark.DataType, arrow: pa.DataType) -> Kernel | None:
     return kernel
 
 
-def _from_decimal(
+def decimal_kernel(
     source: logical.Decimal, target: spark.DataType, arrow: pa.DataType
 ) -> Kernel | None:
     # Exactly what is printed again, with the zeros of the column's scale.
@@ -111,9 +111,9 @@ def _from_decimal(
         return texts if plain and short else None
 
     def as_decimal(texts: pa.Array) -> pa.Array | None:
-        if _holds(texts, b"e", b"E"):
+        if holds(texts, b"e", b"E"):
             return None
-        return pc.cast(texts, arrow) if _within(pc.binary_length(texts), 1, _FITS_128) else None
+        return pc.cast(texts, arrow) if within(pc.binary_length(texts), 1, _FITS_128) else None
 
     if isinstance(target, spark.StringType):
         return as_text
@@ -123,16 +123,16 @@ def _from_decimal(
 def _dates(texts: pa.Array) -> pa.Array | None:
     days = pc.cast(texts, pa.date32())
     lengths = pc.binary_length(texts)
-    in_range = _within(pc.cast(days, pa.int32()), _FIRST_DAY, None)
-    return days if in_range and _within(lengths, 10, 10) else None
+    in_range = within(pc.cast(days, pa.int32()), FIRST_DAY, None)
+    return days if in_range and within(lengths, 10, 10) else None
 
 
 def _datetimes(texts: pa.Array) -> pa.Array | None:
     times = pc.cast(texts, _MICROS)
     # Shorter ones lack the time or its seconds.
-    if not _within(pc.binary_length(texts), 19, 26):
+    if not within(pc.binary_length(texts), 19, 26):
         return None
-    return times if _within(pc.cast(times, pa.int64()), _FIRST_MICROSECOND, None) else None
+    return times if within(pc.cast(times, pa.int64()), FIRST_MICROSECOND, None) else None
 
 
 def _instants(zone: tzinfo, arrow: pa.DataType) -> Kernel:
@@ -160,21 +160,21 @@ def _instants(zone: tzinfo, arrow: pa.DataType) -> Kernel:
         else:
             of_rows = pa.array(offsets, pa.int64()).take(pc.index_in(days, different))
             micros = pc.subtract(micros, of_rows)
-        if not _within(micros, _FIRST_MICROSECOND, _LAST_MICROSECOND):
+        if not within(micros, FIRST_MICROSECOND, LAST_MICROSECOND):
             return None
         return pc.cast(micros, arrow)
 
     return kernel
 
 
-def _holds(texts: pa.Array, *letters: bytes) -> bool:
+def holds(texts: pa.Array, *letters: bytes) -> bool:
     """Whether any of the letters is anywhere in the texts, or in the buffer that they share."""
     buffer = texts.buffers()[2]
     data = b"" if buffer is None else buffer.to_pybytes()
     return any(letter in data for letter in letters)
 
 
-def _within(values: pa.Array, low: int, high: int | None) -> bool:
+def within(values: pa.Array, low: int, high: int | None) -> bool:
     """Whether all that are not NULL lie between the two."""
     ends = pc.min_max(values)
     least, most = ends["min"].as_py(), ends["max"].as_py()

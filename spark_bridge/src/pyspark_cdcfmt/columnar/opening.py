@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import AUTO, MessageDecoder
 from cdcfmt_core.events import (
+    Corrupt,
     Event,
     Message,
     RowChange,
@@ -20,13 +21,13 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS, BatchBuilder
 from pyspark_cdcfmt.changes import metadata_fields
 from pyspark_cdcfmt.columnar.chunks import Chunks, Reference, Row
-from pyspark_cdcfmt.columnar.looks import make_look
-from pyspark_cdcfmt.columnar.plans import Plan, Shape, learn_plan
-from pyspark_cdcfmt.columnar.wire import Unlike
+from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.plans import Learner, Shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 
@@ -48,6 +49,10 @@ class ObservedDecoder:
         self._events = self._decoder.decode(message)
         return self._events
 
+    def found_nothing_wrong(self) -> bool:
+        """Whether the last message was neither corrupt nor in part."""
+        return not any(isinstance(event, Corrupt) for event in self._events)
+
     def tables(self) -> list[TableSchema] | None:
         """Schemas of the last message's row changes; None if it was about a schema."""
         if any(isinstance(event, SchemaChange | TableSchemaEvent) for event in self._events):
@@ -63,6 +68,7 @@ def open_chunks(
     *,
     projection: Projection,
     event_filter: EventFilter,
+    schemas: SchemaStore,
     policy: ValuePolicy,
     inferred: bool,
 ) -> Chunks | None:
@@ -87,28 +93,22 @@ def open_chunks(
         arrow={field.name: field.type for field in arrow},
         projection=projection,
         event_filter=event_filter,
+        schemas=schemas,
         policy=policy,
         inferred=inferred,
         split=options["splitKeyUpdates"] or options["images"] == "after",
     )
 
-    def learn(value: bytes, table: TableSchema) -> Plan:
-        reasons = []
-        for layout in layouts:
-            try:
-                return learn_plan(layout, value, table, shape)
-            except Unlike as error:
-                reasons.append(str(error))
-        raise Unlike("; ".join(reasons))
-
     builder = BatchBuilder(schema)
     return Chunks(
         arrow,
         metadata,
-        make_look(layouts[0], event_filter),
-        learn,
-        Reference(rows, decoder.tables, builder.batch),
+        Look(layouts[0], event_filter),
+        Learner(layouts, shape).learn,
+        Reference(rows, decoder.tables, decoder.found_nothing_wrong, builder.batch),
         options["maxMessageBytes"],
+        policy.counts,
+        forget=any(layout.limits is not None for layout in layouts),
     )
 
 

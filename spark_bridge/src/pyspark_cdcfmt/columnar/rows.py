@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from pyspark_cdcfmt.columnar.cells import rows_with_values
+from pyspark_cdcfmt.columnar.cells import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.plans import Plan
 
@@ -31,12 +31,14 @@ class Gathered:
     """Rows of the messages of one plan.
 
     ``owners`` are the numbers of the rows' messages; ``unusual`` are messages whose rows are
-    the reference path's, whether or not there are some of theirs here.
+    the reference path's, whether or not there are some of theirs here; ``noted`` are the
+    messages of cells that are counted, and under which text.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.owners: list[int] = []
         self.unusual: set[int] = set()
+        self.noted: list[tuple[int, str]] = []
         self._plan = plan
         self._cells: dict[str, list[pa.Array]] = {name: [] for name in plan.columns}
         self._kinds: list[int] = []
@@ -55,15 +57,15 @@ class Gathered:
         plan = self._plan
         unusual: set[int] = set()
         changes = find_changes(plan, messages, unusual)
-        key_updates: set[int] = set()
-        images = find_images(plan, changes, key_updates)
+        left_out: set[int] = set()
+        images = find_images(plan, changes, left_out)
         places = images.changes
         if changes.messages is None or changes.index is None:
-            unusual |= key_updates
+            unusual |= left_out
             self._index += [0] * len(places)
         else:
             in_message, index = changes.messages, changes.index
-            unusual.update(in_message[change] for change in key_updates)
+            unusual.update(in_message[change] for change in left_out)
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
         cells = list(zip(*images.rows, strict=True)) or [()] * plan.width
@@ -75,6 +77,12 @@ class Gathered:
             unusual.update(places[row] for row in check.gather(cells[place])[1])
         for place in plan.surplus:
             unusual.update(places[row] for row in rows_with_values(cells[place]))
+        for place, value, note in plan.noted:
+            self.noted += [
+                (owners[places[row]], note)
+                for row, cell in enumerate(cells[place])
+                if cell == value
+            ]
         base = len(self._times)
         self._times += values_at(self._time_path, messages)
         self._offsets += offsets
@@ -91,7 +99,7 @@ class Gathered:
         """
         columns: dict[str, pa.Array] = {}
         for name, (_, column) in self._plan.columns.items():
-            columns[name], bad = column.finish(_joined(self._cells[name]))
+            columns[name], bad = _finished(column, self._cells[name])
             self.unusual.update(self.owners[row] for row in bad)
         kinds, places = pa.array(self._kinds, _INT32), pa.array(self._places, _INT32)
         times = pa.array(self._times, _INT64).take(places)
@@ -138,8 +146,19 @@ class Gathered:
         )
 
 
-def _joined(arrays: Sequence[pa.Array]) -> pa.Array:
-    return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
+def _finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
+    if len(arrays) == 1:
+        return column.finish(arrays[0])
+    if len({array.type for array in arrays}) == 1:
+        return column.finish(pa.concat_arrays(arrays))
+    # Some were gathered cell by cell.
+    finished, unusual, base = [], [], 0
+    for array in arrays:
+        result, bad = column.finish(array)
+        finished.append(result)
+        unusual += [base + row for row in bad]
+        base += len(array)
+    return pa.concat_arrays(finished), unusual
 
 
 def _repeated(names: tuple[str, ...], count: int, type_: pa.DataType) -> pa.Array:

@@ -17,30 +17,26 @@ from msgspec import Meta, Struct
 
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
-
-UNSET = msgspec.UNSET
+from pyspark_cdcfmt.columnar.framing import Framing
+from pyspark_cdcfmt.columnar.structs import Unlike, mirror, same, struct
 
 Path: TypeAlias = tuple[int, ...]
 """Where a member lies: its place in the envelope's struct, and so on inward."""
 
-_INT64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-_TOO_WIDE = 2_000
-
-
-class Unlike(Exception):
-    """The example is nothing that this path can read."""
+Limits: TypeAlias = Mapping[tuple[str, ...], tuple[int, int]]
 
 
 @attrs.frozen
 class Images:
     """Which cells of images are read.
 
-    ``names`` are the columns of a row, ``wanted`` those that become cells, and ``keys`` those
-    that tell whether an update changed the key.  ``unknown`` must not come: columns of the
-    schema that the example lacks.
+    ``names`` are the columns of a row and ``types`` those of their JSON values; ``wanted``
+    are the columns that become cells, and ``keys`` those that tell whether an update changed
+    the key.  ``unknown`` must not come: columns of the schema that the example lacks.
     """
 
     names: tuple[str, ...]
+    types: Mapping[str, Any]
     wanted: tuple[str, ...]
     keys: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -51,59 +47,72 @@ class Images:
 class MessageReader:
     """``decode`` gives a struct; ``paths`` tell where each role lies in it.
 
-    Where there is no commit_ts, ``begins`` are the bytes that a message must begin with.
+    ``decode`` is only for messages that pass ``check``, by their values and keys.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
     lack columns, which are UNSET then.
     """
 
     decode: Callable[[bytes], Struct]
+    check: Callable[[Sequence[bytes], Sequence[bytes | None]], bool] | None
     paths: Mapping[str, Path]
     nevers: tuple[Path, ...]
-    begins: bytes
     batched: bool
     partial: bool
 
 
 def make_reader(
-    layout: Layout, wire: dict[str, Any], images: Images, event_filter: EventFilter
+    layout: Layout,
+    wire: dict[str, Any],
+    images: Images,
+    event_filter: EventFilter,
+    limits: Limits,
+    framing: Framing,
 ) -> MessageReader:
-    """The reader of messages like ``wire``.
+    """The reader of messages like the one whose envelope is ``wire``.
 
     :raises Unlike: if it is no message that this path can read.
     """
-    return _Maker(layout, images, event_filter).make(wire)
+    return _Maker(layout, images, event_filter, limits).make(wire, framing)
 
 
 class _Maker:
-    def __init__(self, layout: Layout, images: Images, event_filter: EventFilter) -> None:
+    def __init__(
+        self, layout: Layout, images: Images, event_filter: EventFilter, limits: Limits
+    ) -> None:
         self._layout = layout
         self._images = images
         self._filter = event_filter
+        self._limits = dict(limits)
         self._paths: dict[str, Path] = {}
         self._nevers: list[Path] = []
         self._batched = False
         self._partial = False
 
-    def make(self, wire: dict[str, Any]) -> MessageReader:
+    def make(self, wire: dict[str, Any], framing: Framing) -> MessageReader:
         lists = [value for value in wire.values() if type(value) is list]
         self._batched = self._layout.in_lists and any(
             len(items) > 1 and type(items[0]) is dict for items in lists
         )
         try:
-            envelope = self._envelope(wire, self._layout.members, ())
+            envelope = self._envelope(wire, self._layout.members, (), ())
             decoder = msgspec.json.Decoder(envelope)
         except (TypeError, ValueError) as error:
             raise Unlike(str(error)) from error
+        if self._limits:
+            raise Unlike("it lacks a member that must lie within limits")
+        begins = b"" if "commit_ts" in self._paths else self._layout.begins
         return MessageReader(
-            decoder.decode,
+            framing.decoding(decoder.decode),
+            framing.checking(begins, self._layout.lacks),
             self._paths,
             tuple(self._nevers),
-            b"" if "commit_ts" in self._paths else self._layout.begins,
             self._batched,
             self._partial,
         )
 
-    def _envelope(self, wire: dict[str, Any], members: Members, path: Path) -> type[Struct]:
+    def _envelope(
+        self, wire: dict[str, Any], members: Members, path: Path, names: tuple[str, ...]
+    ) -> type[Struct]:
         fields: list[tuple[str, Any]] = []
         for place, (name, value) in enumerate(wire.items()):
             role = members.get(name)
@@ -113,22 +122,24 @@ class _Maker:
             if isinstance(role, Mapping):
                 if type(value) is not dict:
                     raise Unlike(f"{name} is no object")
-                fields.append((name, self._envelope(value, role, here)))
+                fields.append((name, self._envelope(value, role, here, (*names, name))))
                 continue
             self._paths[role] = here
-            fields.append((name, self._type_of(role, value, here)))
+            limits = self._limits.pop((*names, name), None)
+            fields.append((name, self._type_of(role, value, here, limits)))
         return struct(fields)
 
-    def _type_of(self, role: str, value: Any, here: Path) -> Any:
-        if role in ("database", "table", "same"):
-            return _same(value)
+    def _type_of(self, role: str, value: Any, here: Path, limits: tuple[int, int] | None) -> Any:
+        if role in ("database", "schema", "table", "same"):
+            return same(value)
         if role == "never":
             self._nevers.append(here)
             return bool | None
         if role == "op":
             return Literal[tuple(self._layout.ops)]
         if role == "commit_ts":
-            low, high = self._filter.starting_commit_ts or 0, (1 << 63) - 1
+            low, high = limits or (0, (1 << 63) - 1)
+            low = max(low, self._filter.starting_commit_ts or 0)
             if self._filter.ending_commit_ts is not None:
                 high = min(high, self._filter.ending_commit_ts)
             return Annotated[int, Meta(ge=low, le=high)]
@@ -136,34 +147,43 @@ class _Maker:
             low, high, _ = self._layout.times
             return Annotated[int, Meta(ge=low, le=high)]
         if role == "after":
-            return self._image_type(value, self._row(self._images.wanted, strict=True))
+            row = self._image_type(value, self._row())
+            return row if self._layout.deleted_row == "after" else row | None
         if role == "before":
             return self._before(value)
-        return _mirror(value)
+        if limits is not None:
+            return Annotated[int, Meta(ge=limits[0], le=limits[1])]
+        return mirror(value)
 
-    def _row(self, wanted: Sequence[str], *, strict: bool) -> type[Struct]:
-        every = len(wanted) == len(self._images.names)
-        fields: list[tuple[str, Any]] = [(name, str | None) for name in wanted]
-        if not every:
-            fields += [(name, msgspec.UnsetType) for name in self._images.unknown]
-        return struct(fields, strict=every and strict, optional=self._images.unknown)
+    def _row(self, optional: bool = False) -> type[Struct]:
+        """A row of the wanted columns; ``optional``: any of them may be missing."""
+        images = self._images
+        fields = [(name, images.types[name]) for name in images.wanted]
+        may_lack: tuple[str, ...] = ()
+        others = len(images.wanted) < len(images.names)
+        strict = not others or self._layout.column_types is None
+        if others and strict:
+            # A column that nobody knows would be an error, whoever wants it.
+            fields += [(name, msgspec.Raw) for name in images.names if name not in images.wanted]
+        elif others:
+            fields += [(name, msgspec.UnsetType) for name in images.unknown]
+            may_lack = images.unknown
+        if optional:
+            fields = [(name, type_ | msgspec.UnsetType) for name, type_ in fields]
+            may_lack = tuple(name for name, _ in fields)
+        return struct(fields, strict=strict, optional=may_lack)
 
     def _before(self, value: Any) -> Any:
         images = self._images
-        if not images.before_updates:
+        if not images.before_updates and self._layout.deleted_row == "after":
             # Only the key counts: whether it changed.
-            fields = [(name, str | None | msgspec.UnsetType) for name in images.keys]
+            fields = [(name, images.types[name] | msgspec.UnsetType) for name in images.keys]
             row = struct(fields, strict=False, optional=images.keys)
         else:
             rows = value if type(value) is list else [value]
             lacking = any(type(row) is dict and len(row) < len(images.names) for row in rows)
             self._partial = lacking and self._layout.completes_before
-            if self._partial:
-                every = len(images.wanted) == len(images.names)
-                fields = [(name, str | None | msgspec.UnsetType) for name in images.wanted]
-                row = struct(fields, strict=every, optional=images.wanted)
-            else:
-                row = self._row(images.wanted, strict=True)
+            row = self._row(optional=self._partial)
         return self._image_type(value, row) | None
 
     def _image_type(self, value: Any, row: type[Struct]) -> Any:
@@ -172,56 +192,3 @@ class _Maker:
         if not self._batched:
             return tuple[row]  # type: ignore[valid-type]
         return Annotated[list[row], Meta(min_length=1)]  # type: ignore[valid-type]
-
-
-def struct(
-    fields: Sequence[tuple[str, Any]], *, strict: bool = True, optional: Sequence[str] = ()
-) -> type[Struct]:
-    """An object with these members; the ``optional`` ones are UNSET where they are missing."""
-    if len(fields) > _TOO_WIDE:
-        raise Unlike(f"an object of {len(fields)} members")
-    attributes: list[Any] = []
-    renamed = {}
-    for place, (name, type_) in enumerate(fields):
-        attribute = f"f{place}"
-        renamed[attribute] = name
-        default = (UNSET,) if name in optional else ()
-        attributes.append((attribute, type_, *default))
-    return msgspec.defstruct(
-        "Object",
-        attributes,
-        rename=renamed,
-        forbid_unknown_fields=strict,
-        # No object of a message refers to itself.
-        gc=False,
-        kw_only=bool(optional),
-    )
-
-
-def _same(value: Any) -> Any:
-    """The type of which ``value`` is the only value."""
-    if value is None:
-        return type(None)
-    if type(value) is str or (type(value) is int and abs(value) < 1 << 62):
-        return Literal[value]
-    if type(value) is list:
-        items: Any = tuple(_same(item) for item in value)
-        return tuple[items]
-    if type(value) is dict:
-        return struct([(name, _same(item)) for name, item in value.items()])
-    raise Unlike(f"a {type(value).__name__} that has to be the same")
-
-
-def _mirror(value: Any) -> Any:
-    """The type of ``value`` and of NULL."""
-    if value is None or type(value) is str:
-        return str | None
-    if type(value) is bool:
-        return bool | None
-    if type(value) is int:
-        return _INT64 | None
-    if type(value) is float:
-        return float | None
-    if type(value) is dict:
-        return struct([(name, _mirror(item)) for name, item in value.items()]) | None
-    raise Unlike("a list that nobody reads")
