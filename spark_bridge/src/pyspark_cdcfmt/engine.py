@@ -108,6 +108,12 @@ class Engine:
             else:
                 yield from self._by_rows(messages)
         finally:
+            if self.chunks is not None:
+                logger.info(
+                    "cdc: %d messages decoded by columns, %d by the reference path",
+                    self.chunks.by_columns,
+                    self.chunks.by_reference,
+                )
             if self.counts:
                 counts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
                 logger.warning("cdc: %s", counts)

@@ -114,14 +114,14 @@ class Chunks:
         if not self._plans or {Message} != set(map(type, chunk)):
             return False
         plan = self._plans[0]
-        decode, check = plan.reader.decode, plan.reader.check
+        decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
         try:
-            if check is not None:
+            documents = values
+            if framing is not None:
                 keys = [message.key for message in chunk if isinstance(message, Message)]
-                if not check(values, keys):
-                    return False
-            decoded = [decode(value) for value in values]
+                documents = framing.documents(values, keys)
+            decoded = [decode(document) for document in documents]
         except Exception:
             return False
         size = sum(map(len, values))
@@ -144,10 +144,11 @@ class Chunks:
             self._mixed = False
         for place, plan in enumerate(self._plans):
             reader = plan.reader
-            if reader.check is not None and not reader.check((value,), (message.key,)):
-                continue
+            document = value
             try:
-                decoded = reader.decode(value)
+                if reader.framing is not None:
+                    (document,) = reader.framing.documents((value,), (message.key,))
+                decoded = reader.decode(document)
             except Exception:
                 continue
             if place:

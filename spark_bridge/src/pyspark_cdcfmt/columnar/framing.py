@@ -3,59 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 import msgspec
 import orjson
-from msgspec import Struct
 
 from cdcfmt_core.layout import Layout
 from pyspark_cdcfmt.columnar.structs import INT64, Unlike, struct
-
-Check: TypeAlias = Callable[[Sequence[bytes], Sequence[bytes | None]], bool]
 
 _SCALAR = str | INT64 | float | bool | None
 
 
 @attrs.frozen
 class Framing:
-    """``head`` and ``tail`` of every value; ``check_key`` raises for the key of another kind."""
+    """``head`` and ``tail`` of every value, the envelope without them being a document.
+
+    ``begins`` is how every document begins, ``lacks`` what none holds; ``check_key`` raises
+    for the key of another kind.
+    """
 
     head: bytes = b""
     tail: bytes = b""
+    begins: bytes = b""
+    lacks: tuple[bytes, ...] = ()
     check_key: Callable[[bytes | None], Any] | None = None
 
-    def decoding(self, decode: Callable[[bytes], Struct]) -> Callable[[bytes], Struct]:
-        """``decode`` for whole values that pass the check."""
-        if not self.head and not self.tail:
-            return decode
-        start, end = len(self.head), -len(self.tail) or None
-        return lambda value: decode(value[start:end])
+    @property
+    def is_empty(self) -> bool:
+        """Whether values are documents, and there is nothing else to look at."""
+        return not (self.head or self.tail or self.begins or self.lacks or self.check_key)
 
-    def checking(self, begins: bytes, lacks: tuple[bytes, ...]) -> Check | None:
-        """Whether values and keys are framed so; None where there is nothing to check."""
-        head, tail, check_key = self.head or begins, self.tail, self.check_key
-        if not (head or tail or lacks or check_key):
-            return None
-        shortest = len(self.head) + len(tail)
+    def documents(self, values: Sequence[bytes], keys: Sequence[bytes | None]) -> list[bytes]:
+        """The documents in the values.
 
-        def check(values: Sequence[bytes], keys: Sequence[bytes | None]) -> bool:
-            for value in values:
-                if not (value.startswith(head) and value.endswith(tail) and len(value) >= shortest):
-                    return False
-                for text in lacks:
-                    if text in value:
-                        return False
-            if check_key is not None:
-                try:
-                    for key in keys:
-                        check_key(key)
-                except Exception:
-                    return False
-            return True
-
-        return check
+        :raises ValueError: if one of them is framed otherwise; others, from a key.
+        """
+        head, tail = self.head + self.begins, self.tail
+        start, end = len(self.head), -len(tail) or None
+        shortest = len(head) + len(tail)
+        for value in values:
+            if not (value.startswith(head) and value.endswith(tail)) or len(value) < shortest:
+                raise ValueError("another frame")
+        documents = [value[start:end] for value in values]
+        if self.lacks:
+            together = b"\n".join(documents)
+            if any(text in together for text in self.lacks):
+                raise ValueError("a placeholder")
+        if self.check_key is not None:
+            for key in keys:
+                self.check_key(key)
+        return documents
 
 
 def learn_framing(layout: Layout, value: bytes, key: bytes | None) -> Framing:
@@ -64,8 +62,10 @@ def learn_framing(layout: Layout, value: bytes, key: bytes | None) -> Framing:
     :raises Unlike: if its key is none that this path can read.
     """
     start, end = (0, len(value)) if layout.frame is None else layout.frame(value)
+    if any(text in value for text in layout.lacks):
+        raise Unlike("it holds what messages of its kind do not")
     check_key = _key_check(layout, key) if layout.keyed else None
-    return Framing(value[:start], value[end:], check_key)
+    return Framing(value[:start], value[end:], lacks=layout.lacks, check_key=check_key)
 
 
 def _key_check(layout: Layout, key: bytes | None) -> Callable[[bytes | None], Any]:

@@ -16,12 +16,8 @@ from cdcfmt_core.events import Column, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.schema_store import SchemaStore
-from pyspark_cdcfmt.columnar.cells import (
-    ColumnConverter,
-    WireColumn,
-    column_check,
-    column_converter,
-)
+from pyspark_cdcfmt.columnar.columns import WireColumn, column_check, column_converter
+from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.framing import learn_framing
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
 from pyspark_cdcfmt.columnar.structs import Unlike
@@ -99,8 +95,9 @@ class Learner:
         if not value.startswith(layout.begins):
             raise Unlike("it begins otherwise")
         framing = learn_framing(layout, value, message.key)
+        document = value[len(framing.head) : len(value) - len(framing.tail)]
         try:
-            wire = orjson.loads(value[len(framing.head) : len(value) - len(framing.tail)])
+            wire = orjson.loads(document)
         except orjson.JSONDecodeError as error:
             raise Unlike("it takes the exact parser") from error
         if type(wire) is not dict:
@@ -118,11 +115,9 @@ class Learner:
         ):
             raise Unlike("it lacks what every message of rows has")
         try:
-            reader.decode(value)
+            reader.decode(document)
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
-        if reader.check is not None and not reader.check([value], [message.key]):
-            raise Unlike("it is unusual itself")
         return _plan(self._shape, layout, reader, images, value, table, kinds)
 
     def _kinds(

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from pyspark_cdcfmt.columnar.cells import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES, find_changes, find_images, values_at
+from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.plans import Plan
 
 _INT32, _INT64 = pa.int32(), pa.int64()

@@ -8,7 +8,7 @@ example's.  So a message that passes needs no further look at its envelope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
@@ -47,13 +47,14 @@ class Images:
 class MessageReader:
     """``decode`` gives a struct; ``paths`` tell where each role lies in it.
 
-    ``decode`` is only for messages that pass ``check``, by their values and keys.
+    ``decode`` takes the documents that ``framing`` finds in values; without it they are the
+    documents.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
     lack columns, which are UNSET then.
     """
 
     decode: Callable[[bytes], Struct]
-    check: Callable[[Sequence[bytes], Sequence[bytes | None]], bool] | None
+    framing: Framing | None
     paths: Mapping[str, Path]
     nevers: tuple[Path, ...]
     batched: bool
@@ -100,10 +101,11 @@ class _Maker:
             raise Unlike(str(error)) from error
         if self._limits:
             raise Unlike("it lacks a member that must lie within limits")
-        begins = b"" if "commit_ts" in self._paths else self._layout.begins
+        if self._layout.begins and "commit_ts" not in self._paths:
+            framing = attrs.evolve(framing, begins=self._layout.begins)
         return MessageReader(
-            framing.decoding(decoder.decode),
-            framing.checking(begins, self._layout.lacks),
+            decoder.decode,
+            None if framing.is_empty else framing,
             self._paths,
             tuple(self._nevers),
             self._batched,

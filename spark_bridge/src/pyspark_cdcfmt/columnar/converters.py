@@ -1,4 +1,4 @@
-"""Columns of cells to arrays: by a kernel, or through the reference's own functions."""
+"""Cells to arrays: all at once by a kernel, or through the reference's own functions."""
 
 from __future__ import annotations
 
@@ -6,25 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import attrs
+import orjson
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, StructField
+import pyarrow.compute as pc
 
-from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.text import parse_binary
-from cdcfmt_core.types import Binary
-from pyspark_cdcfmt.batches import array_builder
-from pyspark_cdcfmt.columnar.json_kernels import scalar_kernel
-from pyspark_cdcfmt.columnar.kernels import Kernel, text_kernel
-from pyspark_cdcfmt.columnar.kinds import Kind, wire_type
-from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.values import converter
+from pyspark_cdcfmt.columnar.kernels import Kernel, holds, within
 
-# True, 1 and 1.0 are equal, and 0.0 and -0.0.
-_OF_ONE_TYPE = (Kind.TEXT, Kind.INTEGER)
 _REMEMBERED = 4_096
 _UNUSUAL = object()
-_BINARY = pa.binary()
+_STRING, _BINARY = pa.string(), pa.binary()
 
 
 class ColumnConverter(Protocol):
@@ -38,68 +28,7 @@ class ColumnConverter(Protocol):
     def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]: ...
 
 
-@attrs.frozen
-class WireColumn:
-    """A column as messages have it: its kind of JSON values, and what parses them.
-
-    ``mysql_text``: all values are MySQL's text.  ``noticed`` gets what the parser counts.
-    """
-
-    column: Column
-    kind: Kind
-    mysql_text: bool
-    parse: Callable[[Any], object] | None
-    noticed: Counter[str]
-
-
-def column_converter(
-    wire: WireColumn, field: StructField, arrow: pa.DataType, policy: ValuePolicy
-) -> ColumnConverter:
-    """What makes the array of a Spark column from a wire column's cells."""
-    column, parse = wire.column, wire.parse
-    own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, wire.noticed)
-    by_cells = ByCells(
-        parse,
-        converter(column.type, field.dataType, column.name, own),
-        array_builder(field.dataType, arrow),
-        wire.noticed,
-        remember=wire.kind in _OF_ONE_TYPE,
-    )
-    result: ColumnConverter = by_cells
-    if isinstance(column.type, Binary) and isinstance(field.dataType, BinaryType):
-        if parse is not None:
-            result = _Bytes(by_cells, None if parse is parse_binary else parse)
-    else:
-        gathered = wire_type(wire.kind, column.type)
-        kernel = None
-        if wire.mysql_text:
-            kernel = text_kernel(column.type, field.dataType, arrow, parse, policy.time_zone)
-        elif gathered is not None:
-            kernel = scalar_kernel(column.type, field.dataType, arrow, parse, gathered)
-        if kernel is not None:
-            result = _ByKernel(kernel, gathered, by_cells)
-    return result if field.nullable else _NotNull(result)
-
-
-def column_check(wire: WireColumn) -> ColumnConverter:
-    """For a key that no field of the schema takes: its values are parsed all the same."""
-    return ByCells(
-        wire.parse,
-        lambda _: None,
-        lambda values: pa.nulls(len(values)),
-        wire.noticed,
-        remember=wire.kind in _OF_ONE_TYPE,
-    )
-
-
-def rows_with_values(cells: Sequence[Any]) -> list[int]:
-    """Of a column that no field of the schema takes: the rows in which it has a value."""
-    if cells.count(None) == len(cells):
-        return []
-    return [row for row, cell in enumerate(cells) if cell is not None]
-
-
-class _ByKernel:
+class ByKernel:
     """Gathers cells as they are, and converts them all at once; in doubt cell by cell."""
 
     def __init__(self, kernel: Kernel, gathered: pa.DataType, by_cells: ByCells) -> None:
@@ -186,7 +115,7 @@ class ByCells:
         return value
 
 
-class _Bytes:
+class Bytes:
     """Binary columns, which hardly ever hold a value twice; ``parse`` None is Latin-1."""
 
     def __init__(self, by_cells: ByCells, parse: Callable[[Any], Any] | None) -> None:
@@ -208,7 +137,24 @@ class _Bytes:
         return gathered, []
 
 
-class _NotNull:
+class NumberTexts:
+    """Decimals of unknown scale, as the shortest digits of their JSON numbers."""
+
+    def __init__(self, by_cells: ByCells) -> None:
+        self._by_cells = by_cells
+
+    def gather(self, cells: Sequence[Any]) -> tuple[pa.Array, list[int]]:
+        return pa.array([None if cell is None else repr(cell) for cell in cells], _STRING), []
+
+    def finish(self, gathered: pa.Array) -> tuple[pa.Array, list[int]]:
+        # An exponent, no number, or one that is printed otherwise.
+        if holds(gathered, b"e", b"n") or not within(pc.binary_length(gathered), 1, 16):
+            texts = gathered.to_pylist()
+            return self._by_cells.gather([None if t is None else orjson.loads(t) for t in texts])
+        return gathered, []
+
+
+class NotNull:
     """A column that the user's schema declares NOT NULL."""
 
     def __init__(self, column: ColumnConverter) -> None:
@@ -222,3 +168,10 @@ class _NotNull:
         if array.null_count:
             bad = [row for row, valid in enumerate(array.is_valid().to_pylist()) if not valid]
         return array, bad
+
+
+def rows_with_values(cells: Sequence[Any]) -> list[int]:
+    """Of a column that no field of the schema takes: the rows in which it has a value."""
+    if cells.count(None) == len(cells):
+        return []
+    return [row for row, cell in enumerate(cells) if cell is not None]
