@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
+from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.types import LogicalType
@@ -109,6 +110,9 @@ class CodecSpec:
     its name, in order; it may raise DecodeError behind what it could read.  A format whose
     value is one JSON document needs none.
 
+    ``open_layouts(options)`` is for JSON formats: how most of their messages lie, for readers
+    that go by columns (:mod:`cdcfmt_core.layout`); empty where these options rule that out.
+
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
 
@@ -129,5 +133,6 @@ class CodecSpec:
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     needs_schemas: bool = False
     explain: Explain | None = None
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

@@ -121,6 +121,26 @@ class SchemaStore:
         versions = self._tables.get((stream, database, schema, table))
         return () if versions is None else versions.tables.get(position, ())
 
+    def span(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[Position | None, Position | None]:
+        """The positions from which and before which the schema found there holds.
+
+        None where there is no such end.
+        """
+        versions = self._tables.get((stream, database, schema, table))
+        if versions is None:
+            return None, None
+        positions = versions.positions
+        at = bisect_right(positions, position)
+        return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
+
     def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
         at = bisect_right(versions.positions, position)
         # The position itself, if it is there, and the one before.

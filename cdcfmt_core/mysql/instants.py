@@ -59,7 +59,7 @@ def timestamp_parser(
         value = parse_datetime(text)
         if isinstance(value, InvalidValue):
             return value
-        offset = _offset_of_day(value, zone)
+        offset = offset_of_day(value, zone)
         if offset is not None:
             if len(epochs) >= _MAX_DAYS:
                 epochs.clear()
@@ -90,7 +90,7 @@ def _offset(value: datetime, zone: tzinfo, fold: int) -> timedelta:
     return value.replace(tzinfo=zone, fold=fold).utcoffset() or timedelta()
 
 
-def _offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
+def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
     """The offset of the whole day, or None where the clock changes in it or at its ends.
 
     Its two ends tell: no zone has ever changed its clock twice within four days.

@@ -51,6 +51,18 @@ class KeptSchemaStore(SchemaStore):
         self._load(database, table, schema)
         return super().at(database, table, position, schema=schema, stream=stream)
 
+    def span(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[Position | None, Position | None]:
+        self._load(database, table, schema)
+        return super().span(database, table, position, schema=schema, stream=stream)
+
     def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """Read the table's schemas once more; all that the folder has."""
         records = self.directory.load(database, table, schema)

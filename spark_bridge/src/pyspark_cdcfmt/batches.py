@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +22,7 @@ class Columns:
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
         self._build = [
-            _array_builder(field.dataType, arrow.type)
+            array_builder(field.dataType, arrow.type)
             for field, arrow in zip(schema.fields, self.schema, strict=True)
         ]
 
@@ -50,8 +50,11 @@ class BatchBuilder:
         """What is left, in batches of at most MAX_ROWS rows."""
         rows, self._rows, self._bytes = self._rows, [], 0
         for start in range(0, len(rows), MAX_ROWS):
-            arrays = self._columns.arrays(rows[start : start + MAX_ROWS])
-            yield pa.RecordBatch.from_arrays(arrays, schema=self._columns.schema)
+            yield self.batch(rows[start : start + MAX_ROWS])
+
+    def batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        """These rows, one at least, as a batch of their own."""
+        return pa.RecordBatch.from_arrays(self._columns.arrays(rows), schema=self._columns.schema)
 
 
 class ListBuilder:
@@ -87,13 +90,14 @@ class ListBuilder:
             yield pa.ListArray.from_arrays(offsets, structs, type=self._type)
 
 
-def _array_builder(
+def array_builder(
     spark_type: DataType, arrow_type: pa.DataType
-) -> Callable[[tuple[Any, ...]], pa.Array]:
+) -> Callable[[Sequence[Any]], pa.Array]:
+    """What makes the array of one column from the values of its rows."""
     if isinstance(spark_type, VariantType):
         return lambda column: _variant_array(column, arrow_type)
 
-    def build(column: tuple[Any, ...]) -> pa.Array:
+    def build(column: Sequence[Any]) -> pa.Array:
         try:
             return pa.array(column, type=arrow_type)
         except UnicodeEncodeError:
@@ -113,7 +117,7 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def _variant_array(column: tuple[Any, ...], arrow_type: pa.DataType) -> pa.Array:
+def _variant_array(column: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     """Variants as (value, metadata) pairs; None is SQL NULL."""
     mask = pa.array([pair is None for pair in column], type=pa.bool_())
     pairs = [pair if pair is not None else (b"", b"") for pair in column]

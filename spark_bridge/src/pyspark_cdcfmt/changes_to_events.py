@@ -1,4 +1,4 @@
-"""Rows of the changes shape back to events: the way back of :mod:`pyspark_cdcfmt.changes`.
+"""Rows of the changes shape back to events: the way back of :mod:`pyspark_cdcfmt.change_rows`.
 
 The two rows of an update become one event again.  They are paired by ``_sequence``, which
 they have in common but for its part; the preimage waits for its postimage, which may

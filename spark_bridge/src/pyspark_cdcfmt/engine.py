@@ -6,7 +6,7 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
@@ -20,6 +20,7 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
+from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks, sized
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
@@ -48,22 +49,14 @@ def open_decoder(
     )
 
 
-class Decoder(Protocol):
-    """What makes events of messages."""
-
-    def decode(self, message: Message) -> list[Event]: ...
-
-    @property
-    def protocol(self) -> str | None: ...
-
-
 class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
     table schemas that were found before decoding, and ``missing`` finds those that were not.
     Row changes before ``fence``, a commit_ts, are dropped as duplicates.  ``decoder`` stands
-    in place of the one that the options ask for.
+    in place of the one that the options ask for.  Without ``by_columns`` every message goes
+    the reference path.
     """
 
     def __init__(
@@ -77,19 +70,19 @@ class Engine:
         missing: MissingSchemas | None = None,
         fence: int = 0,
         decoder: Decoder | None = None,
+        by_columns: bool = True,
     ) -> None:
         self._schema = schema
         self._options = options
         self._inferred = inferred
         self._counts: Counter[str] = Counter()
+        event_filter = options.event_filter() if event_filter is None else event_filter
+        schemas = SchemaStore() if schemas is None else schemas
+        # What stands apart, and duplicates, are found event by event.
+        by_columns = by_columns and decoder is None and not fence
         if decoder is None:
-            decoder = open_decoder(
-                options,
-                options.event_filter() if event_filter is None else event_filter,
-                self._projection(),
-                self._counts,
-                schemas,
-            )
+            decoder = open_decoder(options, event_filter, self._projection(), self._counts, schemas)
+        observed = ObservedDecoder(decoder)
         policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
         if options["sourceTimeZone"] is not None:
             policy.time_zone = options["sourceTimeZone"]
@@ -98,7 +91,20 @@ class Engine:
             rows = EventRows(schema, options, policy)
         else:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
-        self._make = RowMaker(rows, decoder, options["mode"], self._counts, missing, fence)
+        self._make = RowMaker(rows, observed, options["mode"], self._counts, missing, fence)
+        self.chunks = None
+        if by_columns:
+            self.chunks = open_chunks(
+                schema,
+                options,
+                observed,
+                self._make.rows,
+                projection=self._projection(),
+                event_filter=event_filter,
+                schemas=schemas,
+                policy=policy,
+                inferred=inferred,
+            )
 
     @property
     def counts(self) -> Counter[str]:
@@ -114,7 +120,18 @@ class Engine:
 
         :raises DecodeError: in FAILFAST mode.
         """
-        return self._run(messages, BatchBuilder(self._schema), place)
+        if self.chunks is None:
+            yield from self._run(messages, BatchBuilder(self._schema), place)
+            return
+        made = 0
+        try:
+            for batch in sized(self.chunks.batches(messages)):
+                made += batch.num_rows
+                yield batch
+        finally:
+            by_columns, by_reference = self.chunks.by_columns, self.chunks.by_reference
+            read = by_columns + by_reference
+            self._log({**(place or {}), "messages": read, "rows": made, "by columns": by_columns})
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
         """As :meth:`batches`, but arrays of lists: one list of rows for each message.
@@ -139,10 +156,13 @@ class Engine:
                 yield from builder.add(rows, size)
             yield from builder.flush()
         finally:
-            line = {"event": "cdc task", **(place or {}), "messages": read, "rows": made}
-            if self._counts:
-                line["counts"] = self._counts
-            logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
+            self._log({**(place or {}), "messages": read, "rows": made})
+
+    def _log(self, line: dict[str, object]) -> None:
+        line = {"event": "cdc task", **line}
+        if self._counts:
+            line["counts"] = self._counts
+        logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
 
     def _projection(self) -> Projection:
         options = self._options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_canal_json.options import ENCODE_OPTIONS, OPTIONS
@@ -15,6 +15,7 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
+from cdcfmt_core.layout import Layout
 
 
 def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -27,6 +28,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     from cdcfmt_canal_json.encode import open_encoder
 
     return open_encoder(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_canal_json.layouts import open_layouts
+
+    return open_layouts(options)
 
 
 @hookimpl
@@ -43,6 +50,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
             ddl_partitions="first",
+            open_layouts=_open_layouts,
             aliases=("canal",),
             api_version=1,
         )

@@ -13,7 +13,7 @@ import attrs
 
 # 10^11 milliseconds are March 1973 and 10^11 seconds are the year 5138, so one limit
 # tells the units apart for every real source.
-_SECONDS_LIMIT = 100_000_000_000
+SECONDS_LIMIT = 100_000_000_000
 
 
 @attrs.frozen
@@ -32,7 +32,7 @@ class Dialect:
 
     def source_unit(self, time: int) -> int:
         """Microseconds in one unit of ``time``."""
-        seconds = abs(time) < _SECONDS_LIMIT if self.seconds is None else self.seconds
+        seconds = abs(time) < SECONDS_LIMIT if self.seconds is None else self.seconds
         return 1_000_000 if seconds else 1_000
 
     def sequence_commit(self, message: Mapping[str, Any], commit_ts: int | None) -> int | None:
@@ -52,7 +52,7 @@ class Dialect:
         # TiCDC writes milliseconds, and "id" first and always 0; the Java producers write
         # their fields in alphabetical order.
         return (
-            message["es"] >= _SECONDS_LIMIT
+            message["es"] >= SECONDS_LIMIT
             and next(iter(message), None) == "id"
             and message["id"] == 0
         )

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import orjson
 
 from cdcfmt_canal_json.encode_plans import EncodePlan, EncodePlans
-from cdcfmt_canal_json.layouts import CANAL, TICDC, Layout
 from cdcfmt_canal_json.message import TYPE_OF_OP, WATERMARK
+from cdcfmt_canal_json.templates import CANAL, TICDC, Template
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Event, Image, Kind, Message, RowChange, SchemaChange, Watermark
@@ -39,7 +39,7 @@ class _Encoder(Encoder):
         self._context = context
         self._large = context.large_messages
         self._extension: bool = options["enableTidbExtension"]
-        self._layout: Layout = TICDC if options["dialect"] == "ticdc" else CANAL
+        self._layout: Template = TICDC if options["dialect"] == "ticdc" else CANAL
         self._only_updated = options["onlyOutputUpdatedColumns"] or options["contentCompatible"]
         self._handle_key_deletes = options["deleteOnlyOutputHandleKeyColumns"]
         full_types = options["contentCompatible"]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import attrs
 import orjson
 
-from cdcfmt_canal_json.layouts import CANAL, Layout
+from cdcfmt_canal_json.templates import CANAL, Template
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
@@ -62,7 +62,7 @@ class EncodePlan:
 class EncodePlans:
     """Plans by table schema; the schema's identity tells a change."""
 
-    def __init__(self, context: EncoderContext, layout: Layout, *, full_types: bool) -> None:
+    def __init__(self, context: EncoderContext, layout: Template, *, full_types: bool) -> None:
         self._context = context
         self._layout = layout
         self._full_types = full_types

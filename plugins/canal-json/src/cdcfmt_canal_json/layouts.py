@@ -1,37 +1,69 @@
-"""The order of a message's fields, as templates: TiCDC's, and Alibaba Canal's (alphabetical).
-
-What is put in is JSON text already, but for the numbers and ``type``.
-"""
+"""How most messages of Canal-JSON lie, for readers that go by columns."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT
+from cdcfmt_canal_json.message import OP_OF_TYPE
+from cdcfmt_canal_json.plans import column_parsers
+from cdcfmt_core.layout import Layout, Members
 
-@attrs.frozen
-class Layout:
-    """``row`` is a DML message of one row, ``other`` one of DDL or a watermark."""
+_MEMBERS: Members = {
+    "id": "passed",
+    "database": "database",
+    "table": "table",
+    "pkNames": "same",
+    "isDdl": "never",
+    "type": "op",
+    "es": "source_time",
+    "ts": "other_time",
+    "sql": "passed",
+    # It depends on the value: that of a bigint unsigned is -5 or 3.
+    "sqlType": "passed",
+    "mysqlType": "same",
+    "old": "before",
+    "data": "after",
+    "gtid": "passed",
+    "_tidb": {"commitTs": "commit_ts", "rowkey": "passed"},
+}
 
-    row: bytes
-    other: bytes
-
-
-TICDC: Final = Layout(
-    row=b'{"id":0,"database":%(database)b,"table":%(table)b,"pkNames":%(pkNames)b,"isDdl":false,'
-    b'"type":"%(type)b","es":%(es)d,"ts":%(ts)d,"sql":"","sqlType":%(sqlType)b,'
-    b'"mysqlType":%(mysqlType)b,"old":%(old)b,"data":[%(data)b]%(_tidb)b}',
-    other=b'{"id":0,"database":%(database)b,"table":%(table)b,"pkNames":null,"isDdl":%(isDdl)b,'
-    b'"type":"%(type)b","es":%(es)d,"ts":%(ts)d,"sql":%(sql)b,"sqlType":null,"mysqlType":null,'
-    b'"data":null,"old":null%(_tidb)b}',
+_CANAL = Layout(
+    members=_MEMBERS,
+    ops=OP_OF_TYPE,
+    parsers=column_parsers,
+    texts=True,
+    in_lists=True,
+    deleted_row="after",
+    completes_before=True,
+    # Smaller times are seconds, larger ones leave the 63 bits of a commit_ts.
+    times=(SECONDS_LIMIT, (1 << 45) - 1, 1000),
+    column_types="mysqlType",
 )
 
-CANAL: Final = Layout(
-    row=b'{"data":[%(data)b],"database":%(database)b,"es":%(es)d,"gtid":%(gtid)b,"id":%(id)d,'
-    b'"isDdl":false,"mysqlType":%(mysqlType)b,"old":%(old)b,"pkNames":%(pkNames)b,"sql":"",'
-    b'"sqlType":%(sqlType)b,"table":%(table)b,"ts":%(ts)d,"type":"%(type)b"}',
-    other=b'{"data":null,"database":%(database)b,"es":%(es)d,"gtid":%(gtid)b,"id":%(id)d,'
-    b'"isDdl":%(isDdl)b,"mysqlType":null,"old":null,"pkNames":null,"sql":%(sql)b,"sqlType":null,'
-    b'"table":%(table)b,"ts":%(ts)d,"type":"%(type)b"}',
-)
+# "id" is first and always 0 in TiCDC's messages; the Java producers sort their fields.
+_TICDC_BEGINS = b'{"id":0,'
+_SORTED_BEGINS = b'{"data":'
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layouts of a dialect; none for values that are compressed, or times in seconds."""
+    dialect = DIALECTS[options["dialect"]]
+    if options["largeMessageHandleCompression"] != "none" or dialect.seconds:
+        return ()
+    if dialect.deleted_row_in_old:
+        return ()
+    if dialect.es_is_commit_time is not None:
+        return (attrs.evolve(_CANAL, orders_by_source_time=dialect.es_is_commit_time),)
+    return (
+        attrs.evolve(
+            _CANAL,
+            members={**_MEMBERS, "id": "same"},
+            begins=_TICDC_BEGINS,
+            orders_by_source_time=True,
+        ),
+        attrs.evolve(_CANAL, begins=_SORTED_BEGINS),
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any, TypeAlias
 
 import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,
@@ -123,12 +126,27 @@ class TablePlans:
                 text_parser(logical, time_zone=zone, counts=counts),
                 json_value_parser(logical, time_zone=zone, counts=counts),
             )
-        column_type = parse_column_type(source_type)
-        length = column_type.params[0] if column_type.params else 0
-        # A length that MySQL does not have is not one to allocate.
-        if column_type.base == "binary" and length <= _MAX_BINARY_LENGTH:
-            return _padded(known[0], length), known[1]
-        return known
+        return _padded_as(source_type, known[0]), known[1]
+
+
+def column_parsers(
+    value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
+) -> dict[str, Parser]:
+    """The parsers of a table's columns, for text."""
+    by_name = {}
+    for column in table.columns:
+        parse = text_parser(column.type, time_zone=time_zone, counts=counts)
+        by_name[column.name] = Parser(_padded_as(column.source_type, parse))
+    return by_name
+
+
+def _padded_as(source_type: str, parse: ParseValue) -> ParseValue:
+    column_type = parse_column_type(source_type)
+    length = column_type.params[0] if column_type.params else 0
+    # A length that MySQL does not have is not one to allocate.
+    if column_type.base == "binary" and length <= _MAX_BINARY_LENGTH:
+        return _padded(parse, length)
+    return parse
 
 
 def _padded(parse: ParseValue, length: int) -> ParseValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import (
@@ -14,6 +14,7 @@ from cdcfmt_core import (
     hookimpl,
 )
 from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.layout import Layout
 from cdcfmt_debezium.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_debezium.sniff import sniff
 
@@ -36,6 +37,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     return open_encoder(options, context)
 
 
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_debezium.layouts import open_layouts
+
+    return open_layouts(options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -50,6 +57,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
             scan_schemas=_scan_schemas,
+            open_layouts=_open_layouts,
             api_version=1,
         )
     ]

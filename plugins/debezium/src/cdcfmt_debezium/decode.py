@@ -28,7 +28,7 @@ from cdcfmt_core.wire_json import loads_exact
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader
-from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.encoding import encoding_of
 from cdcfmt_debezium.envelope import (
     commit_ts_of,
     extra_of,
@@ -147,7 +147,7 @@ class _Decoder:
             place=(database, table, schema),
             stream=text_of(source, "name", "source."),
             position=position_of(source),
-            encoding=self._encoding(source.get("connector")),
+            encoding=encoding_of(self._encodings, source.get("connector")),
             key=self._key(message, document.exact),
             may_lack=self._unavailable.in_message(document.value),
         )
@@ -181,7 +181,7 @@ class _Decoder:
             place=record.place,
             stream=record.stream,
             position=record.position,
-            encoding=self._encoding(record.connector),
+            encoding=encoding_of(self._encodings, record.connector),
             key=self._key(message, document is None or document.exact),
             may_lack=document is not None and self._unavailable.in_message(document.value),
         )
@@ -202,14 +202,6 @@ class _Decoder:
             ):
                 events.append(change)
         return events
-
-    def _encoding(self, connector: Any) -> Encoding:
-        if connector == TICDC:
-            return self._encodings[TICDC]
-        # The connectors' names are lower-case; CloudCanal's are the databases'.
-        if type(connector) is str and connector != connector.lower():
-            return self._encodings["cloudcanal"]
-        return self._encodings["connector"]
 
     def _key(self, message: Message, exact: bool) -> dict[str, Any] | None:
         """The key's columns; None where there is no key, or not as JSON."""

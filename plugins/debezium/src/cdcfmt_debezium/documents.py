@@ -62,17 +62,13 @@ class DocumentReader:
 
     def read(self, value: bytes) -> Document:
         """:raises DecodeError: for what is not JSON, or has a ``schema`` that is none."""
-        if value[-1:] == b"}":
-            if value.startswith(_SCHEMA_FIRST):
-                at = value.find(_THEN_PAYLOAD)
-                if at > 0:
-                    schema = value[len(_SCHEMA_FIRST) : at]
-                    return self._split(value, schema, value[at + len(_THEN_PAYLOAD) : -1])
-            elif value.startswith(_PAYLOAD_FIRST):
-                at = value.rfind(_THEN_SCHEMA)
-                if at > 0:
-                    payload = value[len(_PAYLOAD_FIRST) : at]
-                    return self._split(value, value[at + len(_THEN_SCHEMA) : -1], payload)
+        start, end = payload_span(value)
+        if value.startswith(_SCHEMA_FIRST) and start:
+            schema = value[len(_SCHEMA_FIRST) : start - len(_THEN_PAYLOAD)]
+            return self._split(value, schema, value[start:end])
+        if start and end < len(value) - 1:
+            schema = value[end + len(_THEN_SCHEMA) : -1]
+            return self._split(value, schema, value[start:end])
         return self._whole(value)
 
     def read_exact(self, document: Document) -> Document:
@@ -121,6 +117,22 @@ class DocumentReader:
             known = self._schemas.setdefault(len(data), [])
         known.append((data, schema))
         return schema
+
+
+def payload_span(value: bytes) -> tuple[int, int]:
+    """Where the payload begins and ends, if the value is what it seems to be.
+
+    The whole value where it does not begin with a schema or payload.
+    """
+    if value[-1:] == b"}":
+        if value.startswith(_SCHEMA_FIRST):
+            at = value.find(_THEN_PAYLOAD)
+            if at > 0:
+                return at + len(_THEN_PAYLOAD), len(value) - 1
+        elif value.startswith(_PAYLOAD_FIRST):
+            at = value.rfind(_THEN_SCHEMA)
+            return len(_PAYLOAD_FIRST), at if at > 0 else len(value) - 1
+    return 0, len(value)
 
 
 def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
+
+from cdcfmt_debezium.message import TICDC
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -28,3 +30,13 @@ class Encoding:
     doubles: bool = True
     binary: str = "base64"
     texts: bool = False
+
+
+def encoding_of(encodings: Mapping[str, Encoding], connector: Any) -> Encoding:
+    """That of the producer that calls itself so."""
+    if connector == TICDC:
+        return encodings[TICDC]
+    # The connectors' names are lower-case; CloudCanal's are the databases'.
+    if type(connector) is str and connector != connector.lower():
+        return encodings["cloudcanal"]
+    return encodings["connector"]

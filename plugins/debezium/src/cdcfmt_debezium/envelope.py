@@ -15,7 +15,7 @@ from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 
 _MAX_COMMIT_TS = 2**63 - 1
 # The end of the year 9999: what Python's and Spark's timestamps can show.
-_MAX_TIME = 253_402_300_799_999_999
+MAX_TIME = 253_402_300_799_999_999
 
 
 def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
@@ -61,7 +61,7 @@ def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:
 def _checked(value: Any, microseconds: int, field: str) -> int:
     if type(value) is not int:
         raise DecodeError("is not a time", field=field, sample=value)
-    if not 0 <= microseconds <= _MAX_TIME:
+    if not 0 <= microseconds <= MAX_TIME:
         raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
     return microseconds
 

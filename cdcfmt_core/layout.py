@@ -1,0 +1,106 @@
+"""How a JSON protocol's rows lie in its messages, declared for readers that go by columns.
+
+The decoder stays the truth: a reader learns a table's schema from a message that the decoder
+decoded, and reads by columns only messages that are like that one.  Everything else goes to
+the decoder, so a layout need not cover what is rare.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Any, Literal, TypeAlias, Union
+
+import attrs
+
+from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.wire_json import MAX_TIME
+
+Role: TypeAlias = Literal[
+    "database",
+    "schema",
+    "table",
+    "same",
+    "never",
+    "op",
+    "commit_ts",
+    "source_time",
+    "other_time",
+    "before",
+    "after",
+    "passed",
+]
+"""What a member of the envelope is.
+
+- ``database``, ``schema``, ``table``: names; ``same``: anything else that a table's schema is made
+  of.  A message is like another one only where these are equal (objects in any order).
+- ``never``: true where it is no message of rows, false or null where it is.
+- ``op``: the word of the operation.
+- ``commit_ts``: a TSO, from 0 to 2^63-1.
+- ``source_time``, ``other_time``: times in the layout's unit, within its range.
+- ``before``, ``after``: images, objects of column → value.
+- ``passed``: whatever only other readers look at.
+"""
+
+Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
+
+
+@attrs.frozen
+class Parser:
+    """What makes a column's value of its JSON value; ``parse`` None: that is the value.
+
+    A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
+    """
+
+    parse: Callable[[Any], object] | None
+    noted: Any = None
+    note: str | None = None
+
+
+Parsers: TypeAlias = Mapping[str, Parser]
+"""By columns."""
+
+
+@attrs.frozen
+class Layout:
+    """The messages of rows of one dialect; one that has other members is none of them.
+
+    ``ops`` are the words of ``op``; any other word is no row.  ``parsers(value, table,
+    time_zone, counts)`` are those of a message's columns; ``texts`` tells that all values are
+    text.  ``in_lists``: images lie in lists, one for each row of the message.
+    ``deleted_row`` is where the row of a delete lies.  ``completes_before``: a column that
+    ``before`` lacks did not change.  ``times`` are the smallest and the largest time and the
+    microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
+    milliseconds.
+
+    ``begins`` are the bytes that such a message begins with, and ``lacks`` are bytes that it
+    does not hold.  ``frame(value)`` tells where in the value the envelope begins and ends;
+    what is around it must be the same.  ``column_types`` names the member of ``same`` that
+    must tell the type of every column, as text, for the schema to depend on nothing else.
+    ``keyed``: the schema depends on the columns of the message's key.
+
+    ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
+    numbers some members, by their paths, must lie for the schema to be the same; None where
+    that cannot be told.
+    """
+
+    members: Members
+    ops: Mapping[str, Op]
+    parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers]
+    texts: bool = False
+    in_lists: bool = False
+    deleted_row: Literal["before", "after"] = "before"
+    completes_before: bool = False
+    times: tuple[int, int, int] = (0, MAX_TIME // 1000, 1000)
+    orders_by_source_time: bool = False
+    begins: bytes = b""
+    lacks: tuple[bytes, ...] = ()
+    frame: Callable[[bytes], tuple[int, int]] | None = None
+    column_types: str | None = None
+    keyed: bool = False
+    limits: (
+        Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
+        | None
+    ) = None

@@ -1,0 +1,103 @@
+"""How most messages of rows lie, for readers that go by columns."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_debezium.documents import payload_span
+from cdcfmt_debezium.envelope import MAX_TIME, position_of, text_of
+from cdcfmt_debezium.message import OP_OF_WORD
+from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.plans import column_parsers
+
+_SOURCE: Members = {
+    "version": "passed",
+    "connector": "same",
+    "name": "same",
+    "ts_ms": "source_time",
+    "snapshot": "passed",
+    "db": "database",
+    "sequence": "passed",
+    "schema": "schema",
+    "table": "table",
+    "server_id": "passed",
+    "gtid": "passed",
+    "file": "same",
+    "pos": "passed",
+    "row": "passed",
+    "thread": "passed",
+    "query": "passed",
+    "commit_ts": "commit_ts",
+    "start_ts": "passed",
+    "cluster_id": "passed",
+}
+_PAYLOAD: Members = {
+    "before": "before",
+    "after": "after",
+    "source": _SOURCE,
+    "transaction": "passed",
+    "op": "op",
+    "ts_ms": "other_time",
+}
+# Newer connectors write three times, the finest of which counts.
+_FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
+
+_TIMES = (0, MAX_TIME // 1000, 1000)
+_FINER_TIMES = (0, MAX_TIME, 1)
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layouts of enveloped messages; none for values that are compressed."""
+    if options["largeMessageHandleCompression"] != "none" or options["flattened"]:
+        return ()
+    placeholder = (options["unavailableValuePlaceholder"] or "").encode("utf-8", "surrogateescape")
+    layout = Layout(
+        members=_PAYLOAD,
+        ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
+        parsers=column_parsers(encodings(options)),
+        times=_TIMES,
+        lacks=(placeholder, base64.b64encode(placeholder)) if placeholder else (),
+        frame=payload_span,
+        keyed=True,
+        limits=_limits,
+    )
+    finer = {
+        **_PAYLOAD,
+        **_FINER,
+        "ts_us": "other_time",
+        "source": {**_SOURCE, **_FINER, "ts_us": "source_time"},
+    }
+    return (layout, attrs.evolve(layout, members=finer, times=_FINER_TIMES))
+
+
+def _limits(
+    envelope: Mapping[str, Any], schemas: SchemaStore
+) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
+    """Where the schema that a DDL told holds: up to the next one in the stream."""
+    source = envelope["source"]
+    position = position_of(source)
+    schema, stream = text_of(source, "schema") or None, text_of(source, "name")
+    database, table = text_of(source, "db"), text_of(source, "table")
+    if position is None:
+        newest = schemas.find(database, table, None, schema=schema, stream=stream)
+        return {} if newest is None else None
+    low, high = schemas.span(database, table, position, schema=schema, stream=stream)
+    if low is None and high is None:
+        return {}
+    # The binlog's file is the same in all such messages.
+    last = "commit_ts" if len(position) == 1 else "pos"
+    first_one, last_one = 0, (1 << 63) - 1
+    for end in (low, high):
+        if end is not None and len(end) != len(position):
+            return None
+    if low is not None and low[:-1] == position[:-1]:
+        first_one = max(first_one, low[-1])
+    if high is not None and high[:-1] == position[:-1]:
+        last_one = min(last_one, high[-1] - 1)
+    return {("source", last): (first_one, last_one)}

@@ -1,0 +1,256 @@
+"""Messages in, record batches out, in order: by columns where a plan reads them."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeAlias
+
+import attrs
+import pyarrow as pa
+
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.pending import Pending
+from pyspark_cdcfmt.columnar.plans import Plan
+from pyspark_cdcfmt.columnar.structs import Unlike
+
+logger = logging.getLogger("pyspark_cdcfmt")
+
+GATHERED_MESSAGES = 4096
+GATHERED_BYTES = 8 << 20
+"""A batch ends after so many messages, or when it has so many bytes of them."""
+
+_CHUNK_MESSAGES = 512
+_CHUNK_BYTES = 1 << 20
+"""As much is decoded at a time: it is in the processor's caches when it becomes cells."""
+
+_AT_ONCE = 32
+_MAX_PLANS = 8
+_MAX_LEARNED = 200
+_WORTH_A_PLAN = 1000
+"""So many messages read by columns pay for one more plan."""
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+@attrs.define
+class Reference:
+    """The reference path: ``rows`` of a message, which raises in FAILFAST mode.
+
+    ``tables`` are the table schemas of the row changes in the message before, and None if
+    it may have changed what other messages mean.
+    """
+
+    rows: Callable[[Message | BadLine], list[Row]]
+    tables: Callable[[], list[TableSchema] | None]
+    found_nothing_wrong: Callable[[], bool]
+    batch: Callable[[list[Row]], pa.RecordBatch]
+
+
+class Chunks:
+    """Decodes messages of one format; ``look`` and ``learn`` come from its layouts.
+
+    ``metadata`` are the names of the schema's columns besides the table's own, with what they
+    are without prefix.  ``forget``: messages other than rows may change what rows mean.
+    ``by_columns`` and ``by_reference`` count messages.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        metadata: Mapping[str, str],
+        look: Look,
+        learn: Callable[[Message, TableSchema], Plan],
+        reference: Reference,
+        max_message_bytes: int,
+        counts: Counter[str],
+        *,
+        forget: bool,
+    ) -> None:
+        self._schema = schema
+        self._metadata = {
+            name: (plain, schema.field(name).type) for name, plain in metadata.items()
+        }
+        self._look = look
+        self._learn = learn
+        self._reference = reference
+        self._limit = max_message_bytes
+        self._counts = counts
+        self._forget = forget
+        self._plans: list[Plan] = []
+        self._learned = 0
+        self._mixed = self._other = False
+        self.by_columns = 0
+        self.by_reference = 0
+
+    def batches(
+        self, messages: Iterable[Message | BadLine]
+    ) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """Record batches and the bytes of the messages in them, in order.
+
+        :raises DecodeError: in FAILFAST mode.
+        """
+        iterator = iter(messages)
+        pending = Pending()
+        while chunk := _next_chunk(iterator):
+            if not self._read_alike(pending, chunk):
+                for message in chunk:
+                    if not self._read(pending, message):
+                        yield from self._finish(pending)
+                        pending = Pending()
+                        yield from self._alone(message)
+            pending.gather()
+            if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
+                yield from self._finish(pending)
+                pending = Pending()
+        yield from self._finish(pending)
+
+    def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
+        """Whether the newest plan reads all of a chunk."""
+        if not self._plans or {Message} != set(map(type, chunk)):
+            return False
+        plan = self._plans[0]
+        decode, framing = plan.reader.decode, plan.reader.framing
+        values: list[Any] = [message.value for message in chunk]
+        try:
+            documents = values
+            if framing is not None:
+                keys = [message.key for message in chunk if isinstance(message, Message)]
+                documents = framing.documents(values, keys)
+            decoded = [decode(document) for document in documents]
+        except Exception:
+            return False
+        size = sum(map(len, values))
+        if size > self._limit and max(map(len, values)) > self._limit:
+            return False
+        here = len(pending.messages)
+        pending.messages += chunk
+        pending.read[plan] = (decoded, list(range(here, here + len(chunk))))
+        pending.size += size
+        return True
+
+    def _read(self, pending: Pending, message: Message | BadLine) -> bool:
+        """Whether the message could be put among the pending ones, or is not wanted."""
+        value = message.value
+        if isinstance(message, BadLine) or value is None or len(value) > self._limit:
+            return False
+        if self._mixed:
+            if self._look(value) == "unwanted":
+                return True
+            self._mixed = False
+        for place, plan in enumerate(self._plans):
+            reader = plan.reader
+            document = value
+            try:
+                if reader.framing is not None:
+                    (document,) = reader.framing.documents((value,), (message.key,))
+                decoded = reader.decode(document)
+            except Exception:
+                continue
+            if place:
+                self._plans.insert(0, self._plans.pop(place))
+            pending.add(message, len(value), plan, decoded)
+            return True
+        kind = self._look(value)
+        if kind == "unwanted":
+            self._mixed = True
+            return True
+        if kind == "other":
+            self._other = True
+            return False
+        if self._may_learn():
+            return False
+        pending.add(message, len(value), None, None)
+        return True
+
+    def _may_learn(self) -> bool:
+        return self._learned < _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN
+
+    def _alone(self, message: Message | BadLine) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """A message by the reference path, and what is to be learned from it."""
+        rows = self._reference.rows(message)
+        self.by_reference += 1
+        other, self._other = self._other, False
+        size = len(message.value or b"")
+        if isinstance(message, Message) and self._reference.found_nothing_wrong():
+            self._look.trust(message.value or b"")
+        tables = self._reference.tables()
+        if tables is None or (other and self._forget):
+            # What other messages mean may have changed.
+            self._plans.clear()
+        elif isinstance(message, Message) and tables and self._may_learn():
+            self._learned += 1
+            if all(table is tables[0] for table in tables):
+                try:
+                    self._plans.insert(0, self._learn(message, tables[0]))
+                except Unlike as error:
+                    logger.debug("not by columns: %s", error)
+                del self._plans[_MAX_PLANS:]
+        if rows:
+            yield self._reference.batch(rows), size
+
+    def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
+        """What is pending, as one batch."""
+        pending.gather()
+        if not pending.messages:
+            return
+        pieces: list[pa.RecordBatch] = []
+        owners: list[int] = []
+        left = set(pending.left)
+        for gathered in pending.gathered.values():
+            batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
+            of_rows = gathered.owners
+            if gathered.unusual:
+                left |= gathered.unusual
+                keep = [at for at, owner in enumerate(of_rows) if owner not in gathered.unusual]
+                batch = batch.take(pa.array(keep, pa.int32()))
+                of_rows = [of_rows[at] for at in keep]
+            self._counts.update(
+                note for owner, note in gathered.noted if owner not in gathered.unusual
+            )
+            pieces.append(batch)
+            owners += of_rows
+        rows: list[Row] = []
+        for place in sorted(left):
+            some = self._reference.rows(pending.messages[place])
+            rows += some
+            owners += [place] * len(some)
+        self.by_columns += len(pending.messages) - len(left)
+        self.by_reference += len(left)
+        if rows:
+            pieces.append(self._reference.batch(rows))
+        pieces = [piece for piece in pieces if piece.num_rows]
+        if pieces:
+            yield _in_order(pieces, owners), pending.size
+
+    def _batch(self, columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
+        arrays = [
+            columns[field.name] if field.name in columns else pa.nulls(count, field.type)
+            for field in self._schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+
+def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine]:
+    chunk: list[Message | BadLine] = []
+    size = 0
+    while len(chunk) < _CHUNK_MESSAGES and size < _CHUNK_BYTES:
+        some = list(islice(messages, _AT_ONCE))
+        if not some:
+            break
+        chunk += some
+        size += sum(len(message.value or b"") for message in some)
+    return chunk
+
+
+def _in_order(pieces: Sequence[pa.RecordBatch], owners: list[int]) -> pa.RecordBatch:
+    """The rows of all pieces in the order of their messages."""
+    if len(pieces) == 1:
+        return pieces[0]
+    batch = pa.concat_batches(pieces)
+    order = sorted(range(len(owners)), key=owners.__getitem__)
+    return batch.take(pa.array(order, pa.int32()))

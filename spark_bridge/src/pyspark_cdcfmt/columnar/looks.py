@@ -1,0 +1,123 @@
+"""The cheapest look at a message that no plan reads: whether it is a row, and wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout, Members
+from pyspark_cdcfmt.columnar.structs import UNSET, struct
+
+Kind: TypeAlias = Literal["row", "unwanted", "other"]
+
+_MAX_FRAME_BYTES = 64 << 20
+_LOOKED_AT: Mapping[str, Any] = {
+    "database": str,
+    "schema": str | None,
+    "table": str,
+    "op": str,
+    "never": bool | None,
+    "commit_ts": Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None,
+}
+
+
+_OPTIONAL = ("schema", "never", "commit_ts")
+
+
+class Look:
+    """From a message's value to what it is: a row, one that nobody wants, or neither.
+
+    Only the latter may change what other messages mean.  What is around an envelope is not
+    parsed here, and so must be what the reference path has parsed before.
+    """
+
+    def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
+        paths: dict[str, tuple[int, ...]] = {}
+        envelope = _envelope(layout.members, (), paths)
+        get = {role: attrgetter(".".join(f"f{at}" for at in path)) for role, path in paths.items()}
+        self._layout = layout
+        self._wants = event_filter.wants
+        self._decode = msgspec.json.Decoder(envelope).decode
+        self._op, self._database, self._table = get["op"], get["database"], get["table"]
+        self._schema, self._never, self._commit_ts = (get.get(role) for role in _OPTIONAL)
+        self._frames: set[tuple[bytes, bytes]] = set()
+        self._frame_bytes = 0
+
+    def __call__(self, value: bytes) -> Kind:
+        layout = self._layout
+        known = True
+        document = value
+        if layout.frame is not None:
+            start, end = layout.frame(value)
+            known = (value[:start], value[end:]) in self._frames
+            document = value[start:end]
+        try:
+            message = self._decode(document)
+            op = layout.ops.get(self._op(message))
+            if op is None or _optional(self._never, message) is True:
+                return "other"
+            table = self._table(message)
+            wanted = (
+                not known
+                or not table
+                or self._wants(
+                    "row",
+                    self._database(message),
+                    table,
+                    _optional(self._schema, message) or None,
+                    op,
+                    _optional(self._commit_ts, message),
+                )
+            )
+        except Exception:
+            return "other"
+        return "row" if wanted else "unwanted"
+
+    def trust(self, value: bytes) -> None:
+        """The reference path found nothing wrong with this message."""
+        if self._layout.frame is None:
+            return
+        start, end = self._layout.frame(value)
+        frame = value[:start], value[end:]
+        if frame not in self._frames:
+            self._frame_bytes += len(frame[0]) + len(frame[1])
+            if self._frame_bytes > _MAX_FRAME_BYTES:
+                self._frames.clear()
+                self._frame_bytes = 0
+            self._frames.add(frame)
+
+
+def _optional(get: Callable[[Any], Any] | None, message: msgspec.Struct) -> Any:
+    """A member that may be missing, as may the object that it is in."""
+    if get is None:
+        return None
+    try:
+        value = get(message)
+    except AttributeError:
+        return None
+    return None if value is UNSET else value
+
+
+def _envelope(
+    members: Members, path: tuple[int, ...], paths: dict[str, tuple[int, ...]]
+) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any]] = []
+    optional: list[str] = []
+    for name, role in members.items():
+        here = (*path, len(fields))
+        if isinstance(role, Mapping):
+            inner = _envelope(role, here, paths)
+            fields.append((name, inner | None | msgspec.UnsetType))
+            optional.append(name)
+        elif role in _LOOKED_AT:
+            paths[role] = here
+            fields.append((name, _LOOKED_AT[role]))
+            if role in _OPTIONAL:
+                fields[-1] = (name, _LOOKED_AT[role] | msgspec.UnsetType)
+                optional.append(name)
+    return struct(fields, strict=False, optional=optional)

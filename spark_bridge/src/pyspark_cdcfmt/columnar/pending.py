@@ -1,0 +1,46 @@
+"""Messages on their way to a batch."""
+
+from __future__ import annotations
+
+import attrs
+from msgspec import Struct
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.plans import Plan
+from pyspark_cdcfmt.columnar.rows import Gathered
+
+
+@attrs.define
+class Pending:
+    """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
+
+    ``read`` are those of the present chunk that a plan has decoded, with their numbers.
+    """
+
+    messages: list[Message | BadLine] = attrs.field(factory=list)
+    read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
+    gathered: dict[Plan, Gathered] = attrs.field(factory=dict)
+    left: list[int] = attrs.field(factory=list)
+    size: int = 0
+
+    def add(self, message: Message, size: int, plan: Plan | None, decoded: Struct | None) -> None:
+        """A message, decoded by a plan or left to the reference."""
+        here = len(self.messages)
+        if plan is None or decoded is None:
+            self.left.append(here)
+        else:
+            bucket = self.read.setdefault(plan, ([], []))
+            bucket[0].append(decoded)
+            bucket[1].append(here)
+        self.messages.append(message)
+        self.size += size
+
+    def gather(self) -> None:
+        """What was decoded becomes cells."""
+        for plan, (decoded, owners) in self.read.items():
+            if plan not in self.gathered:
+                self.gathered[plan] = Gathered(plan)
+            offsets = [self.messages[owner].offset for owner in owners]
+            self.gathered[plan].add(decoded, owners, offsets)
+        self.read.clear()

@@ -1,0 +1,231 @@
+"""What is learned from one message: how its like are read and become columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import orjson
+import pyarrow as pa
+from pyspark.sql.types import StructField
+
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.events import Column, Message, TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.columnar.columns import WireColumn, column_check, column_converter
+from pyspark_cdcfmt.columnar.converters import ColumnConverter
+from pyspark_cdcfmt.columnar.framing import learn_framing
+from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
+from pyspark_cdcfmt.columnar.structs import Unlike
+from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
+from pyspark_cdcfmt.policy import ValuePolicy
+
+_MAX_TABLES = 100
+
+
+@attrs.frozen
+class Shape:
+    """What is wanted of every table: ``fields`` are the user columns of the schema.
+
+    ``inferred``: a column that the schema lacks is a change of the table's schema.
+    ``split``: an update of the key is two changes, which the reference path makes.
+    ``schemas`` are those that the decoder goes by.
+    """
+
+    fields: Sequence[StructField]
+    arrow: Mapping[str, pa.DataType]
+    projection: Projection
+    event_filter: EventFilter
+    schemas: SchemaStore
+    policy: ValuePolicy
+    inferred: bool
+    split: bool
+
+
+@attrs.frozen(eq=False)
+class Plan:
+    """Reads the messages that are like the one it was learned from.
+
+    ``columns`` are the converters of the schema's columns, with the place of their cells in
+    a row of ``width``; ``checked`` is the same for keys that are no columns; ``absent`` are
+    the columns that the wire does not send; ``surplus`` the places of cells that no column
+    takes and that must be NULL; ``noted`` those of cells that are counted if they equal a
+    value, under which text; ``keys`` those of the key, where a change of it matters.
+    """
+
+    layout: Layout
+    reader: MessageReader
+    columns: Mapping[str, tuple[int, ColumnConverter]]
+    checked: Sequence[tuple[int, ColumnConverter]]
+    absent: tuple[str, ...]
+    surplus: tuple[int, ...]
+    noted: Sequence[tuple[int, Any, str]]
+    keys: tuple[int, ...]
+    before_updates: bool
+    width: int
+
+
+class Learner:
+    """Makes plans; what JSON types a column has had is remembered from plan to plan."""
+
+    def __init__(self, layouts: Sequence[Layout], shape: Shape) -> None:
+        self._layouts = layouts
+        self._shape = shape
+        self._seen: dict[TableSchema, dict[str, set[type]]] = {}
+
+    def learn(self, message: Message, table: TableSchema) -> Plan:
+        """The plan of a message of rows, whose table schema is ``table``.
+
+        :raises Unlike: if such messages are for the reference path.
+        """
+        reasons = []
+        for layout in self._layouts:
+            try:
+                return self._learn(layout, message, table)
+            except Unlike as error:
+                reasons.append(str(error))
+        raise Unlike("; ".join(reasons))
+
+    def _learn(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
+        value = message.value or b""
+        if not value.startswith(layout.begins):
+            raise Unlike("it begins otherwise")
+        framing = learn_framing(layout, value, message.key)
+        document = value[len(framing.head) : len(value) - len(framing.tail)]
+        try:
+            wire = orjson.loads(document)
+        except orjson.JSONDecodeError as error:
+            raise Unlike("it takes the exact parser") from error
+        if type(wire) is not dict:
+            raise Unlike("it is no object")
+        columns = {column.name: column for column in table.columns}
+        rows = _checked_rows(layout, wire, columns)
+        limits = {} if layout.limits is None else layout.limits(wire, self._shape.schemas)
+        if limits is None:
+            raise Unlike("nobody can tell how long its schema holds")
+        kinds = self._kinds(layout, table, rows)
+        images = _images(self._shape, table, kinds)
+        reader = make_reader(layout, wire, images, self._shape.event_filter, limits, framing)
+        if not reader.paths.keys() >= {"op", "after"} or not (
+            reader.paths.keys() & {"commit_ts", "source_time"}
+        ):
+            raise Unlike("it lacks what every message of rows has")
+        try:
+            reader.decode(document)
+        except Exception as error:
+            raise Unlike(f"it is unusual itself: {error}") from error
+        return _plan(self._shape, layout, reader, images, value, table, kinds)
+
+    def _kinds(
+        self, layout: Layout, table: TableSchema, rows: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Kind]:
+        if layout.texts:
+            return {column.name: Kind.TEXT for column in table.columns}
+        if len(self._seen) > _MAX_TABLES:
+            self._seen.clear()
+        seen = self._seen.setdefault(table, {})
+        for row in rows:
+            for name, value in row.items():
+                if value is not None:
+                    seen.setdefault(name, set()).add(type(value))
+        return {
+            column.name: kind_of(seen.get(column.name, set()), column.type)
+            for column in table.columns
+        }
+
+
+def _checked_rows(
+    layout: Layout, wire: Mapping[str, Any], columns: Mapping[str, Column]
+) -> list[dict[str, Any]]:
+    """All images of the message; Unlike, if the schema depends on more than a plan compares."""
+    rows: list[dict[str, Any]] = []
+    for role in ("after", "before"):
+        name = next(name for name, known in layout.members.items() if known == role)
+        images = wire.get(name)
+        if images is None:
+            continue
+        some = images if layout.in_lists else [images]
+        if type(some) is not list or any(type(row) is not dict for row in some):
+            raise Unlike(f"{name} holds no rows")
+        whole = role == "after" or not layout.completes_before
+        if any(whole and row.keys() != columns.keys() for row in some):
+            raise Unlike("its rows have other columns than its schema")
+        rows += some
+    if layout.column_types is not None:
+        types = wire.get(layout.column_types)
+        if type(types) is not dict:
+            raise Unlike("it tells no types")
+        for name in columns:
+            text = types.get(name)
+            if type(text) is not str or not text.strip():
+                raise Unlike(f"it does not tell the type of {name}")
+    return rows
+
+
+def _images(shape: Shape, table: TableSchema, kinds: Mapping[str, Kind]) -> Images:
+    names = table.column_names
+    projection = shape.projection
+    key_columns = projection.key_columns or table.key_columns
+    wanted = names
+    if projection.columns is not None:
+        looked_at = projection.columns.union(key_columns)
+        wanted = tuple(name for name in names if name in looked_at)
+    return Images(
+        names=names,
+        types={name: kind.json_type for name, kind in kinds.items()},
+        wanted=wanted,
+        keys=tuple(name for name in key_columns if name in names),
+        unknown=tuple(field.name for field in shape.fields if field.name not in names),
+        before_updates=projection.before_updates,
+    )
+
+
+def _plan(
+    shape: Shape,
+    layout: Layout,
+    reader: MessageReader,
+    images: Images,
+    value: bytes,
+    table: TableSchema,
+    kinds: Mapping[str, Kind],
+) -> Plan:
+    # What these do to values is counted here only to be noticed.
+    noticed: Counter[str] = Counter()
+    parsers = layout.parsers(value, table, shape.policy.time_zone, noticed)
+    cells = {
+        column.name: WireColumn(
+            column, kinds[column.name], layout.texts, parsers[column.name].parse, noticed
+        )
+        for column in table.columns
+    }
+    places = {name: place for place, name in enumerate(images.wanted)}
+    own = {field.name: field for field in shape.fields}
+    return Plan(
+        layout=layout,
+        reader=reader,
+        columns={
+            name: (
+                places[name],
+                column_converter(cells[name], field, shape.arrow[name], shape.policy),
+            )
+            for name, field in own.items()
+            if name in places
+        },
+        checked=[
+            (places[name], column_check(cells[name])) for name in images.wanted if name not in own
+        ],
+        absent=images.unknown,
+        surplus=tuple(places[name] for name in images.wanted if shape.inferred and name not in own),
+        noted=[
+            (places[name], parser.noted, parser.note)
+            for name, parser in parsers.items()
+            if parser.note is not None and name in places
+        ],
+        keys=tuple(places[name] for name in images.keys) if shape.split else (),
+        before_updates=images.before_updates,
+        width=len(images.wanted),
+    )

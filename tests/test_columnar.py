@@ -1,0 +1,128 @@
+"""By columns or by the reference path: the same record batches, whatever comes."""
+
+from __future__ import annotations
+
+import random
+
+import attrs
+import pytest
+from columnar_reads import check_equal, inferred_schema, mutated, parsed, table_option
+from golden_data import (
+    load_variant,
+    native_messages,
+    open_decoder,
+    reading_options,
+    variant_names,
+)
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.sources import BadLine
+
+PROTOCOLS = ("canal-json", "debezium")
+VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
+
+SOME_TABLES = ("all_types", "upd_cols", "pk_change")
+
+OPTIONS: list[dict[str, str]] = [
+    {},
+    {"images": "after"},
+    {"splitKeyUpdates": "true", "incompleteRows": "emit", "timeAs": "micros", "enumAs": "index"},
+    {"jsonAs": "string", "timeAs": "interval", "invalidValues": "text", "onSchemaChange": "rescue"},
+    {"invalidValues": "fail", "invalidText": "escape", "onSchemaChange": "ignore"},
+    {"mode": "DROPMALFORMED", "metadataPrefix": "m_", "keyColumns": "id"},
+    {"mode": "FAILFAST", "onTruncate": "ignore", "sourceTimeZone": "UTC"},
+    {"sourceTimeZone": "Europe/Berlin", "onTruncate": "row"},
+]
+
+
+def golden(protocol: str, name: str) -> tuple[list[Message], dict[str, str], list[tuple[str, str]]]:
+    variant = load_variant(protocol, name)
+    messages = [message.message for message in variant.messages]
+    if name == "storage-txn":  # each value is the body of a file
+        bodies = [line for message in messages for line in (message.value or b"").splitlines()]
+        messages = [Message(None, line, offset=at) for at, line in enumerate(bodies)]
+    return messages, reading_options(variant), variant.tables
+
+
+@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+def test_golden_messages(protocol: str, name: str) -> None:
+    messages, given, tables = golden(protocol, name)
+    by_columns = 0
+    # All tables, but each in some of the variants only; they differ in little.
+    turn = VARIANTS.index((protocol, name)) % 3
+    for place, table in enumerate(tables):
+        if place % 3 != turn and table[1] not in SOME_TABLES:
+            continue
+        for extra in (OPTIONS[0], OPTIONS[1 + place % (len(OPTIONS) - 1)]):
+            options = parsed({**given, "table": table_option(*table), **extra})
+            schema = inferred_schema(messages, options)
+            assert schema is not None
+            by_columns += check_equal(messages, schema, options).by_columns
+    compressed = "largeMessageHandleCompression" in given
+    assert (by_columns > 0) != compressed
+
+
+NATIVE = {
+    "canal/canal_flat": "canal-json",
+    "canal/canal_flat_hash": "canal-json",
+    "debezium/schema_default": "debezium",
+    "debezium/noschema_default": "debezium",
+    "debezium/noschema_strings": "debezium",
+}
+
+
+@pytest.mark.parametrize("file", NATIVE)
+def test_native_messages(file: str) -> None:
+    messages = list(native_messages(file))
+    decode = open_decoder(protocol=NATIVE[file]).decode
+    tables = {
+        (event.table.database, event.table.table)
+        for message in messages
+        for event in decode(message)
+        if isinstance(event, RowChange)
+    }
+    by_columns = 0
+    for place, table in enumerate(sorted(tables)):
+        for extra in OPTIONS[place % 2 :: 2]:
+            given = {"protocol": NATIVE[file], "table": table_option(*table), **extra}
+            options = parsed(given)
+            schema = inferred_schema(messages, options)
+            assert schema is not None
+            by_columns += check_equal(messages, schema, options).by_columns
+    assert by_columns > 0
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [
+        ("canal-json", "default"),
+        ("canal-json", "tidb-extension"),
+        ("canal-json", "content-compatible"),
+        ("canal-json", "only-output-updated-columns"),
+        ("canal-json", "handle-key-only"),
+        ("debezium", "default"),
+        ("debezium", "disable-schema"),
+        ("debezium", "tidb-extension"),
+        ("debezium", "no-old-value"),
+    ],
+)
+def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
+    messages, given, tables = golden(protocol, name)
+    chance = random.Random(seed)
+    by_columns = 0
+    for table in chance.sample(tables, min(3, len(tables))):
+        extra = chance.choice(OPTIONS)
+        options = parsed({**given, "table": table_option(*table), **extra})
+        schema = inferred_schema(messages, options)
+        assert schema is not None
+        mixed: list[Message | BadLine] = []
+        for message in messages * 2:
+            if message.value is not None and chance.random() < 0.5:
+                message = attrs.evolve(message, value=mutated(message.value, chance))
+            mixed.append(message)
+        by_columns += check_equal(mixed, schema, options).by_columns
+        some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
+        check_equal(mixed, some, options, inferred=False)
+    assert by_columns > 0
