@@ -111,6 +111,8 @@ def test_native_messages(file: str) -> None:
 def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     messages, given, tables = golden(protocol, name)
     chance = random.Random(seed)
+    if seed:
+        given = {**given, "protocol": "auto"}
     by_columns = 0
     for table in chance.sample(tables, min(3, len(tables))):
         extra = chance.choice(OPTIONS)
@@ -126,3 +128,13 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False)
     assert by_columns > 0
+
+
+def test_formats_in_turn_are_recognised() -> None:
+    canal, given, _ = golden("canal-json", "tidb-extension")
+    debezium, _, _ = golden("debezium", "tidb-extension-disable-schema")
+    messages = canal[:200] + debezium[:200] + canal[200:] + debezium[200:]
+    options = parsed({**given, "protocol": "auto", "table": table_option("golden", "txn_a")})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    assert check_equal(messages, schema, options).by_columns > 50
