@@ -33,6 +33,8 @@ smoke: setup
 bench: setup
 	$(RUN) python tests/benchmarks/run.py
 	$(RUN) python tests/benchmarks/dts_avro.py
+	$(RUN) python tests/benchmarks/columnar.py
+	$(RUN) python tests/benchmarks/spark.py
 
 # Writes the tables in docs/ that come from the code.
 docs: setup

@@ -141,6 +141,9 @@ def sized(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBa
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch, message_bytes in batches:
+        if not held and batch.num_rows >= MAX_ROWS // 2:
+            yield batch
+            continue
         held.append(batch)
         rows += batch.num_rows
         size += message_bytes
