@@ -38,6 +38,8 @@ bench: setup
 	$(RUN) python tests/benchmarks/run.py
 	$(RUN) python tests/benchmarks/avro.py
 	$(RUN) python tests/benchmarks/encode.py
+	$(RUN) python tests/benchmarks/columnar.py
+	$(RUN) python tests/benchmarks/spark.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

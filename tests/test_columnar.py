@@ -6,7 +6,7 @@ import random
 
 import attrs
 import pytest
-from columnar_reads import check_equal, inferred_schema, mutated, parsed, table_option
+from columnar_reads import check_equal, inferred_schema, mutated, parsed, read, table_option
 from golden_data import (
     load_variant,
     native_messages,
@@ -111,6 +111,8 @@ def test_native_messages(file: str) -> None:
 def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     messages, given, tables = golden(protocol, name)
     chance = random.Random(seed)
+    if seed:
+        given = {**given, "protocol": "auto"}
     by_columns = 0
     for table in chance.sample(tables, min(3, len(tables))):
         extra = chance.choice(OPTIONS)
@@ -126,3 +128,48 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False)
     assert by_columns > 0
+
+
+def test_formats_in_turn_are_recognised() -> None:
+    canal, given, _ = golden("canal-json", "tidb-extension")
+    debezium, _, _ = golden("debezium", "tidb-extension-disable-schema")
+    messages = canal[:200] + debezium[:200] + canal[200:] + debezium[200:]
+    options = parsed({**given, "protocol": "auto", "table": table_option("golden", "txn_a")})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    assert check_equal(messages, schema, options).by_columns > 50
+
+
+def row(table: str, number: str = "1", **members: str) -> Message:
+    text = (
+        '{"id":0,"database":"shop","table":"%s","pkNames":["id"],"isDdl":false,"type":"INSERT",'
+        '"es":1700000000000,"ts":%s,"sql":"","sqlType":{"id":4},"mysqlType":{"id":"int"},'
+        '"old":null,"data":[{"id":"%s"}]}'
+    )
+    return Message(None, (text % (table, members.get("ts", "1700000000001"), number)).encode())
+
+
+def test_messages_of_other_tables_are_skipped_by_their_envelope() -> None:
+    options = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    messages = [row("orders"), *[row("other"), row("orders")] * 20]
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    result = check_equal(messages, schema, options)
+    assert (result.by_columns, result.by_reference) == (20, 1)
+    # What nobody asked for is not looked at, not even for a number of ten thousand digits.
+    messages.append(row("other", ts="1e9999"))
+    assert read(messages, schema, options, by_columns=True).rows.num_rows == 21
+    assert read(messages, schema, options, by_columns=False).rows.num_rows == 22
+
+
+@pytest.mark.parametrize("number", ["0x10", "2147483648", "1.0", "", "+5", "007"])
+def test_only_the_unusual_record_falls_back(number: str) -> None:
+    options = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    messages = [row("orders", str(at)) for at in range(100)]
+    messages[50] = row("orders", number)
+    schema = inferred_schema(messages[:10], options)
+    assert schema is not None
+    result = check_equal(messages, schema, options)
+    # 007 and +5 are integers, which the column tells cell by cell.
+    fell_back = 0 if number in ("007", "+5") else 1
+    assert (result.by_columns, result.by_reference) == (99 - fell_back, 1 + fell_back)

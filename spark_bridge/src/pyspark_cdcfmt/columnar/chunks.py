@@ -6,14 +6,14 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
-import attrs
 import pyarrow as pa
 
-from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.structs import Unlike
@@ -21,7 +21,7 @@ from pyspark_cdcfmt.columnar.structs import Unlike
 logger = logging.getLogger("pyspark_cdcfmt")
 
 GATHERED_MESSAGES = 4096
-GATHERED_BYTES = 8 << 20
+GATHERED_BYTES = MAX_MESSAGE_BYTES
 """A batch ends after so many messages, or when it has so many bytes of them."""
 
 _CHUNK_MESSAGES = 512
@@ -34,54 +34,35 @@ _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by columns pay for one more plan."""
 
-Row: TypeAlias = tuple[Any, ...]
-
-
-@attrs.define
-class Reference:
-    """The reference path: ``rows`` of a message, which raises in FAILFAST mode.
-
-    ``tables`` are the table schemas of the row changes in the message before, and None if
-    it may have changed what other messages mean.
-    """
-
-    rows: Callable[[Message | BadLine], list[Row]]
-    tables: Callable[[], list[TableSchema] | None]
-    found_nothing_wrong: Callable[[], bool]
-    batch: Callable[[list[Row]], pa.RecordBatch]
-
 
 class Chunks:
-    """Decodes messages of one format; ``look`` and ``learn`` come from its layouts.
+    """Decodes messages; ``find_format`` gives the format of the last decoded one.
 
     ``metadata`` are the names of the schema's columns besides the table's own, with what they
-    are without prefix.  ``forget``: messages other than rows may change what rows mean.
-    ``by_columns`` and ``by_reference`` count messages.
+    are without prefix.  ``by_columns`` and ``by_reference`` count messages.
     """
 
     def __init__(
         self,
         schema: pa.Schema,
         metadata: Mapping[str, str],
-        look: Look,
-        learn: Callable[[Message, TableSchema], Plan],
+        find_format: Callable[[], Format | None],
         reference: Reference,
         max_message_bytes: int,
         counts: Counter[str],
-        *,
-        forget: bool,
     ) -> None:
         self._schema = schema
         self._metadata = {
             name: (plain, schema.field(name).type) for name, plain in metadata.items()
         }
-        self._look = look
-        self._learn = learn
+        self._find_format = find_format
+        self._format = find_format()
         self._reference = reference
         self._limit = max_message_bytes
         self._counts = counts
-        self._forget = forget
         self._plans: list[Plan] = []
+        self._rows: list[Row] = []  # of messages that the reference had alone
+        self._rows_bytes = 0
         self._learned = 0
         self._mixed = self._other = False
         self.by_columns = 0
@@ -108,10 +89,14 @@ class Chunks:
                 yield from self._finish(pending)
                 pending = Pending()
         yield from self._finish(pending)
+        yield from self._flush_rows()
 
     def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
         """Whether the newest plan reads all of a chunk."""
-        if not self._plans or {Message} != set(map(type, chunk)):
+        if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
+            return False
+        recognises: Callable[[Any], bool] | None = self._format.recognises
+        if recognises is not None and not all(map(recognises, chunk)):
             return False
         plan = self._plans[0]
         decode, framing = plan.reader.decode, plan.reader.framing
@@ -138,8 +123,11 @@ class Chunks:
         value = message.value
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
             return False
+        known = self._format
+        if known is None or not (known.recognises is None or known.recognises(message)):
+            return False
         if self._mixed:
-            if self._look(value) == "unwanted":
+            if known.look(value) == "unwanted":
                 return True
             self._mixed = False
         for place, plan in enumerate(self._plans):
@@ -155,7 +143,7 @@ class Chunks:
                 self._plans.insert(0, self._plans.pop(place))
             pending.add(message, len(value), plan, decoded)
             return True
-        kind = self._look(value)
+        kind = known.look(value)
         if kind == "unwanted":
             self._mixed = True
             return True
@@ -172,26 +160,39 @@ class Chunks:
 
     def _alone(self, message: Message | BadLine) -> Iterator[tuple[pa.RecordBatch, int]]:
         """A message by the reference path, and what is to be learned from it."""
-        rows = self._reference.rows(message)
+        self._rows += self._reference.rows(message)
+        self._rows_bytes += len(message.value or b"")
+        if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
+            yield from self._flush_rows()
         self.by_reference += 1
         other, self._other = self._other, False
-        size = len(message.value or b"")
-        if isinstance(message, Message) and self._reference.found_nothing_wrong():
-            self._look.trust(message.value or b"")
+        if isinstance(message, BadLine):
+            return
+        last, self._format = self._format, self._find_format()
+        if self._format is not last:
+            self._plans.clear()
+        if self._format is None:
+            return
+        if self._reference.found_nothing_wrong():
+            self._format.look.trust(message.value or b"")
         tables = self._reference.tables()
-        if tables is None or (other and self._forget):
+        if tables is None or (other and self._format.forget):
             # What other messages mean may have changed.
             self._plans.clear()
-        elif isinstance(message, Message) and tables and self._may_learn():
+        elif tables and self._may_learn():
             self._learned += 1
             if all(table is tables[0] for table in tables):
                 try:
-                    self._plans.insert(0, self._learn(message, tables[0]))
+                    self._plans.insert(0, self._format.learn(message, tables[0]))
                 except Unlike as error:
                     logger.debug("not by columns: %s", error)
                 del self._plans[_MAX_PLANS:]
-        if rows:
-            yield self._reference.batch(rows), size
+
+    def _flush_rows(self) -> Iterator[tuple[pa.RecordBatch, int]]:
+        if self._rows:
+            for start in range(0, len(self._rows), MAX_ROWS):
+                yield self._reference.batch(self._rows[start : start + MAX_ROWS]), self._rows_bytes
+            self._rows, self._rows_bytes = [], 0
 
     def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
         """What is pending, as one batch."""
@@ -225,6 +226,7 @@ class Chunks:
             pieces.append(self._reference.batch(rows))
         pieces = [piece for piece in pieces if piece.num_rows]
         if pieces:
+            yield from self._flush_rows()
             yield _in_order(pieces, owners), pending.size
 
     def _batch(self, columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:

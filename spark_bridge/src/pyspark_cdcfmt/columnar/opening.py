@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.codec import Projection
-from cdcfmt_core.decoding import AUTO
+from cdcfmt_core.codec import CodecSpec, Projection
+from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -26,7 +26,8 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS, BatchBuilder
 from pyspark_cdcfmt.change_rows import metadata_fields
-from pyspark_cdcfmt.columnar.chunks import Chunks, Reference, Row
+from pyspark_cdcfmt.columnar.chunks import Chunks
+from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.looks import Look
 from pyspark_cdcfmt.columnar.plans import Learner, Shape
 from pyspark_cdcfmt.options import ReadOptions
@@ -83,16 +84,7 @@ def open_chunks(
     inferred: bool,
 ) -> Chunks | None:
     """What decodes by columns, for the changes of a table in a format that has layouts."""
-    protocol = str(options["protocol"])
-    if options.table is None or protocol.lower() == AUTO or event_filter.ops is not None:
-        return None
-    codec = default_registry().get_codec(protocol)
-    if codec.open_layouts is None:
-        return None
-    layouts = codec.open_layouts(
-        {option.name: options.codec[option.name] for option in codec.options}
-    )
-    if not layouts:
+    if options.table is None or event_filter.ops is not None:
         return None
     arrow: pa.Schema = to_arrow_schema(schema, timezone="UTC")
     prefix = options["metadataPrefix"]
@@ -109,16 +101,48 @@ def open_chunks(
         split=options["splitKeyUpdates"] or options["images"] == "after",
     )
 
-    builder = BatchBuilder(schema)
+    guesses = str(options["protocol"]).lower() == AUTO
+    formats: dict[str, Format | None] = {}
+
+    def find_format() -> Format | None:
+        name = decoder.protocol
+        if name is None:
+            return None
+        if name not in formats:
+            codec = default_registry().get_codec(name)
+            formats[name] = _open_format(codec, options, shape, guesses=guesses)
+        return formats[name]
+
+    if not guesses and find_format() is None:
+        return None
     return Chunks(
         arrow,
         metadata,
-        Look(layouts[0], event_filter),
-        Learner(layouts, shape).learn,
-        Reference(rows, decoder.tables, decoder.found_nothing_wrong, builder.batch),
+        find_format,
+        Reference(rows, decoder.tables, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
         options["maxMessageBytes"],
         policy.counts,
+    )
+
+
+def _open_format(
+    codec: CodecSpec, options: ReadOptions, shape: Shape, *, guesses: bool
+) -> Format | None:
+    if codec.open_layouts is None:
+        return None
+    own = {option.name: options.codec[option.name] for option in codec.options}
+    layouts = codec.open_layouts(own)
+    if not layouts:
+        return None
+
+    def recognises(message: Message) -> bool:
+        return confidence(codec, message) >= CERTAIN_ENOUGH
+
+    return Format(
+        Look(layouts[0], shape.event_filter),
+        Learner(layouts, shape).learn,
         forget=any(layout.limits is not None for layout in layouts),
+        recognises=recognises if guesses else None,
     )
 
 
@@ -127,6 +151,9 @@ def sized(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBa
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch, message_bytes in batches:
+        if not held and batch.num_rows >= MAX_ROWS // 2:
+            yield batch
+            continue
         held.append(batch)
         rows += batch.num_rows
         size += message_bytes

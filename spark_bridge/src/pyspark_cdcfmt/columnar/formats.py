@@ -1,0 +1,45 @@
+"""What decoding by columns needs from outside: the reference path, and formats with layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import attrs
+import pyarrow as pa
+
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.plans import Plan
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+@attrs.define
+class Reference:
+    """The reference path: ``rows`` of a message, which raises in FAILFAST mode.
+
+    ``tables`` are the table schemas of the row changes in the message before, and None if
+    it may have changed what other messages mean.
+    """
+
+    rows: Callable[[Message | BadLine], list[Row]]
+    tables: Callable[[], list[TableSchema] | None]
+    found_nothing_wrong: Callable[[], bool]
+    batch: Callable[[list[Row]], pa.RecordBatch]
+
+
+@attrs.frozen
+class Format:
+    """A format that has layouts.
+
+    ``recognises`` tells messages that the decoder would take for it, if the last one was;
+    None where nothing else can come.  ``forget``: messages other than rows may change what
+    rows mean.
+    """
+
+    look: Look
+    learn: Callable[[Message, TableSchema], Plan]
+    forget: bool
+    recognises: Callable[[Message], bool] | None = None
