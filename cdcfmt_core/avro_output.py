@@ -40,7 +40,8 @@ def write_bytes(data: bytes) -> bytes:
 def write_text(text: str) -> bytes:
     """A string; lone surrogates are the bytes that they stand for."""
     data = text.encode("utf-8", "surrogateescape")
-    return write_long(len(data)) + data
+    size = len(data)
+    return (_LAST[size << 1] if size < 0x2000 else write_long(size)) + data
 
 
 def write_boolean(value: bool) -> bytes:

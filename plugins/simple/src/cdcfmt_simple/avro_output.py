@@ -42,6 +42,7 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_simple.avro import UINT64
+from cdcfmt_simple.avro_schema_output import INT64, signed, write_table_schema
 from cdcfmt_simple.encode import WrittenRow
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import DDL_WORDS, Wire
@@ -62,11 +63,6 @@ _WORD_OF: Final[dict[Op, bytes]] = {
     "update": write_long(1),
     "delete": write_long(2),
 }
-_WITH_SIGN: Final = frozenset(
-    {"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "bit", "year"}
-    | {"decimal"}
-)
-_INT64: Final = 1 << 63
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
 
@@ -81,7 +77,7 @@ class AvroForm:
         return AvroRowPlan(schema, self._context)
 
     def bootstrap(self, table: Wire, build_ts: int) -> bytes:
-        return _BOOTSTRAP + write_long(build_ts) + _table_schema(table)
+        return _BOOTSTRAP + write_long(build_ts) + write_table_schema(table)
 
     def watermark(self, commit_ts: int, build_ts: int) -> bytes:
         return _WATERMARK + write_long(commit_ts) + write_long(build_ts)
@@ -96,8 +92,8 @@ class AvroForm:
                 write_text(event.query),
                 write_long(event.commit_ts or 0),
                 write_long(build_ts),
-                write_optional(table, _table_schema),
-                write_optional(previous, _table_schema),
+                write_optional(table, write_table_schema),
+                write_optional(previous, write_table_schema),
             )
         )
 
@@ -129,7 +125,7 @@ class AvroRowPlan:
                 _WORD_OF[event.op],
                 write_long(event.commit_ts or 0),
                 write_long(row.build_ts),
-                write_long(_signed(row.version)),
+                write_long(signed(row.version)),
                 write_optional(row.claim_check or None, write_text),
                 write_optional(row.handle_key_only or None, write_boolean),
                 write_optional(row.checksum, _checksum),
@@ -173,11 +169,6 @@ class AvroRowPlan:
         return b"\x02" + write_array(written, bytes)
 
 
-def _signed(value: int) -> int:
-    """64 bits without sign as a long."""
-    return value - 2 * _INT64 if value >= _INT64 else value
-
-
 def _checksum(wire: Wire) -> bytes:
     return (
         write_long(wire["version"])
@@ -203,14 +194,13 @@ def _render(logical: LogicalType, zone: Any, location: str) -> Render:
     if isinstance(logical, Geometry):
         raise EncodeError("the Simple Protocol has no geometry")
     if isinstance(logical, Int):
-        check = check_int(*logical.bounds)
-        return lambda value: write_long(_signed(check(value)))
+        return _int_render(*logical.bounds)
     if isinstance(logical, Float):
         return _render_float if logical.bits == 32 else _render_double
     if isinstance(logical, Bit):
         # 64 bits, of which the highest looks like a sign.
         check_bits = check_int(0, (1 << (logical.bits or 64)) - 1)
-        return lambda value: write_long(_signed(check_bits(value)))
+        return lambda value: write_long(signed(check_bits(value)))
     if isinstance(logical, Bool):
         return lambda value: write_long(int(value))
     if isinstance(logical, Year):
@@ -220,7 +210,7 @@ def _render(logical: LogicalType, zone: Any, location: str) -> Render:
         return lambda value: write_long(index(value))
     if isinstance(logical, Set):
         bitmap = set_bitmap(logical.names)
-        return lambda value: write_long(_signed(bitmap(value)))
+        return lambda value: write_long(signed(bitmap(value)))
     if isinstance(logical, Binary):
         return write_bytes
     if isinstance(logical, (Text, Json)):
@@ -230,6 +220,15 @@ def _render(logical: LogicalType, zone: Any, location: str) -> Render:
         head = write_text(location)
         return lambda value: head + write_text(print_value(value))
     return lambda value: write_text(print_value(value))
+
+
+def _int_render(low: int, high: int) -> Render:
+    def render_int(value: Any) -> bytes:
+        if type(value) is int and low <= value <= high:
+            return write_long(value if value < INT64 else value - 2 * INT64)
+        raise ValueError(f"not an integer within {low} and {high}")
+
+    return render_int
 
 
 def _render_float(value: Any) -> bytes:
@@ -244,70 +243,3 @@ def _finite(value: Any) -> float:
     if type(value) is float and math.isfinite(value):
         return value
     raise ValueError("not a finite number")
-
-
-# Schemas
-
-
-def _table_schema(wire: Wire) -> bytes:
-    return b"".join(
-        (
-            write_text(wire["schema"]),
-            write_text(wire["table"]),
-            write_long(wire["tableID"]),
-            write_long(_signed(wire["version"])),
-            write_array(wire["columns"], _column),
-            write_array(wire["indexes"], _index),
-        )
-    )
-
-
-def _column(wire: Wire) -> bytes:
-    data_type, default = wire["dataType"], wire["default"]
-    if type(default) is int:
-        # Of BIT Avro has the bytes that the number is stored as.
-        size = max((default.bit_length() + 7) // 8, 1)
-        default = default.to_bytes(size, "big").decode("utf-8", "surrogateescape")
-    return b"".join(
-        (
-            write_text(wire["name"]),
-            _data_type(data_type),
-            write_boolean(wire["nullable"]),
-            write_optional(default, write_text),
-        )
-    )
-
-
-def _data_type(wire: Wire) -> bytes:
-    base = wire["mysqlType"]
-    decimals = elements = unsigned = zerofill = None
-    if base in _WITH_SIGN:
-        unsigned, zerofill = wire.get("unsigned", False), wire.get("zerofill", False)
-    if base == "decimal":
-        decimals = wire.get("decimal", 0)
-    elif base in ("enum", "set"):
-        elements = wire.get("elements", [])
-    return b"".join(
-        (
-            write_text(base),
-            write_text(wire["charset"]),
-            write_text(wire["collate"]),
-            write_long(wire.get("length", 0)),
-            write_optional(decimals, write_long),
-            write_optional(elements, lambda items: write_array(items, write_text)),
-            write_optional(unsigned, write_boolean),
-            write_optional(zerofill, write_boolean),
-        )
-    )
-
-
-def _index(wire: Wire) -> bytes:
-    return b"".join(
-        (
-            write_text(wire["name"]),
-            write_boolean(wire["unique"]),
-            write_boolean(wire["primary"]),
-            write_boolean(wire["nullable"]),
-            write_array(wire["columns"], write_text),
-        )
-    )
