@@ -25,11 +25,13 @@ from hypothesis import strategies as st
 from cdcfmt_core.events import (
     Column,
     Event,
+    Heartbeat,
     Image,
     RowChange,
     SchemaChange,
     TableSchema,
     TableSchemaEvent,
+    Transaction,
     Watermark,
 )
 from cdcfmt_core.mysql import (
@@ -373,6 +375,47 @@ def with_widths(column: Column) -> str:
         width = widths[parsed.base] - (unsigned and parsed.base != "bigint")
         return f"{parsed.base}({width})" + " unsigned" * unsigned
     return "year(4)" if parsed.base == "year" else column.source_type
+
+
+CLOUDCANAL = Carries(ALL_TYPES, commit_ts=False, source_time=True, emit_time=True)
+
+
+class TestCloudCanalJson:
+    @PLAIN
+    @given(events=row_changes(CLOUDCANAL), binary=st.sampled_from(["latin1", "base64", "hex"]))
+    def test_rows(self, events: list[RowChange], binary: str) -> None:
+        decoded = there_and_back(
+            "cloudcanal-json", events, {"binaryEncoding": binary}, binaryEncoding=binary
+        )
+        for event in events:
+            event.extra = {"bid": 0}
+        same_events(list(events), decoded)
+
+    @PLAIN
+    @given(event=schema_changes(CLOUDCANAL), table=tables(CLOUDCANAL))
+    def test_ddl(self, event: SchemaChange, table: TableSchema) -> None:
+        event.table_schema = table
+        event.database, event.table = table.database, table.table
+        (decoded,) = there_and_back("cloudcanal-json", [event], {})
+        assert isinstance(decoded, SchemaChange)
+        assert decoded.table_schema is not None
+        assert attrs.asdict(decoded.table_schema, recurse=False) == attrs.asdict(
+            table, recurse=False
+        )
+        event.table_schema, event.extra = decoded.table_schema, {"bid": 0}
+        assert decoded == event
+
+    def test_borders_and_heartbeats(self) -> None:
+        events = [
+            Transaction("begin", source_time=1_000, emit_time=2_000),
+            Transaction("commit", source_time=1_000, emit_time=2_000),
+            Heartbeat(source_time=1_000, emit_time=2_000),
+        ]
+        decoded = there_and_back("cloudcanal-json", events, {})
+        words = ["TRANSACTIONBEGIN", "TRANSACTIONEND", "HEARTBEAT"]
+        for event, word in zip(events, words, strict=True):
+            event.extra = {"bid": 0, "entry_type": word}
+        assert decoded == events
 
 
 DEBEZIUM = Carries(
