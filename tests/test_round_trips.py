@@ -9,7 +9,14 @@ from typing import Any
 import attrs
 import naive_open_protocol
 import pytest
-from event_strategies import ALL_TYPES, Carries, row_changes, same_events, schema_changes
+from event_strategies import (
+    ALL_TYPES,
+    Carries,
+    row_changes,
+    same_events,
+    schema_changes,
+    tables,
+)
 from golden_data import open_decoder
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -18,10 +25,13 @@ from hypothesis import strategies as st
 from cdcfmt_core.events import (
     Column,
     Event,
+    Heartbeat,
     Image,
     RowChange,
     SchemaChange,
     TableSchema,
+    TableSchemaEvent,
+    Transaction,
     Watermark,
 )
 from cdcfmt_core.mysql import (
@@ -276,6 +286,136 @@ def as_open_protocol_has_it(event: RowChange, only_updated: bool) -> RowChange:
             completed,
         )
     return attrs.evolve(event, table=table, before=before, after=after, extra=extra)
+
+
+SIMPLE = Carries(OPEN_TYPES, emit_time=True)
+
+
+@pytest.mark.parametrize("encoding", ["avro", "json"])
+class TestSimple:
+    @PLAIN
+    @given(events=row_changes(SIMPLE), checksums=st.booleans())
+    def test_rows(self, encoding: str, events: list[RowChange], checksums: bool) -> None:
+        bootstrap, *decoded = there_and_back(
+            "simple",
+            events,
+            {"verifyChecksum": "fail"},
+            encodingFormat=encoding,
+            enableRowChecksum=checksums,
+        )
+        assert isinstance(bootstrap, TableSchemaEvent)
+        table = as_simple_has_it(events[0].table)
+        version = (bootstrap.extra or {})["schema_version"]
+        for event, other in zip(events, decoded, strict=True):
+            assert isinstance(other, RowChange), other
+            assert other.table is bootstrap.table_schema
+            event.table = table
+            extra = dict(other.extra or {})
+            assert ("checksum" in extra) == checksums
+            extra.pop("checksum", None)
+            assert extra == {"schema_version": version, "table_id": 0}
+            event.extra = other.extra
+        same_events(list(events), decoded)
+
+    @PLAIN
+    @given(event=schema_changes(SIMPLE), tables=st.lists(tables(SIMPLE), min_size=2, max_size=2))
+    def test_ddl(self, encoding: str, event: SchemaChange, tables: list[TableSchema]) -> None:
+        event.table_schema, event.previous_table_schema = tables
+        event.database, event.table = tables[0].database, tables[0].table
+        (decoded,) = there_and_back("simple", [event], {}, encodingFormat=encoding)
+        assert isinstance(decoded, SchemaChange)
+        for table, other in zip(
+            tables, (decoded.table_schema, decoded.previous_table_schema), strict=True
+        ):
+            assert other is not None
+            assert attrs.asdict(other, recurse=False) == attrs.asdict(
+                as_simple_has_it(table), recurse=False
+            )
+        event.table_schema, event.previous_table_schema = (
+            decoded.table_schema,
+            decoded.previous_table_schema,
+        )
+        event.extra = decoded.extra
+        assert decoded == event
+
+    @PLAIN
+    @given(commit_ts=st.integers(0, 2**63 - 1), milliseconds=st.integers(10**12, 4 * 10**12))
+    def test_watermarks(self, encoding: str, commit_ts: int, milliseconds: int) -> None:
+        event = Watermark(commit_ts, emit_time=milliseconds * 1000)
+        assert there_and_back("simple", [event], {}, encodingFormat=encoding) == [event]
+
+
+def as_simple_has_it(table: TableSchema) -> TableSchema:
+    """With display widths, charset and collation, and NOT NULL for the key."""
+    columns = []
+    for column in table.columns:
+        flags: tuple[str, ...] = ()
+        logical = column.type
+        if isinstance(logical, (Text, Enum, Set)):
+            flags = ("charset utf8mb4", "collate utf8mb4_bin")
+        if isinstance(logical, Text):
+            logical = Text("utf8mb4")
+        columns.append(
+            attrs.evolve(
+                column,
+                source_type=with_widths(column),
+                type=logical,
+                nullable=not column.key,
+                flags=flags,
+            )
+        )
+    return attrs.evolve(table, columns=tuple(columns))
+
+
+def with_widths(column: Column) -> str:
+    parsed = column_type(column)
+    unsigned = parsed.unsigned
+    widths = {"tinyint": 4, "smallint": 6, "mediumint": 9, "int": 11, "bigint": 20}
+    if parsed.base in widths:
+        width = widths[parsed.base] - (unsigned and parsed.base != "bigint")
+        return f"{parsed.base}({width})" + " unsigned" * unsigned
+    return "year(4)" if parsed.base == "year" else column.source_type
+
+
+CLOUDCANAL = Carries(ALL_TYPES, commit_ts=False, source_time=True, emit_time=True)
+
+
+class TestCloudCanalJson:
+    @PLAIN
+    @given(events=row_changes(CLOUDCANAL), binary=st.sampled_from(["latin1", "base64", "hex"]))
+    def test_rows(self, events: list[RowChange], binary: str) -> None:
+        decoded = there_and_back(
+            "cloudcanal-json", events, {"binaryEncoding": binary}, binaryEncoding=binary
+        )
+        for event in events:
+            event.extra = {"bid": 0}
+        same_events(list(events), decoded)
+
+    @PLAIN
+    @given(event=schema_changes(CLOUDCANAL), table=tables(CLOUDCANAL))
+    def test_ddl(self, event: SchemaChange, table: TableSchema) -> None:
+        event.table_schema = table
+        event.database, event.table = table.database, table.table
+        (decoded,) = there_and_back("cloudcanal-json", [event], {})
+        assert isinstance(decoded, SchemaChange)
+        assert decoded.table_schema is not None
+        assert attrs.asdict(decoded.table_schema, recurse=False) == attrs.asdict(
+            table, recurse=False
+        )
+        event.table_schema, event.extra = decoded.table_schema, {"bid": 0}
+        assert decoded == event
+
+    def test_borders_and_heartbeats(self) -> None:
+        events = [
+            Transaction("begin", source_time=1_000, emit_time=2_000),
+            Transaction("commit", source_time=1_000, emit_time=2_000),
+            Heartbeat(source_time=1_000, emit_time=2_000),
+        ]
+        decoded = there_and_back("cloudcanal-json", events, {})
+        words = ["TRANSACTIONBEGIN", "TRANSACTIONEND", "HEARTBEAT"]
+        for event, word in zip(events, words, strict=True):
+            event.extra = {"bid": 0, "entry_type": word}
+        assert decoded == events
 
 
 DEBEZIUM = Carries(

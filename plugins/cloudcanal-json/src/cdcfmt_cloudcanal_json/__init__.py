@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_cloudcanal_json.options import OPTIONS
+from cdcfmt_cloudcanal_json.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_cloudcanal_json.sniff import sniff
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
 
 
 def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
     from cdcfmt_cloudcanal_json.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_cloudcanal_json.encode import open_encoder
+
+    return open_encoder(options, context)
 
 
 @hookimpl
@@ -27,6 +33,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
             options=OPTIONS,
+            open_encoder=_open_encoder,
+            encode_options=ENCODE_OPTIONS,
             api_version=1,
         )
     ]

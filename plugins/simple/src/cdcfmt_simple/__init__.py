@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core import (
+    CodecSpec,
+    Decode,
+    DecoderContext,
+    Encoder,
+    EncoderContext,
+    hookimpl,
+)
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_simple.options import OPTIONS
+from cdcfmt_simple.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_simple.sniff import sniff
 
 
@@ -16,6 +23,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_simple.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_simple.encode import open_encoder
+
+    return open_encoder(options, context)
 
 
 def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
@@ -41,6 +54,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "schema", "watermark"}),
             options=OPTIONS,
+            open_encoder=_open_encoder,
+            encode_options=ENCODE_OPTIONS,
             scan_schemas=_scan_schemas,
             needs_schemas=True,
             explain=_explain,

@@ -14,7 +14,7 @@ import math
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -88,39 +88,7 @@ class Verifier:
 
     def compute(self, schema: TableSchema, image: Mapping[str, Any]) -> int:
         """The checksum of an image; ValueError's reasons are those of bad values."""
-        crc = 0
-        for column in schema.columns:
-            value = image.get(column.name)
-            if value is not None:
-                try:
-                    crc = zlib.crc32(self._bytes(column, value, schema), crc)
-                except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
-                    raise DecodeError(
-                        f"has no checksum ({error})", field=column.name, sample=value
-                    ) from error
-        return crc
-
-    def _bytes(self, column: Column, value: Any, schema: TableSchema) -> bytes:
-        base = parse_column_type(column.source_type).base
-        if base in _INTEGERS:
-            return _NUMBER(int(value) & _UINT64)
-        if base == "float":
-            (value,) = _FLOAT.unpack(_FLOAT.pack(float(value)))
-        if base in ("float", "double"):
-            number = float(value)
-            return _DOUBLE(number if math.isfinite(number) else 0.0)
-        if base in _WITHOUT:
-            return b""
-        if base == "vector":
-            elements = parse_vector(value)
-            return _LENGTH(len(elements)) + b"".join(map(_FLOAT.pack, elements))
-        if base == "timestamp":
-            value = self._in_utc(value, schema)
-        elif base in _BYTES and type(value) is str:
-            value = parse_base64(value)
-        if type(value) is str:
-            value = value.encode("utf-8", "surrogateescape")
-        return _LENGTH(len(value)) + bytes(value)
+        return checksum_of(schema, image, self._in_utc)
 
     def _in_utc(self, value: Any, schema: TableSchema) -> str:
         location, text = ("", value) if type(value) is str else (value["location"], value["value"])
@@ -131,3 +99,50 @@ class Verifier:
         whole = instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
         _, point, digits = text.partition(".")
         return whole + point + digits
+
+
+def checksum_of(
+    schema: TableSchema, image: Mapping[str, Any], in_utc: Callable[[Any, TableSchema], str]
+) -> int:
+    """The checksum of an image as JSON has it, or with bytes as bytes.
+
+    ``in_utc`` gives the text that counts of a TIMESTAMP.
+
+    :raises DecodeError: for a value that is none of its column.
+    """
+    crc = 0
+    for column in schema.columns:
+        value = image.get(column.name)
+        if value is not None:
+            try:
+                crc = zlib.crc32(_bytes(column, value, schema, in_utc), crc)
+            except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
+                raise DecodeError(
+                    f"has no checksum ({error})", field=column.name, sample=value
+                ) from error
+    return crc
+
+
+def _bytes(
+    column: Column, value: Any, schema: TableSchema, in_utc: Callable[[Any, TableSchema], str]
+) -> bytes:
+    base = parse_column_type(column.source_type).base
+    if base in _INTEGERS:
+        return _NUMBER(int(value) & _UINT64)
+    if base == "float":
+        (value,) = _FLOAT.unpack(_FLOAT.pack(float(value)))
+    if base in ("float", "double"):
+        number = float(value)
+        return _DOUBLE(number if math.isfinite(number) else 0.0)
+    if base in _WITHOUT:
+        return b""
+    if base == "vector":
+        elements = parse_vector(value)
+        return _LENGTH(len(elements)) + b"".join(map(_FLOAT.pack, elements))
+    if base == "timestamp":
+        value = in_utc(value, schema)
+    elif base in _BYTES and type(value) is str:
+        value = parse_base64(value)
+    if type(value) is str:
+        value = value.encode("utf-8", "surrogateescape")
+    return _LENGTH(len(value)) + bytes(value)

@@ -166,6 +166,8 @@ class _Decoder:
         previous = read_table(wire, "preTableSchema", resolve_type)
         emit_time = milliseconds_of(wire, "buildTs")
         extra = (told.extra() if told else {}) | unknown_of(wire)
+        if previous is not None:
+            extra["previous_table"] = previous.extra()
         if wire_type == BOOTSTRAP:
             if told is None:
                 raise DecodeError("a bootstrap event has none", field="tableSchema")

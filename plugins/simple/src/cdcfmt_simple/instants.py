@@ -8,10 +8,11 @@ texts of TiCDC 7.6.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from cdcfmt_core import DecoderContext
+from cdcfmt_core import DecoderContext, EncoderContext
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.instants import timestamp_parser
 
@@ -67,3 +68,9 @@ def _zone(location: str) -> ZoneInfo:
         return ZoneInfo(location)
     except (ValueError, KeyError, OSError):
         raise ValueError(f"{location[:50]!r} is no time zone") from None
+
+
+def zone_with_location(context: EncoderContext) -> tuple[tzinfo, str]:
+    """The zone that TIMESTAMP is written in, and its name; UTC for a zone without one."""
+    zone = context.time_zone
+    return (zone, zone.key) if isinstance(zone, ZoneInfo) and zone.key else (UTC, "UTC")

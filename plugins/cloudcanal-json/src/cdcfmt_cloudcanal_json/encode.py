@@ -1,0 +1,178 @@
+"""Events to CloudCanal Json messages.
+
+Source: CloudCanal "MQ message formats", CloudCanal Json; the fields stand in the order of
+its examples.  A message holds one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_cloudcanal_json.encode_plans import (
+    EncodePlan,
+    EncodePlans,
+    jdbc_types,
+    table_changes,
+    type_texts,
+)
+from cdcfmt_cloudcanal_json.message import ROW_DATA, STATUS_OF_ENTRY_TYPE
+from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
+from cdcfmt_core.events import (
+    Event,
+    Heartbeat,
+    Image,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    Transaction,
+)
+from cdcfmt_core.json_output import valid_name, valid_text, valid_texts
+from cdcfmt_core.mysql.text_output import print_row
+
+_ACTION_OF: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
+_HEARTBEAT: Final = "HEARTBEAT"
+
+
+def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    """An encoder.
+
+    :raises OptionError: for large messages, of which the format has no words.
+    """
+    large = context.large_messages
+    if large.compress is not None or large.handle != "none":
+        raise OptionError(
+            "options largeMessageHandleOption and largeMessageHandleCompression: CloudCanal Json "
+            "has neither; leave them at none"
+        )
+    return _Encoder(options, context)
+
+
+class _Encoder(Encoder):
+    kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
+
+    def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
+        self._context = context
+        self._plans = EncodePlans(options, context)
+
+    def encode(self, event: Event) -> list[Message]:
+        if isinstance(event, RowChange):
+            wire = self._row(event)
+        elif isinstance(event, SchemaChange):
+            wire = self._schema_change(event)
+        else:
+            assert isinstance(event, (Transaction, Heartbeat))
+            wire = self._message(event, entryType=_entry_type(event))
+        value = orjson.dumps(wire)
+        self._context.large_messages.check(None, value)
+        return [Message(None, value)]
+
+    def _row(self, event: RowChange) -> dict[str, Any]:
+        plan = self._plans.find(event.table)
+        row, old = event.after, event.before
+        if event.op == "delete":
+            row, old = old, None
+        elif event.op == "insert":
+            old = None
+        if row is None:
+            raise UnsupportedEventError(f"the {event.op} has no image")
+        if not row.complete:
+            raise UnsupportedEventError("the row is incomplete, which the format cannot say")
+        if old is not None and not old.complete and row.values.keys() <= old.values.keys():
+            raise UnsupportedEventError(
+                "the image before the update is incomplete, which the format cannot say"
+            )
+        extra = event.extra or {}
+        wire = self._message(
+            event,
+            action=_ACTION_OF[event.op],
+            before=[] if old is None else [self._values(plan, old)],
+            data=[self._values(plan, row)],
+            pks=plan.pks,
+            **plan.names,
+        )
+        if isinstance(extra.get("sql"), str):
+            wire["sql"] = valid_text(extra["sql"], self._context)
+        wire["dbValType"] = _of(plan.db_types, row)
+        wire["jdbcType"] = _of(plan.jdbc_types, row)
+        return wire
+
+    def _values(self, plan: EncodePlan, image: Image) -> dict[str, Any]:
+        printed = print_row(image.values, plan.printers)
+        try:
+            orjson.dumps(printed)
+        except TypeError:
+            return valid_texts(printed, self._context)
+        return printed
+
+    def _schema_change(self, event: SchemaChange) -> dict[str, Any]:
+        wire = self._message(
+            event,
+            action=event.ddl_type,
+            isDdl=True,
+            sql=valid_text(event.query, self._context),
+            db=valid_name(event.database),
+            schema=valid_name(event.database if event.schema is None else event.schema),
+            table=valid_name(event.table),
+        )
+        schema = event.table_schema
+        if schema is not None:
+            wire["dbValType"] = type_texts(schema)
+            wire["jdbcType"] = jdbc_types(schema)
+            wire["tableChanges"] = table_changes(schema, event.ddl_type)
+        return wire
+
+    def _message(self, event: Any, **fields: Any) -> dict[str, Any]:
+        """Every field, in the order of the document's examples."""
+        extra = event.extra or {}
+        bid = extra.get("bid")
+        emitted = event.emit_time
+        return {
+            "action": "",
+            "before": [],
+            "bid": bid if type(bid) is int else 0,
+            "data": [],
+            "db": "",
+            "dbValType": {},
+            "isDdl": False,
+            "entryType": ROW_DATA,
+            "execTs": _milliseconds(event),
+            "jdbcType": {},
+            "pks": [],
+            "schema": "",
+            "sendTs": (self._context.now() if emitted is None else emitted) // 1_000,
+            "sql": "",
+            "table": "",
+        } | fields
+
+
+def _of(types: Mapping[str, Any], row: Image) -> Mapping[str, Any]:
+    if len(types) == len(row.values):
+        return types
+    return {name: type_ for name, type_ in types.items() if name in row.values}
+
+
+def _entry_type(event: Transaction | Heartbeat) -> str:
+    if isinstance(event, Heartbeat):
+        word = (event.extra or {}).get("entry_type")
+        return word if isinstance(word, str) and word not in ("", ROW_DATA) else _HEARTBEAT
+    for word, status in STATUS_OF_ENTRY_TYPE.items():
+        if status == event.status:
+            return word
+    raise UnsupportedEventError(f"the format has no {event.status}")
+
+
+def _milliseconds(event: Any) -> int:
+    """When it was executed."""
+    if event.source_time is not None:
+        return int(event.source_time // 1_000)
+    if event.commit_ts is not None:
+        return int(event.commit_ts >> 18)
+    sequence = getattr(event, "sequence_commit", None)
+    if sequence is not None:
+        return int(sequence >> 18)
+    raise EncodeError("the event has no time at all, and the format needs one")

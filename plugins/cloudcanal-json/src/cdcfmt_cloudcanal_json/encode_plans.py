@@ -1,0 +1,117 @@
+"""How the rows of one table are written: made once per table schema, then looked up."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core import EncoderContext
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.json_output import valid_name
+from cdcfmt_core.mysql import jdbc_code, parse_column_type
+from cdcfmt_core.mysql.column_type import ColumnType
+from cdcfmt_core.mysql.text_output import column_printers, text_printer
+from cdcfmt_core.mysql.type_output import column_type, type_text
+from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+
+_MAX_PLANS: Final = 1_000
+
+
+@attrs.define
+class EncodePlan:
+    """What all rows of a table share; ``names`` are its database, schema and table."""
+
+    names: dict[str, str]
+    pks: list[str]
+    printers: tuple[tuple[str, Callable[[Any], Any]], ...]
+    db_types: dict[str, str]
+    jdbc_types: dict[str, int]
+
+
+class EncodePlans:
+    """Plans by table schema; the schema's identity tells a change."""
+
+    def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
+        self._context = context
+        self._print_binary = _BINARY[options["binaryEncoding"]]
+        self._plans: dict[TableSchema, EncodePlan] = {}
+
+    def find(self, table: TableSchema) -> EncodePlan:
+        """:raises EncodeError: for a column whose type is unknown."""
+        plan = self._plans.get(table)
+        if plan is None:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[table] = self._make(table)
+        return plan
+
+    def _make(self, table: TableSchema) -> EncodePlan:
+        if any(isinstance(column.type, Timestamp) for column in table.columns):
+            self._context.note_zoneless_timestamps(table.database, table.table)
+        database = valid_name(table.database)
+        return EncodePlan(
+            {
+                "db": database,
+                # Of MySQL, which has no schemas, CloudCanal writes the database twice.
+                "schema": database if table.schema is None else valid_name(table.schema),
+                "table": valid_name(table.table),
+            },
+            [valid_name(name) for name in table.key_columns],
+            column_printers(table.columns, self._printer),
+            type_texts(table),
+            jdbc_types(table),
+        )
+
+    def _printer(self, logical: LogicalType) -> Callable[[Any], Any]:
+        if isinstance(logical, Binary) and self._print_binary is not None:
+            return self._print_binary
+        return text_printer(logical, time_zone=self._context.time_zone)
+
+
+def type_texts(table: TableSchema) -> dict[str, str]:
+    """``dbValType``: the types as MySQL has them."""
+    return {valid_name(c.name): type_text(_type_of(c), full=True) for c in table.columns}
+
+
+def jdbc_types(table: TableSchema) -> dict[str, int]:
+    """``jdbcType``."""
+    return {column.name: jdbc_code(_type_of(column), None) for column in table.columns}
+
+
+def table_changes(table: TableSchema, ddl_type: str) -> dict[str, Any]:
+    """``tableChanges``."""
+    columns = []
+    for position, column in enumerate(table.columns):
+        parsed = _type_of(column)
+        columns.append(
+            {
+                "jdbcType": jdbc_code(parsed, None),
+                "name": valid_name(column.name),
+                "position": position,
+                "typeExpression": type_text(parsed, full=True),
+                "typeName": parsed.base,
+            }
+        )
+    keys = [valid_name(name) for name in table.key_columns]
+    return {"table": {"columns": columns, "primaryKeyColumnNames": keys}, "type": ddl_type}
+
+
+def _type_of(column: Column) -> ColumnType:
+    if isinstance(column.type, Unknown) and column.source_type:
+        # In a schema it may stand as it came; in a row its values cannot.
+        return parse_column_type(column.source_type)
+    return column_type(column)
+
+
+def _base64(value: bytes) -> str:
+    return binascii.b2a_base64(value, newline=False).decode()
+
+
+_BINARY: Final[dict[str, Callable[[Any], str] | None]] = {
+    "latin1": None,
+    "base64": _base64,
+    "hex": lambda value: binascii.hexlify(value).decode(),
+}

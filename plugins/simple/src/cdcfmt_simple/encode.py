@@ -1,0 +1,238 @@
+"""Events to Simple Protocol messages, in JSON or in Avro.
+
+Source: TiCDC Simple Protocol, "Message format"; large messages are TiCDC's own
+(``simple/encoder.go``).  Messages have no key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.events import (
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Watermark,
+)
+from cdcfmt_core.large_message_output import KeyValue
+from cdcfmt_simple.bootstraps import Bootstraps, Told
+from cdcfmt_simple.checksum_output import Checksums
+from cdcfmt_simple.message import Wire
+from cdcfmt_simple.schema_output import (
+    ToldTable,
+    id_of,
+    made_version,
+    told_table,
+    version_of,
+)
+
+_MAX_PLANS: Final = 1_000
+
+
+class RowPlan(Protocol):
+    """How the rows of one table are written."""
+
+    def write(self, row: WrittenRow) -> bytes:
+        """:raises EncodeError: naming the column of a value that is not of its type, or one
+        that the table's schema lacks."""
+
+
+class Form(Protocol):
+    """One of the encodings."""
+
+    def open_plan(self, schema: TableSchema) -> RowPlan:
+        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+
+    def bootstrap(self, table: Wire, build_ts: int) -> bytes:
+        """``table`` is ``tableSchema``, as JSON has it."""
+
+    def watermark(self, commit_ts: int, build_ts: int) -> bytes:
+        """``build_ts`` is in milliseconds, here and everywhere."""
+
+    def ddl(
+        self, event: SchemaChange, build_ts: int, table: Wire | None, previous: Wire | None
+    ) -> bytes:
+        """``table`` and ``previous`` are the schemas after and before it."""
+
+
+@attrs.define
+class WrittenRow:
+    """A row change with what its message says besides.
+
+    ``only`` are the columns to be written where a message is cut down, else all are.
+    """
+
+    event: RowChange
+    table_id: int
+    version: int
+    build_ts: int
+    handle_key_only: bool = False
+    claim_check: str = ""
+    checksum: Wire | None = None
+    only: tuple[str, ...] | None = None
+
+
+@attrs.define
+class _Table:
+    """What is looked up for each row, by its table schema; ``told`` is what ``version`` is."""
+
+    plan: RowPlan
+    made_version: int
+    version: int = -1
+    told: Told | None = None
+
+
+def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    """An encoder of one partition."""
+    form: Form
+    if options["encodingFormat"] == "avro":
+        from cdcfmt_simple.avro_output import AvroForm
+
+        form = AvroForm(context)
+    else:
+        from cdcfmt_simple.json_output import JsonForm
+
+        form = JsonForm(context)
+    return _Encoder(form, options, context)
+
+
+class _Encoder(Encoder):
+    per_partition = True
+    needs_commit_ts = True
+    kinds = frozenset({"row", "ddl", "schema", "watermark"})
+
+    def __init__(self, form: Form, options: Mapping[str, Any], context: EncoderContext) -> None:
+        self._form = form
+        self._context = context
+        self._large = context.large_messages
+        self._checksums = Checksums() if options["enableRowChecksum"] else None
+        self._bootstraps = Bootstraps(
+            options["sendBootstrapIntervalInSec"] * 1_000_000,
+            options["sendBootstrapInMsgCount"],
+            context.now,
+        )
+        self._tables: dict[TableSchema, _Table] = {}
+
+    def encode(self, event: Event) -> list[Message]:
+        if isinstance(event, RowChange):
+            return self._row(event)
+        build_ts = self._build_ts(event)
+        if isinstance(event, SchemaChange):
+            return [self._ddl(event, build_ts)]
+        if isinstance(event, TableSchemaEvent):
+            table = told_table(event.table_schema, event.extra)
+            return [self._bootstrap(table, build_ts)]
+        assert isinstance(event, Watermark)
+        return [self._message(self._form.watermark(event.commit_ts, build_ts))]
+
+    def _build_ts(self, event: Event) -> int:
+        emit_time: int | None = event.emit_time  # type: ignore[union-attr]
+        return (self._context.now() if emit_time is None else emit_time) // 1_000
+
+    def _message(self, value: bytes) -> Message:
+        value = self._large.compressed(value)
+        self._large.check(None, value)
+        return Message(None, value)
+
+    # Schemas
+
+    def _bootstrap(self, table: ToldTable, build_ts: int) -> Message:
+        message = self._message(self._form.bootstrap(table.wire(), build_ts))
+        self._bootstraps.note(table)
+        return message
+
+    def _ddl(self, event: SchemaChange, build_ts: int) -> Message:
+        extra = event.extra or {}
+        schema, previous_schema = event.table_schema, event.previous_table_schema
+        previous = None
+        if previous_schema is not None:
+            previous = told_table(previous_schema, extra.get("previous_table")).wire()
+        if schema is None:
+            if event.table:
+                self._context.counts["DDL without a schema, whose table SQL alone names"] += 1
+            return self._message(self._form.ddl(event, build_ts, None, previous))
+        table = told_table(schema, extra)
+        message = self._message(self._form.ddl(event, build_ts, table.wire(), previous))
+        self._bootstraps.note(table)
+        return message
+
+    # Rows
+
+    def _row(self, event: RowChange) -> list[Message]:
+        image = event.before if event.op == "delete" else event.after
+        if image is None:
+            raise UnsupportedEventError(f"the {event.op} has no image")
+        if not image.values:
+            raise UnsupportedEventError("the row has no columns, which the format cannot say")
+        table = self._table(event.table)
+        extra = event.extra
+        version = table.made_version
+        if extra is not None and "schema_version" in extra:
+            version = version_of(event.table, extra)
+        row = WrittenRow(
+            event,
+            id_of(extra),
+            version,
+            self._build_ts(event),
+            not image.complete or (event.before is not None and not event.before.complete),
+        )
+        messages = self._bootstraps_before(event, table, version, row.build_ts)
+        if self._checksums is not None and not row.handle_key_only:
+            row.checksum = self._checksums.of(event)
+        messages.append(Message(*self._key_value(row, table.plan, image)))
+        return messages
+
+    def _table(self, schema: TableSchema) -> _Table:
+        table = self._tables.get(schema)
+        if table is None:
+            if len(self._tables) >= _MAX_PLANS:
+                self._tables.clear()
+            table = _Table(self._form.open_plan(schema), made_version(schema))
+            self._tables[schema] = table
+        return table
+
+    def _bootstraps_before(
+        self, event: RowChange, table: _Table, version: int, build_ts: int
+    ) -> list[Message]:
+        """The schema of the row, where readers do not know it or it is due again."""
+        told = table.told
+        if told is None or version != table.version:
+            told = self._bootstraps.find(event.table, version)
+        messages = []
+        if told is None:
+            row_table = ToldTable(event.table, version, id_of(event.extra))
+            messages.append(self._bootstrap(row_table, build_ts))
+            told = self._bootstraps.find(event.table, version)
+            assert told is not None
+        if self._bootstraps.is_due(told):
+            messages.append(self._bootstrap(told.table, build_ts))
+            told.rows = 1
+        table.told, table.version = told, version
+        return messages
+
+    def _key_value(self, row: WrittenRow, plan: RowPlan, image: Image) -> KeyValue:
+        value = self._large.compressed(plan.write(row))
+        if self._large.fits(None, value):
+            return None, value
+        handle = row.event.table.key_columns
+
+        def rewrite(location: str | None) -> KeyValue:
+            if not handle:
+                raise EncodeError(
+                    "the table has no key columns to cut the row down to; raise maxMessageBytes"
+                )
+            reduced = attrs.evolve(
+                row, handle_key_only=True, claim_check=location or "", only=handle
+            )
+            return None, self._large.compressed(plan.write(reduced))
+
+        return self._large.replace((None, value), rewrite)

@@ -1,0 +1,150 @@
+"""The JSON encoding, written as TiCDC does: ``encoding/json`` of Go, names in order of bytes."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_core import EncoderContext
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Op, SchemaChange, TableSchema
+from cdcfmt_core.json_output import escape_for_go, valid_name, valid_text, valid_texts
+from cdcfmt_core.mysql.text_output import column_printers, print_row, text_printer
+from cdcfmt_core.types import Binary, Geometry, LogicalType, Timestamp
+from cdcfmt_simple.encode import WrittenRow
+from cdcfmt_simple.instants import zone_with_location
+from cdcfmt_simple.message import Wire
+
+_TYPE_OF: Final[dict[Op, bytes]] = {"insert": b"INSERT", "update": b"UPDATE", "delete": b"DELETE"}
+
+
+class JsonForm:
+    """Writes messages as JSON."""
+
+    def __init__(self, context: EncoderContext) -> None:
+        self._context = context
+
+    def open_plan(self, schema: TableSchema) -> JsonRowPlan:
+        return JsonRowPlan(schema, self._context)
+
+    def bootstrap(self, table: Wire, build_ts: int) -> bytes:
+        return b'{"version":1,"type":"BOOTSTRAP","commitTs":0,"buildTs":%d,"tableSchema":%b}' % (
+            build_ts,
+            self._text(table),
+        )
+
+    def watermark(self, commit_ts: int, build_ts: int) -> bytes:
+        return b'{"version":1,"type":"WATERMARK","commitTs":%d,"buildTs":%d}' % (
+            commit_ts,
+            build_ts,
+        )
+
+    def ddl(
+        self, event: SchemaChange, build_ts: int, table: Wire | None, previous: Wire | None
+    ) -> bytes:
+        data = b'{"version":1,"type":"%b","sql":%b,"commitTs":%d,"buildTs":%d' % (
+            event.ddl_type.encode(),
+            self._text(event.query),
+            event.commit_ts or 0,
+            build_ts,
+        )
+        for field, schema in ((b"tableSchema", table), (b"preTableSchema", previous)):
+            if schema is not None:
+                data += b',"%b":%b' % (field, self._text(schema))
+        return data + b"}"
+
+    def _text(self, value: Any) -> bytes:
+        try:
+            data = orjson.dumps(value)
+        except TypeError:
+            data = orjson.dumps(_valid(value, self._context))
+        return escape_for_go(data)
+
+
+class JsonRowPlan:
+    """How the rows of one table are written."""
+
+    def __init__(self, schema: TableSchema, context: EncoderContext) -> None:
+        self._context = context
+        # Go sorts the members of a map by their bytes.
+        columns = sorted(schema.columns, key=lambda column: valid_name(column.name).encode())
+        self._printers = column_printers(tuple(columns), _Renders(context))
+        self._place = b""
+        for field, name in ((b"database", schema.database), (b"table", schema.table)):
+            if name:
+                text = escape_for_go(orjson.dumps(valid_name(name)))
+                self._place += b'"%b":%b,' % (field, text)
+        self._before_commit_ts = {
+            op: b'"type":"%b","commitTs":' % word for op, word in _TYPE_OF.items()
+        }
+
+    def write(self, row: WrittenRow) -> bytes:
+        event = row.event
+        # As Go leaves out what is empty.
+        return b'{"version":1,%b%b%b%d,"buildTs":%d%b%b%b%b}' % (
+            self._place,
+            b'"tableID":%d,' % row.table_id if row.table_id else b"",
+            self._before_commit_ts[event.op],
+            event.commit_ts or 0,
+            row.build_ts,
+            b',"schemaVersion":%d' % row.version if row.version else b"",
+            self._said(row) if row.handle_key_only or row.checksum is not None else b"",
+            b"" if event.after is None else b',"data":' + self._image(row, event.after.values),
+            b"" if event.before is None else b',"old":' + self._image(row, event.before.values),
+        )
+
+    def _said(self, row: WrittenRow) -> bytes:
+        said = b""
+        if row.claim_check:
+            said += b',"claimCheckLocation":' + escape_for_go(orjson.dumps(row.claim_check))
+        if row.handle_key_only:
+            said += b',"handleKeyOnly":true'
+        if row.checksum is not None:
+            said += b',"checksum":' + orjson.dumps(row.checksum)
+        return said
+
+    def _image(self, row: WrittenRow, values: dict[str, Any]) -> bytes:
+        if row.only is not None:
+            values = {name: values[name] for name in row.only if name in values}
+        printed = print_row(values, self._printers)
+        try:
+            data = orjson.dumps(printed)
+        except TypeError:
+            data = orjson.dumps(valid_texts(printed, self._context))
+        return escape_for_go(data)
+
+
+class _Renders:
+    """The renderer of a type."""
+
+    def __init__(self, context: EncoderContext) -> None:
+        self._zone, self._location = zone_with_location(context)
+
+    def __call__(self, logical: LogicalType) -> Callable[[Any], Any]:
+        if isinstance(logical, Binary):
+            return _base64
+        if isinstance(logical, Geometry):
+            raise EncodeError("the Simple Protocol has no geometry")
+        print_value = text_printer(logical, time_zone=self._zone)
+        if isinstance(logical, Timestamp):
+            location = self._location
+            return lambda value: {"location": location, "value": print_value(value)}
+        return print_value
+
+
+def _base64(data: bytes) -> str:
+    return binascii.b2a_base64(data, newline=False).decode()
+
+
+def _valid(value: Any, context: EncoderContext) -> Any:
+    """Texts below lists and objects, too."""
+    if isinstance(value, str):
+        return valid_text(value, context)
+    if isinstance(value, list):
+        return [_valid(item, context) for item in value]
+    if isinstance(value, dict):
+        return {name: _valid(item, context) for name, item in value.items()}
+    return value
