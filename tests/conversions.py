@@ -37,6 +37,7 @@ SOURCES: dict[str, tuple[str, str] | str] = {
     "canal-json (Canal)": "canal/canal_flat",
     "open-protocol": ("open", "batched"),
     "debezium": ("debezium", "tidb-extension"),
+    "simple": ("simple-json", "default"),
     "dts-avro": "dts/dts",
 }
 """Messages that hold as much as their format can."""
@@ -46,6 +47,7 @@ TARGETS: dict[str, dict[str, Any]] = {
     "canal-json (Canal)": {"dialect": "canal"},
     "debezium": {"enableTidbExtension": True, "synthesizeCommitTs": True},
     "open-protocol": {"synthesizeCommitTs": True},
+    "simple": {"synthesizeCommitTs": True},
 }
 """Options of the formats that are written; others are written with none."""
 

@@ -185,11 +185,11 @@ class _Encoder(Encoder):
             self._build_ts(event),
             not image.complete or (event.before is not None and not event.before.complete),
         )
-        messages = self._bootstraps_before(event, table, version, row.build_ts)
         if self._checksums is not None and not row.handle_key_only:
             row.checksum = self._checksums.of(event)
-        messages.append(Message(*self._key_value(row, table.plan, image)))
-        return messages
+        # First the row: where it cannot be written, its schema has not been told either.
+        message = Message(*self._key_value(row, table.plan, image))
+        return [*self._bootstraps_before(event, table, version, row.build_ts), message]
 
     def _table(self, schema: TableSchema) -> _Table:
         table = self._tables.get(schema)

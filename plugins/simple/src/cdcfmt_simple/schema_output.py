@@ -19,7 +19,7 @@ from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.types import Text, Unknown
+from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
 
 _INT_WIDTHS: Final = {
@@ -55,6 +55,9 @@ _TEXTS: Final = frozenset(
     {"char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set"}
 )
 _DEFAULT_DECIMAL: Final = (10, 0)
+# Where the source did not say how large its values get: these hold all of them.
+_WIDEST_DECIMAL: Final = (65, 30)
+_MOST_BITS: Final = 64
 
 
 @attrs.define
@@ -188,11 +191,16 @@ def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
     """Length and decimals."""
     base, params = parsed.base, parsed.params
     if base == "decimal":
+        if not params and column.type == Decimal():
+            return _WIDEST_DECIMAL
         precision, scale = (*params, 0)[:2] if params else _DEFAULT_DECIMAL
         return precision, scale
     if base in _TIMES:
         digits = params[0] if params else 0
         return _TIMES[base] + (digits + 1 if digits else 0), digits
+    if base == "bit" and isinstance(column.type, Bit):
+        # Of an unknown number of bits the most that there are, which hold every value.
+        return column.type.bits or _MOST_BITS, 0
     if base in ("enum", "set"):
         members = parsed.elements or ()
         if base == "enum":
