@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
 from cdcfmt_dts_avro.sniff import sniff
 
 
@@ -13,6 +13,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_dts_avro.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_dts_avro.encode import open_encoder
+
+    return open_encoder(options, context)
 
 
 @hookimpl
@@ -23,6 +29,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             summary="Avro records of Aliyun DTS subscriptions, also as CloudCanal writes them",
             spec_url="https://github.com/LioRoger/subscribe_example",
             open_decoder=_open_decoder,
+            open_encoder=_open_encoder,
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
             aliases=("dts",),
