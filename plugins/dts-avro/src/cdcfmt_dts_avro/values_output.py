@@ -6,21 +6,22 @@ ways (YEAR as Integer, BINARY as Character), one is chosen for each type.
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.avro_output import NULL, write_bytes, write_long, write_text
+from cdcfmt_core.avro_output import write_bytes, write_long, write_text
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.json_output import valid_text
-from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.members import enum_name, set_names
-from cdcfmt_core.mysql.number_output import check_int, check_year, finite_text, print_decimal
-from cdcfmt_core.mysql.temporal import MAX_TIME
+from cdcfmt_core.mysql.number_output import (
+    check_int,
+    finite_text,
+    print_bool,
+    print_decimal,
+)
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.types import (
     Binary,
@@ -45,6 +46,13 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_dts_avro import message as wire
+from cdcfmt_dts_avro.calendar_output import (
+    open_timestamp,
+    render_date,
+    render_datetime,
+    render_time,
+    render_year,
+)
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.types import Family
 
@@ -59,16 +67,8 @@ _KINDS: Final[dict[Family, dict[int, str]]] = {
     "other": {},
 }
 """What is TextObject and not Character, by number."""
-_PARTS = re.compile(
-    r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?"
-).fullmatch
 _UTF8: Final = "utf8mb4"
 _pack_double = struct.Struct("<d").pack
-_ZERO: Final = timedelta()
-
-
-def _branch(number: int) -> bytes:
-    return write_long(number)
 
 
 def open_render(column: Column, number: int, family: Family, context: EncoderContext) -> Render:
@@ -117,12 +117,12 @@ def _integer(logical: LogicalType, number: int, family: Family) -> Render:
         size = size if family == "mysql" else logical.bits // 8
         print_value: Callable[[Any], str] = _checked(check_int(*logical.bounds))
     elif isinstance(logical, Bool):
-        print_value = _checked(lambda value: int(value) if type(value) is bool else int("x"))
+        print_value = print_bool
     elif isinstance(logical, Bit):
         print_value = _checked(check_int(0, (1 << (logical.bits or 64)) - 1))
     else:
         print_value = _integral
-    head = _branch(wire.INTEGER) + write_long(size)
+    head = write_long(wire.INTEGER) + write_long(size)
     return lambda value: head + write_text(print_value(value))
 
 
@@ -138,7 +138,7 @@ def _integral(value: Any) -> str:
 
 
 def _decimal(logical: Any, number: int, family: Family) -> Render:
-    head = _branch(wire.DECIMAL)
+    head = write_long(wire.DECIMAL)
     tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
 
     def render(value: Any) -> bytes:
@@ -150,91 +150,12 @@ def _decimal(logical: Any, number: int, family: Family) -> Render:
 
 
 def _float(logical: Any, number: int, family: Family) -> Render:
-    head = _branch(wire.FLOAT)
+    head = write_long(wire.FLOAT)
     tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
 
     def render(value: Any) -> bytes:
         finite_text(value)
         return head + _pack_double(value) + tail
-
-    return render
-
-
-# Times
-
-
-def _datetime(*parts: int | None) -> bytes:
-    """The seven parts: year, month, day, hour, minute, second, microsecond."""
-    return _branch(wire.DATETIME) + _parts(*parts)
-
-
-def _parts(*parts: int | None) -> bytes:
-    return b"".join(NULL if part is None else b"\x02" + write_long(part) for part in parts)
-
-
-def _render_date(value: Any) -> bytes:
-    if type(value) is InvalidValue:
-        return _invalid(value.text)
-    if type(value) is not date:
-        raise TypeError("not a date")
-    return _datetime(value.year, value.month, value.day, None, None, None, None)
-
-
-def _wall_clock(value: Any) -> tuple[int | None, ...]:
-    if type(value) is not datetime:
-        raise TypeError("not a datetime")
-    if value.tzinfo is not None:
-        raise ValueError("a wall clock has no time zone")
-    return (
-        *(value.year, value.month, value.day, value.hour, value.minute, value.second),
-        value.microsecond or None,
-    )
-
-
-def _render_datetime(value: Any) -> bytes:
-    if type(value) is InvalidValue:
-        return _invalid(value.text)
-    return _datetime(*_wall_clock(value))
-
-
-def _invalid(text: str) -> bytes:
-    """Zero dates, and dates that no calendar has."""
-    match = _PARTS(text)
-    if match is None:
-        raise ValueError("no date and no time")
-    *parts, fraction = match.groups()
-    micro = int(fraction.ljust(6, "0")) if fraction else None
-    return _datetime(*(None if part is None else int(part) for part in parts), micro)
-
-
-def _render_time(value: Any) -> bytes:
-    if type(value) is not timedelta or not -MAX_TIME <= value <= MAX_TIME:
-        raise ValueError("not a time within 838:59:59")
-    # Every part of a negative time is negative.
-    sign = -1 if value < _ZERO else 1
-    value = abs(value)
-    minutes, seconds = divmod(value.days * 86_400 + value.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    clock = (sign * hours, sign * minutes, sign * seconds, sign * value.microseconds or None)
-    return _datetime(None, None, None, *clock)
-
-
-def _render_year(value: Any) -> bytes:
-    return _datetime(check_year(value), None, None, None, None, None, None)
-
-
-def _timestamp(logical: Any, number: int, family: Family) -> Render:
-    zoned = family == "postgresql"
-
-    def render(value: Any) -> bytes:
-        if value.tzinfo is None:
-            raise ValueError("a timestamp without a time zone is no instant")
-        if zoned:
-            clock = _wall_clock(value.astimezone(UTC).replace(tzinfo=None))
-            return _branch(wire.ZONED_TIMESTAMP) + _parts(*clock) + write_text("+00:00")
-        since = value - EPOCH_UTC
-        seconds = since.days * 86_400 + since.seconds
-        return _branch(wire.TIMESTAMP) + write_long(seconds) + write_long(since.microseconds)
 
     return render
 
@@ -253,7 +174,7 @@ def _character(logical: Text, context: EncoderContext) -> Render:
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
         charset, codec = _UTF8, "utf_8"
-    head = _branch(wire.CHARACTER) + write_text(charset)
+    head = write_long(wire.CHARACTER) + write_text(charset)
     is_latin1 = charset.lower() == "latin1"
 
     def render(value: Any) -> bytes:
@@ -280,12 +201,12 @@ def _latin1(character: str) -> bytes:
 
 
 def _binary(logical: Any, number: int, family: Family) -> Render:
-    head = _branch(wire.BINARY_OBJECT) + write_text("blob" if number in _BLOBS else "binary")
+    head = write_long(wire.BINARY_OBJECT) + write_text("blob" if number in _BLOBS else "binary")
     return lambda value: head + write_bytes(value)
 
 
 def _text_object(kind: str, print_value: Callable[[Any], str]) -> Render:
-    head = _branch(wire.TEXT_OBJECT) + write_text(kind)
+    head = write_long(wire.TEXT_OBJECT) + write_text(kind)
     return lambda value: head + write_text(print_value(value))
 
 
@@ -298,10 +219,10 @@ def _geometry(column: Column, context: EncoderContext) -> Render:
         if value.srid:
             context.counts["geometries written without their SRID"] += 1
         if value.wkb is not None:
-            return _branch(wire.BINARY_GEOMETRY) + kind + write_bytes(value.wkb)
+            return write_long(wire.BINARY_GEOMETRY) + kind + write_bytes(value.wkb)
         if value.wkt is None:
             raise ValueError("a geometry without WKB and WKT")
-        return _branch(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
+        return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
 
     return render
 
@@ -313,13 +234,13 @@ def _always(render: Render) -> Callable[[Any, int, Family], Render]:
 _OPEN: Final[dict[type, Callable[[Any, int, Family], Render]]] = {
     Binary: _binary,
     Bit: _integer,
-    Date: _always(_render_date),
-    DateTime: _always(_render_datetime),
+    Date: _always(render_date),
+    DateTime: _always(render_datetime),
     Decimal: _decimal,
     Enum: lambda logical, number, family: _text_object("enum", enum_name(logical.names)),
     Float: _float,
     Set: lambda logical, number, family: _text_object("set", set_names(logical.names)),
-    Time: _always(_render_time),
-    Timestamp: _timestamp,
-    Year: _always(_render_year),
+    Time: _always(render_time),
+    Timestamp: lambda logical, number, family: open_timestamp(family),
+    Year: _always(render_year),
 }
