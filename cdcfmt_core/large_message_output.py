@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.large_messages import import_compression
 
 RECORD_OVERHEAD: Final = 36
@@ -93,6 +93,17 @@ class LargeMessageOutput:
 
     def compressed(self, value: bytes) -> bytes:
         return value if self.compress is None else self.compress(value)
+
+    def require_plain(self, name: str) -> None:
+        """For a format called ``name`` that has neither compression nor large messages.
+
+        :raises OptionError: if either is wanted.
+        """
+        if self.compress is not None or self.handle != "none":
+            raise OptionError(
+                f"options largeMessageHandleOption and largeMessageHandleCompression: {name} has "
+                "neither; leave them at none"
+            )
 
     def fits(self, key: bytes | None, value: bytes, framing: int = 0) -> bool:
         """Whether a message of this key and value may be sent; ``framing`` is what else it has."""

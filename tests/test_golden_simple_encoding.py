@@ -338,6 +338,15 @@ def test_a_schema_that_other_messages_told_is_not_told_again() -> None:
     assert types_of(messages) == ["BOOTSTRAP", "INSERT"]
 
 
+def test_a_row_that_cannot_be_written_leaves_its_schema_to_the_next() -> None:
+    encoder = open_encoder("simple")
+    bad = order(1)
+    bad.after = Image({"id": "one", "name": None})
+    with pytest.raises(EncodeError, match="not a value of the column's type"):
+        encoder.encode(bad)
+    assert types_of(encoder.encode(order(2))) == ["BOOTSTRAP", "INSERT"]
+
+
 def test_schemas_are_told_again_by_count_and_time() -> None:
     encoder = open_encoder("simple", sendBootstrapInMsgCount=2, sendBootstrapIntervalInSec=0)
     told = [len(encoder.encode(order(number))) for number in range(1, 7)]

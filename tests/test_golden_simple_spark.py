@@ -83,7 +83,7 @@ class SimpleInput(Input):
                 assert extra.pop("checksum")["current"] >= 0
             assert extra == {}
         elif truth["kind"] == "ddl":
-            assert extra.keys() <= {"table_id", "schema_version", "indexes"}
+            assert extra.keys() <= {"table_id", "schema_version", "indexes", "previous_table"}
         else:
             assert extra == {}
 

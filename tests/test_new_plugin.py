@@ -174,10 +174,10 @@ folder, names = sys.argv[1], sys.argv[2].split(",")
 cdc = lambda name: spark.read.format("cdc").option("protocol", name)
 # How users ask for it, and nothing else before it: no other plugin is looked at.
 events = spark.read.format("cdc").option("protocol", "maxwell").load(folder)
-names = {"spark": spark}
-exec(sys.argv[4], names)
+scope = {"spark": spark}
+exec(sys.argv[4], scope)
 result = {
-    "pair": [list(row) for row in names["pair"].collect()],
+    "pair": [list(row) for row in scope["pair"].collect()],
     "kinds": [row.kind for row in events.select("kind").collect()],
     "after": [row[0] for row in events.where("table = 'pair' and op = 'read'")
               .selectExpr("to_json(after)").collect()],

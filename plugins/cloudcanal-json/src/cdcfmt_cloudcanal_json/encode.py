@@ -20,7 +20,7 @@ from cdcfmt_cloudcanal_json.encode_plans import (
 )
 from cdcfmt_cloudcanal_json.message import ROW_DATA, STATUS_OF_ENTRY_TYPE
 from cdcfmt_core import Encoder, EncoderContext
-from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
     Heartbeat,
@@ -43,12 +43,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
     :raises OptionError: for large messages, of which the format has no words.
     """
-    large = context.large_messages
-    if large.compress is not None or large.handle != "none":
-        raise OptionError(
-            "options largeMessageHandleOption and largeMessageHandleCompression: CloudCanal Json "
-            "has neither; leave them at none"
-        )
+    context.large_messages.require_plain("CloudCanal Json")
     return _Encoder(options, context)
 
 

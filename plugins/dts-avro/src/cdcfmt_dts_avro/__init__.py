@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, hookimpl
+from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
 from cdcfmt_core.events import Message
 from cdcfmt_dts_avro.sniff import sniff
 
@@ -22,6 +22,12 @@ def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str
     return explain(message, options)
 
 
+def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    from cdcfmt_dts_avro.encode import open_encoder
+
+    return open_encoder(options, context)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -30,6 +36,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             summary="Avro records of Aliyun DTS subscriptions, also as CloudCanal writes them",
             spec_url="https://github.com/LioRoger/subscribe_example",
             open_decoder=_open_decoder,
+            open_encoder=_open_encoder,
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
             explain=_explain,

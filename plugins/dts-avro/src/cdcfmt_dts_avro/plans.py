@@ -25,7 +25,7 @@ from cdcfmt_dts_avro.values import (
     read_null,
 )
 
-_PK_TAG = "pk_uk_info"
+PK_TAG = "pk_uk_info"
 _MAX_PLANS = 10_000
 _MAX_PLANS_OF_A_TABLE = 100
 _MAX_FIELDS = 20_000
@@ -44,7 +44,7 @@ class TablePlan:
         self._database = database
         # MySQL has no schemas: where a producer writes one, it is the database again.
         self._schema_name = None if self._family == "mysql" and schema == database else schema
-        self._keys = _primary_key(envelope.tags.get(_PK_TAG))
+        self._keys = _primary_key(envelope.tags.get(PK_TAG))
         self._fields = fields
         self._types = [type_of_nulls(self._family, number) for _, number in fields]
         self._seen = [False] * len(fields)
@@ -168,7 +168,7 @@ class TablePlans:
         branch = data[at]
         if branch == 0:
             return None, at + 1
-        key = (envelope.source_type, envelope.object_name, envelope.tags.get(_PK_TAG))
+        key = (envelope.source_type, envelope.object_name, envelope.tags.get(PK_TAG))
         plans = self._plans.get(key)
         if plans is None:
             if self._count >= _MAX_PLANS:

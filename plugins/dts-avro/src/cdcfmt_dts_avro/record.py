@@ -10,7 +10,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import OPERATIONS, SOURCE_TYPES
 
-_DOT = "\\u002E"
+DOT = "\\u002E"
 # 10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit tells the
 # units apart for every real source.
 _SECONDS_LIMIT = 100_000_000_000
@@ -129,7 +129,7 @@ def split_object_name(name: str | None) -> tuple[str, str | None, str]:
     """
     if not name:
         return "", None, ""
-    parts = [part.replace(_DOT, ".") for part in name.split(".")]
+    parts = [part.replace(DOT, ".") for part in name.split(".")]
     if len(parts) > _MAX_PARTS:
         raise DecodeError("has more than three parts", field="objectName", sample=name)
     if len(parts) == _MAX_PARTS:

@@ -15,7 +15,6 @@ from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
-    Image,
     Message,
     RowChange,
     SchemaChange,
@@ -187,8 +186,8 @@ class _Encoder(Encoder):
         )
         if self._checksums is not None and not row.handle_key_only:
             row.checksum = self._checksums.of(event)
-        # First the row: where it cannot be written, its schema has not been told either.
-        message = Message(*self._key_value(row, table.plan, image))
+        # A row that cannot be written must not count as one that was told its schema.
+        message = Message(*self._key_value(row, table.plan))
         return [*self._bootstraps_before(event, table, version, row.build_ts), message]
 
     def _table(self, schema: TableSchema) -> _Table:
@@ -219,7 +218,7 @@ class _Encoder(Encoder):
         table.told, table.version = told, version
         return messages
 
-    def _key_value(self, row: WrittenRow, plan: RowPlan, image: Image) -> KeyValue:
+    def _key_value(self, row: WrittenRow, plan: RowPlan) -> KeyValue:
         value = self._large.compressed(plan.write(row))
         if self._large.fits(None, value):
             return None, value

@@ -1,0 +1,100 @@
+"""Dates and times as ``DateTime``, ``Timestamp`` and ``TimestampWithTimeZone``.
+
+The way back of ``calendar``; the part ``millis`` holds microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from cdcfmt_core.avro_output import NULL, write_long, write_text
+from cdcfmt_core.mysql.instants import EPOCH_UTC
+from cdcfmt_core.mysql.number_output import check_year
+from cdcfmt_core.mysql.temporal import MAX_TIME
+from cdcfmt_core.types import InvalidValue
+from cdcfmt_dts_avro import message as wire
+from cdcfmt_dts_avro.types import Family
+
+_PARTS = re.compile(
+    r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?"
+).fullmatch
+_ZERO: Final = timedelta()
+
+
+def _datetime(*parts: int | None) -> bytes:
+    """The seven parts: year, month, day, hour, minute, second, microsecond."""
+    return write_long(wire.DATETIME) + _parts(*parts)
+
+
+def _parts(*parts: int | None) -> bytes:
+    return b"".join(NULL if part is None else b"\x02" + write_long(part) for part in parts)
+
+
+def render_date(value: Any) -> bytes:
+    if type(value) is InvalidValue:
+        return _invalid(value.text)
+    if type(value) is not date:
+        raise TypeError("not a date")
+    return _datetime(value.year, value.month, value.day, None, None, None, None)
+
+
+def _wall_clock(value: Any) -> tuple[int | None, ...]:
+    if type(value) is not datetime:
+        raise TypeError("not a datetime")
+    if value.tzinfo is not None:
+        raise ValueError("a wall clock has no time zone")
+    return (
+        *(value.year, value.month, value.day, value.hour, value.minute, value.second),
+        value.microsecond or None,
+    )
+
+
+def render_datetime(value: Any) -> bytes:
+    if type(value) is InvalidValue:
+        return _invalid(value.text)
+    return _datetime(*_wall_clock(value))
+
+
+def _invalid(text: str) -> bytes:
+    """Zero dates, and dates that no calendar has."""
+    match = _PARTS(text)
+    if match is None:
+        raise ValueError("no date and no time")
+    *parts, fraction = match.groups()
+    micro = int(fraction.ljust(6, "0")) if fraction else None
+    return _datetime(*(None if part is None else int(part) for part in parts), micro)
+
+
+def render_time(value: Any) -> bytes:
+    if type(value) is not timedelta or not -MAX_TIME <= value <= MAX_TIME:
+        raise ValueError("not a time within 838:59:59")
+    # Every part of a negative time is negative.
+    sign = -1 if value < _ZERO else 1
+    value = abs(value)
+    minutes, seconds = divmod(value.days * 86_400 + value.seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = (sign * hours, sign * minutes, sign * seconds, sign * value.microseconds or None)
+    return _datetime(None, None, None, *clock)
+
+
+def render_year(value: Any) -> bytes:
+    return _datetime(check_year(value), None, None, None, None, None, None)
+
+
+def open_timestamp(family: Family) -> Callable[[Any], bytes]:
+    zoned = family == "postgresql"
+
+    def render(value: Any) -> bytes:
+        if value.tzinfo is None:
+            raise ValueError("a timestamp without a time zone is no instant")
+        if zoned:
+            clock = _wall_clock(value.astimezone(UTC).replace(tzinfo=None))
+            return write_long(wire.ZONED_TIMESTAMP) + _parts(*clock) + write_text("+00:00")
+        since = value - EPOCH_UTC
+        seconds = since.days * 86_400 + since.seconds
+        return write_long(wire.TIMESTAMP) + write_long(seconds) + write_long(since.microseconds)
+
+    return render

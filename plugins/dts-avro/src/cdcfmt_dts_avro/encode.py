@@ -1,0 +1,214 @@
+"""Events to DTS records.
+
+Sources: ``Record.avsc`` of the DTS subscription SDK, and what its ``AvroRecordParser`` reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.avro_output import NULL, write_array, write_long, write_optional, write_text
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.events import (
+    Event,
+    Heartbeat,
+    Image,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Transaction,
+)
+from cdcfmt_core.json_output import valid_name, valid_text
+from cdcfmt_dts_avro.encode_plans import EncodePlan, EncodePlans
+from cdcfmt_dts_avro.message import OP_OF_OPERATION, OPERATIONS, SOURCE_TYPES
+from cdcfmt_dts_avro.plans import PK_TAG
+from cdcfmt_dts_avro.record import DOT
+
+_OPERATION_OF: Final[dict[Op, str]] = {op: word for word, op in OP_OF_OPERATION.items()}
+_NO_HEARTBEATS: Final = frozenset(
+    {"INSERT", "UPDATE", "DELETE", "DDL", "BEGIN", "COMMIT", "ROLLBACK", "ABORT"}
+)
+_TEXT: Final = write_long(1)
+"""The branch of an image that is text."""
+
+
+def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
+    """An encoder.
+
+    :raises OptionError: for large messages, of which the format has no words.
+    """
+    context.large_messages.require_plain("DTS Avro")
+    return _Encoder(context)
+
+
+class _Encoder(Encoder):
+    kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
+    ops = frozenset({"insert", "update", "delete", "read"})
+
+    def __init__(self, context: EncoderContext) -> None:
+        self._context = context
+        self._plans = EncodePlans(context)
+        self._last_id = 0
+        self._names: dict[TableSchema, str] = {}
+
+    def encode(self, event: Event) -> list[Message]:
+        if isinstance(event, RowChange):
+            parts = self._row(event)
+        elif isinstance(event, SchemaChange):
+            parts = self._schema_change(event)
+        else:
+            assert isinstance(event, (Transaction, Heartbeat))
+            parts = self._border(event)
+        extra = event.extra or {}
+        born = extra.get("born_timestamp")
+        if type(born) is int:
+            parts.append(write_long(born))
+        value = b"".join(parts)
+        self._context.large_messages.check(None, value)
+        return [Message(None, value)]
+
+    def _row(self, event: RowChange) -> list[bytes]:
+        before, after = event.before, event.after
+        if event.op == "delete":
+            after = None
+        elif event.op != "update":
+            before = None
+        row = before if event.op == "delete" else after
+        if row is None:
+            raise UnsupportedEventError(f"the {event.op} has no image")
+        if not row.values:
+            raise UnsupportedEventError("the row has no columns, which the format cannot say")
+        plan = self._plans.find(event.table, source_type_of(event))
+        self._check_complete(plan, before, after)
+        tags = dict(_tags_of(event))
+        if PK_TAG not in tags and event.table.key_columns:
+            keys = {"PRIMARY": list(map(valid_name, event.table.key_columns))}
+            tags[PK_TAG] = json.dumps(keys, ensure_ascii=False)
+        return [
+            *self._envelope(event, _OPERATION_OF[event.op], self._name_of(event.table), tags),
+            plan.fields,
+            NULL if before is None else plan.image(before.values),
+            NULL if after is None else plan.image(after.values),
+        ]
+
+    def _check_complete(self, plan: EncodePlan, *images: Image | None) -> None:
+        for image in images:
+            if image is not None and not image.complete and len(image.values) == plan.size:
+                raise UnsupportedEventError(
+                    "the image is incomplete and lacks no column of the schema, which the format "
+                    "cannot say"
+                )
+
+    def _name_of(self, table: TableSchema) -> str:
+        name = self._names.get(table)
+        if name is None:
+            if len(self._names) >= 1_000:
+                self._names.clear()
+            name = _object_name(table.database, table.schema, table.table)
+            self._names[table] = name
+        return name
+
+    def _schema_change(self, event: SchemaChange) -> list[bytes]:
+        name = _object_name(event.database, event.schema, event.table) or None
+        query = write_text(valid_text(event.query, self._context))
+        if not event.query:
+            raise UnsupportedEventError("the DDL has no statement")
+        return [
+            *self._envelope(event, "DDL", name, _tags_of(event)),
+            NULL,
+            NULL,
+            b"\x02" + query,
+        ]
+
+    def _border(self, event: Transaction | Heartbeat) -> list[bytes]:
+        extra = event.extra or {}
+        name = extra.get("object_name")
+        said = extra.get("operation")
+        if isinstance(event, Transaction):
+            is_abort = event.status == "rollback" and said == "ABORT"
+            operation = "ABORT" if is_abort else event.status.upper()
+        else:
+            known = said in OPERATIONS and said not in _NO_HEARTBEATS
+            operation = str(said) if known else "HEARTBEAT"
+        name = name if isinstance(name, str) else None
+        return [*self._envelope(event, operation, name, _tags_of(event)), NULL, NULL, NULL]
+
+    def _envelope(
+        self, event: Any, operation: str, name: str | None, tags: Mapping[str, str]
+    ) -> list[bytes]:
+        extra = event.extra or {}
+        transaction_id = getattr(event, "transaction_id", None) or extra.get("transaction_id")
+        times = extra.get("process_timestamps")
+        return [
+            write_long(_integer(extra, "version") or 0),
+            write_long(self._id_of(extra)),
+            write_long(_seconds(event)),
+            self._text(extra.get("source_position")),
+            self._text(extra.get("safe_source_position")),
+            self._text(transaction_id),
+            write_long(SOURCE_TYPES.index(source_type_of(event))),
+            self._text(extra.get("source_version")),
+            write_long(OPERATIONS.index(operation)),
+            write_optional(name, write_text),
+            write_optional(
+                times if isinstance(times, list) else None, lambda ts: write_array(ts, write_long)
+            ),
+            write_array(tags.items(), self._tag),
+        ]
+
+    def _tag(self, tag: tuple[str, str]) -> bytes:
+        return self._text(tag[0]) + self._text(tag[1])
+
+    def _id_of(self, extra: Mapping[str, Any]) -> int:
+        """The record's, or one that counts."""
+        id_ = _integer(extra, "id")
+        if id_ is None:
+            id_ = self._last_id + 1
+        self._last_id = id_
+        return id_
+
+    def _text(self, value: Any) -> bytes:
+        return write_text(valid_text(value, self._context) if isinstance(value, str) else "")
+
+
+def source_type_of(event: Any) -> str:
+    """The source; MySQL's where nobody tells another one, as type numbers are its own."""
+    said = (event.extra or {}).get("source_type")
+    return said if said in SOURCE_TYPES else "MySQL"
+
+
+def _tags_of(event: Any) -> dict[str, str]:
+    tags = (event.extra or {}).get("tags")
+    return tags if isinstance(tags, dict) else {}
+
+
+def _integer(extra: Mapping[str, Any], field: str) -> int | None:
+    value = extra.get(field)
+    return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else None
+
+
+def _object_name(database: str, schema: str | None, table: str) -> str:
+    parts = [database, table] if schema is None else [database, schema, table]
+    if not table:
+        parts = [database]
+    for part in parts:
+        if DOT in valid_name(part):
+            raise EncodeError(f"a name has {DOT}, which would be read as a dot", sample=part)
+    return ".".join(part.replace(".", DOT) for part in parts)
+
+
+def _seconds(event: Any) -> int:
+    """When it was executed."""
+    if event.source_time is not None:
+        return int(event.source_time // 1_000_000)
+    commit_ts = event.commit_ts
+    if commit_ts is None:
+        commit_ts = getattr(event, "sequence_commit", None)
+    if commit_ts is None:
+        raise EncodeError("the event has no time at all, and the format needs one")
+    return int((commit_ts >> 18) // 1_000)

@@ -1,0 +1,246 @@
+"""Values as DTS has them: a branch of the image union and a record behind it.
+
+The way back of ``values`` and ``calendar``.  Where the record class and the SDK know several
+ways (YEAR as Integer, BINARY as Character), one is chosen for each type.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core import EncoderContext
+from cdcfmt_core.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Column
+from cdcfmt_core.json_output import valid_text
+from cdcfmt_core.mysql.members import enum_name, set_names
+from cdcfmt_core.mysql.number_output import (
+    check_int,
+    finite_text,
+    print_bool,
+    print_decimal,
+)
+from cdcfmt_core.mysql.text_output import unknown_type
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Geometry,
+    GeometryValue,
+    Int,
+    InvalidValue,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Year,
+)
+from cdcfmt_dts_avro import message as wire
+from cdcfmt_dts_avro.calendar_output import (
+    open_timestamp,
+    render_date,
+    render_datetime,
+    render_time,
+    render_year,
+)
+from cdcfmt_dts_avro.charsets import BINARY, codec_of
+from cdcfmt_dts_avro.types import Family
+
+Render: TypeAlias = Callable[[Any], bytes]
+
+_BYTES_OF_INTEGER: Final = {1: 1, 2: 2, 9: 4, 3: 4, 8: 8, 16: 8}
+"""MySQL's number → the ``precision`` of an Integer, which is in bytes."""
+_BLOBS: Final = frozenset({249, 250, 251, 252})
+_KINDS: Final[dict[Family, dict[int, str]]] = {
+    "mysql": {247: "enum", 248: "set"},
+    "postgresql": {2950: "uuid"},
+    "other": {},
+}
+"""What is TextObject and not Character, by number."""
+_UTF8: Final = "utf8mb4"
+_pack_double = struct.Struct("<d").pack
+
+
+def open_render(column: Column, number: int, family: Family, context: EncoderContext) -> Render:
+    """How the values of a column are written, NULL apart.
+
+    :raises EncodeError: for a type that the format lacks.
+    """
+    logical = column.type
+    if isinstance(logical, (Int, Bool)) or _is_integer(logical, number, family):
+        return _integer(logical, number, family)
+    if isinstance(logical, Text):
+        kind = _KINDS[family].get(number)
+        if kind is not None:
+            # Of another DTS record: its definition is not on the wire.
+            return _text_object(kind, lambda value: valid_text(_text(value), context))
+        return _character(logical, context)
+    if isinstance(logical, Json):
+        return _text_object("json", lambda value: valid_text(_text(value), context))
+    if isinstance(logical, Geometry):
+        return _geometry(column, context)
+    if isinstance(logical, Unknown):
+        # A column that has only had NULLs.
+        def refuse(value: Any) -> bytes:
+            raise unknown_type(logical)
+
+        return refuse
+    open_one = _OPEN.get(type(logical))
+    if open_one is None:
+        raise EncodeError(f"DTS has no {column.source_type or type(logical).__name__}")
+    return open_one(logical, number, family)
+
+
+def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
+    """Whether it is a decimal only for want of a sign."""
+    if not isinstance(logical, Decimal):
+        return False
+    return (logical.precision is None and logical.scale == 0) or (family == "mysql" and number == 8)
+
+
+# Numbers
+
+
+def _integer(logical: LogicalType, number: int, family: Family) -> Render:
+    size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
+    if isinstance(logical, Int):
+        size = size if family == "mysql" else logical.bits // 8
+        print_value: Callable[[Any], str] = _checked(check_int(*logical.bounds))
+    elif isinstance(logical, Bool):
+        print_value = print_bool
+    elif isinstance(logical, Bit):
+        print_value = _checked(check_int(0, (1 << (logical.bits or 64)) - 1))
+    else:
+        print_value = _integral
+    head = write_long(wire.INTEGER) + write_long(size)
+    return lambda value: head + write_text(print_value(value))
+
+
+def _checked(check: Callable[[Any], int]) -> Callable[[Any], str]:
+    return lambda value: str(check(value))
+
+
+def _integral(value: Any) -> str:
+    text = print_decimal(value)
+    if "." in text:
+        raise ValueError("not an integer")
+    return text
+
+
+def _decimal(logical: Any, number: int, family: Family) -> Render:
+    head = write_long(wire.DECIMAL)
+    tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
+
+    def render(value: Any) -> bytes:
+        # NaN of PostgreSQL is such a value.
+        text = value.text if type(value) is InvalidValue else print_decimal(value)
+        return head + write_text(text) + tail
+
+    return render
+
+
+def _float(logical: Any, number: int, family: Family) -> Render:
+    head = write_long(wire.FLOAT)
+    tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
+
+    def render(value: Any) -> bytes:
+        finite_text(value)
+        return head + _pack_double(value) + tail
+
+    return render
+
+
+# Text and bytes
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise TypeError("not text")
+    return value
+
+
+def _character(logical: Text, context: EncoderContext) -> Render:
+    charset = logical.charset or _UTF8
+    codec = None if charset in BINARY else codec_of(charset)
+    if codec is None:
+        charset, codec = _UTF8, "utf_8"
+    head = write_long(wire.CHARACTER) + write_text(charset)
+    is_latin1 = charset.lower() == "latin1"
+
+    def render(value: Any) -> bytes:
+        text = _text(value)
+        try:
+            data = text.encode(codec, "surrogateescape")
+        except UnicodeEncodeError:
+            if not is_latin1:
+                raise ValueError(f"text that {charset} does not have") from None
+            data = b"".join(map(_latin1, text))
+        return head + write_bytes(data)
+
+    return render
+
+
+def _latin1(character: str) -> bytes:
+    """MySQL's latin1 has the C1 controls where Windows' page has no character."""
+    try:
+        return character.encode("cp1252", "surrogateescape")
+    except UnicodeEncodeError:
+        if ord(character) > 0xFF:
+            raise ValueError("text that latin1 does not have") from None
+        return character.encode("latin_1")
+
+
+def _binary(logical: Any, number: int, family: Family) -> Render:
+    head = write_long(wire.BINARY_OBJECT) + write_text("blob" if number in _BLOBS else "binary")
+    return lambda value: head + write_bytes(value)
+
+
+def _text_object(kind: str, print_value: Callable[[Any], str]) -> Render:
+    head = write_long(wire.TEXT_OBJECT) + write_text(kind)
+    return lambda value: head + write_text(print_value(value))
+
+
+def _geometry(column: Column, context: EncoderContext) -> Render:
+    kind = write_text(column.source_type or "geometry")
+
+    def render(value: Any) -> bytes:
+        if type(value) is not GeometryValue:
+            raise TypeError("not a geometry")
+        if value.srid:
+            context.counts["geometries written without their SRID"] += 1
+        if value.wkb is not None:
+            return write_long(wire.BINARY_GEOMETRY) + kind + write_bytes(value.wkb)
+        if value.wkt is None:
+            raise ValueError("a geometry without WKB and WKT")
+        return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
+
+    return render
+
+
+def _always(render: Render) -> Callable[[Any, int, Family], Render]:
+    return lambda logical, number, family: render
+
+
+_OPEN: Final[dict[type, Callable[[Any, int, Family], Render]]] = {
+    Binary: _binary,
+    Bit: _integer,
+    Date: _always(render_date),
+    DateTime: _always(render_datetime),
+    Decimal: _decimal,
+    Enum: lambda logical, number, family: _text_object("enum", enum_name(logical.names)),
+    Float: _float,
+    Set: lambda logical, number, family: _text_object("set", set_names(logical.names)),
+    Time: _always(render_time),
+    Timestamp: lambda logical, number, family: open_timestamp(family),
+    Year: _always(render_year),
+}
