@@ -29,6 +29,7 @@ _CHUNK_BYTES = 1 << 20
 """As much is decoded at a time: it is in the processor's caches when it becomes cells."""
 
 _AT_ONCE = 32
+_LARGE = _CHUNK_BYTES // _AT_ONCE
 _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
@@ -96,8 +97,6 @@ class Chunks:
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
-        if recognises is not None and not all(map(recognises, chunk)):
-            return False
         plan = self._plans[0]
         decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
@@ -108,6 +107,8 @@ class Chunks:
                 documents = framing.documents(values, keys)
             decoded = [decode(document) for document in documents]
         except Exception:
+            return False
+        if recognises is not None and not all(map(recognises, chunk)):
             return False
         size = sum(map(len, values))
         if size > self._limit and max(map(len, values)) > self._limit:
@@ -239,13 +240,15 @@ class Chunks:
 
 def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine]:
     chunk: list[Message | BadLine] = []
-    size = 0
+    size, at_once = 0, 1
     while len(chunk) < _CHUNK_MESSAGES and size < _CHUNK_BYTES:
-        some = list(islice(messages, _AT_ONCE))
+        some = list(islice(messages, at_once))
         if not some:
             break
         chunk += some
         size += sum(len(message.value or b"") for message in some)
+        # One by one while they are large.
+        at_once = _AT_ONCE if size < len(chunk) * _LARGE else 1
     return chunk
 
 
