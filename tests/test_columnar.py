@@ -173,3 +173,19 @@ def test_only_the_unusual_record_falls_back(number: str) -> None:
     # 007 and +5 are integers, which the column tells cell by cell.
     fell_back = 0 if number in ("007", "+5") else 1
     assert (result.by_columns, result.by_reference) == (99 - fell_back, 1 + fell_back)
+
+
+@pytest.mark.parametrize("broken", ["add", "finish"])
+def test_a_mistake_of_the_columnar_path_costs_no_row(
+    broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages, given, tables = golden("canal-json", "tidb-extension")
+    options = parsed({**given, "table": table_option(*tables[0])})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(f"pyspark_cdcfmt.columnar.rows.Gathered.{broken}", fail)
+    assert check_equal(messages, schema, options).by_columns == 0

@@ -16,6 +16,7 @@ from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
+from pyspark_cdcfmt.columnar.rows import Gathered
 from pyspark_cdcfmt.columnar.structs import Unlike
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -85,7 +86,7 @@ class Chunks:
                         yield from self._finish(pending)
                         pending = Pending()
                         yield from self._alone(message)
-            pending.gather()
+            self._gather(pending)
             if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
                 yield from self._finish(pending)
                 pending = Pending()
@@ -187,6 +188,8 @@ class Chunks:
                     self._plans.insert(0, self._format.learn(message, tables[0]))
                 except Unlike as error:
                     logger.debug("not by columns: %s", error)
+                except Exception as error:
+                    logger.warning("cdc: not by columns: %s: %s", type(error).__name__, error)
                 del self._plans[_MAX_PLANS:]
 
     def _flush_rows(self) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -197,25 +200,23 @@ class Chunks:
 
     def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
         """What is pending, as one batch."""
-        pending.gather()
+        self._gather(pending)
         if not pending.messages:
             return
         pieces: list[pa.RecordBatch] = []
         owners: list[int] = []
-        left = set(pending.left)
-        for gathered in pending.gathered.values():
-            batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
-            of_rows = gathered.owners
-            if gathered.unusual:
-                left |= gathered.unusual
-                keep = [at for at, owner in enumerate(of_rows) if owner not in gathered.unusual]
-                batch = batch.take(pa.array(keep, pa.int32()))
-                of_rows = [of_rows[at] for at in keep]
-            self._counts.update(
-                note for owner, note in gathered.noted if owner not in gathered.unusual
-            )
-            pieces.append(batch)
-            owners += of_rows
+        notes: list[str] = []
+        try:
+            for gathered in pending.gathered.values():
+                batch, of_rows = self._usual(gathered)
+                pieces.append(batch)
+                owners += of_rows
+                notes += [note for owner, note in gathered.noted if owner not in gathered.unusual]
+        except Exception as error:
+            self._give_up(pending, error)
+            pieces, owners, notes = [], [], []
+        self._counts.update(notes)
+        left = set(pending.left).union(*(each.unusual for each in pending.gathered.values()))
         rows: list[Row] = []
         for place in sorted(left):
             some = self._reference.rows(pending.messages[place])
@@ -229,6 +230,33 @@ class Chunks:
         if pieces:
             yield from self._flush_rows()
             yield _in_order(pieces, owners), pending.size
+
+    def _usual(self, gathered: Gathered) -> tuple[pa.RecordBatch, list[int]]:
+        """The rows of messages that nothing speaks against, and whose they are."""
+        batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
+        of_rows = gathered.owners
+        if gathered.unusual:
+            keep = [at for at, owner in enumerate(of_rows) if owner not in gathered.unusual]
+            batch = batch.take(pa.array(keep, pa.int32()))
+            of_rows = [of_rows[at] for at in keep]
+        return batch, of_rows
+
+    def _gather(self, pending: Pending) -> None:
+        try:
+            pending.gather()
+        except Exception as error:
+            self._give_up(pending, error)
+
+    def _give_up(self, pending: Pending, error: Exception) -> None:
+        """A mistake of this path must not end a job that the reference path would not end."""
+        logger.warning(
+            "cdc: %d messages could not be read by columns and are read one by one: %s: %s",
+            len(pending.messages),
+            type(error).__name__,
+            error,
+        )
+        pending.give_up()
+        self._plans.clear()
 
     def _batch(self, columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
         arrays = [

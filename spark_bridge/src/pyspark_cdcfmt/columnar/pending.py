@@ -44,3 +44,9 @@ class Pending:
             offsets = [self.messages[owner].offset for owner in owners]
             self.gathered[plan].add(decoded, owners, offsets)
         self.read.clear()
+
+    def give_up(self) -> None:
+        """All of it is left to the reference."""
+        self.read.clear()
+        self.gathered.clear()
+        self.left = list(range(len(self.messages)))
