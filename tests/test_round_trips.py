@@ -518,6 +518,9 @@ def check_debezium(event: RowChange, other: RowChange) -> None:
         assert got.values.keys() == image.values.keys()
         for column in event.table.columns:
             value, returned = image.values[column.name], got.values[column.name]
+            if value == returned == 0:
+                # In JSON -0 is an integer, which has no sign.
+                continue
             if isinstance(column.type, Vector) or column.type == Float(32):
                 value, returned = as_float32(value), as_float32(returned)
             assert value == returned, column

@@ -281,6 +281,10 @@ def _extra_of(event: Any) -> dict[str, Any] | None:
     return extra
 
 
+UNSAID = ("sequence_commit", "partial")
+"""Names in ``extra`` under ``includeColumns``."""
+
+
 def _unsaid(event: Any) -> dict[str, Any]:
     """What ``changes`` needs of an event and no column says: ``includeColumns`` adds it."""
     unsaid: dict[str, Any] = {}

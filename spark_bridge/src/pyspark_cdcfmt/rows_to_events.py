@@ -27,7 +27,7 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from pyspark_cdcfmt.events import EVENT_COLUMNS
+from pyspark_cdcfmt.events import EVENT_COLUMNS, UNSAID
 from pyspark_cdcfmt.input_columns import cells, check_columns, variant_cell
 from pyspark_cdcfmt.input_tables import ColumnCells, InputTables
 
@@ -143,12 +143,22 @@ class EventInput:
             source.get("protocol"),
             (before, after),
         )
-        return RowChange(op, table, before_image, after_image, **_common(row, source))
+        common = _common(row, source)
+        unsaid = _take_unsaid(common)
+        partial = unsaid.get("partial", ())
+        for name, made in (("before", before_image), ("after", after_image)):
+            if made is not None and name in partial:
+                made.complete = False
+        return RowChange(
+            op, table, before_image, after_image, unsaid.get("sequence_commit"), **common
+        )
 
     def _ddl(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
         ddl = row.get("ddl") or {}
         if ddl.get("query") is None or ddl.get("type") not in _DDL_TYPES:
             raise EncodeError("a ddl event needs its query and one of Canal's types", column="ddl")
+        common = _common(row, source)
+        unsaid = _take_unsaid(common)
         return SchemaChange(
             ddl["query"],
             ddl["type"],
@@ -156,7 +166,8 @@ class EventInput:
             row.get("table") or "",
             row.get("schema"),
             self._table_schema(row, source),
-            **_common(row, source),
+            sequence_commit=unsaid.get("sequence_commit"),
+            **common,
         )
 
     def _schema(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
@@ -239,6 +250,16 @@ def _common(row: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
         "index": source.get("index") or 0,
         "extra": extra if isinstance(extra, dict) else None,
     }
+
+
+def _take_unsaid(common: dict[str, Any]) -> dict[str, Any]:
+    """What ``includeColumns`` put into ``extra`` of what no column says."""
+    extra = common["extra"] or {}
+    unsaid = {name: extra[name] for name in UNSAID if name in extra}
+    if unsaid:
+        left = {name: value for name, value in extra.items() if name not in unsaid}
+        common["extra"] = left or None
+    return unsaid
 
 
 def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
