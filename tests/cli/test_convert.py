@@ -76,7 +76,6 @@ def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
     stamped = ["--to", "debezium", "-w", "synthesizeCommitTs=true"]
     assert run("convert", path, *stamped).exit_code == 0
     for arguments, text in (
-        (["--to", "dts-avro"], "is only read, not written"),
         (["--to", "canal-json", "-w", "partitoner=table"], "did you mean partitioner?"),
         (["--to", "canal-json", "-w", "x"], "write it as -w name=value"),
         ([], "Missing option '--to'"),
