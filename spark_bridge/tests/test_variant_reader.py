@@ -92,6 +92,12 @@ def test_values_that_are_there_many_times_over_end() -> None:
         decode_variant(level * 30 + b"\x00", b"\x01\x00\x00")
 
 
+def test_a_day_before_the_first_one() -> None:
+    day = b"\x2c" + (-719163).to_bytes(4, "little", signed=True)
+    with pytest.raises(EncodeError, match="no variant that can be read"):
+        decode_variant(day, b"\x01\x00\x00")
+
+
 def test_versions_of_the_encoding_to_come() -> None:
     with pytest.raises(EncodeError, match="version 2"):
         decode_variant(b"\x00", b"\x02\x00\x00")

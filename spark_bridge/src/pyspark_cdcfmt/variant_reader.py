@@ -43,7 +43,9 @@ def decode_variant(value: bytes, metadata: bytes) -> Any:
     try:
         # Every value has a byte of its own, unless offsets lead to one twice.
         return _value(value, 0, _names(metadata), [len(value)])
-    except (IndexError, struct.error, UnicodeDecodeError, OverflowError, RecursionError) as error:
+    except EncodeError:
+        raise
+    except (LookupError, struct.error, ValueError, ArithmeticError, RecursionError) as error:
         raise EncodeError(f"the bytes are no variant that can be read ({error!r})") from error
 
 
