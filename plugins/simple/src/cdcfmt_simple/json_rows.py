@@ -25,6 +25,8 @@ ParseValue: TypeAlias = Callable[[Any], Any]
 Step: TypeAlias = tuple[str, ParseValue | None, ParseValue]
 """A column's name and its parsers, for text (None: as it stands) and for other values."""
 
+_NOTHING: Mapping[str, Any] = {}
+
 
 class JsonPlan:
     """How rows with these columns are read; values come in the table's order."""
@@ -42,10 +44,19 @@ class JsonPlan:
         self._size = len(schema.columns)
         self._reads_all = len(self._steps) == self._size
 
-    def read(self, row: Mapping[str, Any], field: str, *, some: bool = False) -> dict[str, Any]:
+    def read(
+        self,
+        row: Mapping[str, Any],
+        field: str,
+        *,
+        some: bool = False,
+        other: Mapping[str, Any] = _NOTHING,
+        of_other: Mapping[str, Any] = _NOTHING,
+    ) -> dict[str, Any]:
         """The values of an image; the error of a bad one names its path.
 
-        ``some``: the image may lack columns.
+        ``some``: the image may lack columns.  ``other`` is the other image of the row and
+        ``of_other`` its values: what is the same text is the same value.
 
         :raises OtherColumns: if its columns are not those of the plan.
         """
@@ -59,6 +70,18 @@ class JsonPlan:
         name = ""
         value: Any = None
         try:
+            if other:
+                changed = []
+                for step in steps:
+                    name = step[0]
+                    value = row[name]
+                    if type(value) is str and other[name] == value:
+                        values[name] = of_other[name]
+                    else:
+                        # Its place; the value comes below.
+                        values[name] = None
+                        changed.append(step)
+                steps = changed
             for name, parse_text, parse_other in steps:
                 value = row[name]
                 if type(value) is str:
@@ -135,7 +158,13 @@ class JsonRows:
             or self._before_updates
             or any(old.get(name) != data.get(name) for name in plan.key_columns)
         ):
-            before = Image(plan.read(old, "old", some=some), complete and len(old) == size)
+            # Few columns of an update change.
+            same = (
+                {}
+                if some or data is None or after is None
+                else {"other": data, "of_other": after.values}
+            )
+            before = Image(plan.read(old, "old", some=some, **same), complete and len(old) == size)
         return before, after
 
 
