@@ -109,7 +109,7 @@ def _exhaust(decode: Any, message: Message) -> None:
 
 
 def check_pickles(subject: Subject) -> None:
-    """Spark sends factories and options to its workers: all must be pickled by name."""
+    """Factories, sniff and options can be sent to another process: functions by their names."""
     spec = subject.spec
     for name in ("open_decoder", "open_encoder", "sniff", "scan_schemas", "options"):
         value = getattr(spec, name)
