@@ -108,9 +108,7 @@ class MissingSchemas:
         seconds = self._options["schemaWaitTimeout"].total_seconds()
         waits = self._policy == "wait"
         while True:
-            for records in self._look(wanted, message, on=waits):
-                for record in records:
-                    self._learn(record)
+            for _ in self._look(wanted, message, on=waits):
                 if wanted in self._told:
                     return True
                 now = time.monotonic()
@@ -136,15 +134,21 @@ class MissingSchemas:
         self._give_up(wanted)
         return False
 
-    def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[list[SchemaRecord]]:
+    def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
+        """Learns what is told in one place after the other."""
         if isinstance(self._store, KeptSchemaStore):
-            database, schema, table, _ = wanted
-            yield self._store.reload(database, table, schema)
+            # The store has these already, and its folder.
+            self._told.update(map(_name_of, self._store.reload(*_table_of(wanted))))
+            yield
         if not self._searched:
             self._searched = True
             self._search = self._open_search()
         if self._search is not None:
-            yield from self._search.look(message.timestamp, on=on)
+            for records in self._search.look(message.timestamp, on=on):
+                for record in records:
+                    self._store.add(record)
+                    self._told.add(_name_of(record))
+                yield
 
     def _open_search(self) -> SchemaSearch | None:
         if self._source is None or self._share is None:
@@ -154,11 +158,6 @@ class MissingSchemas:
             return None
         reach = self._options["schemaSearchMessages"]
         return self._source.schema_search(self._share, scan, reach)
-
-    def _learn(self, record: SchemaRecord) -> None:
-        table = record.table
-        self._store.add(record)
-        self._told.add((table.database, table.schema, table.table, record.position))
 
     def _say(self, error: MissingSchemaError, message: Message, waited: float) -> None:
         age = ""
@@ -183,6 +182,11 @@ class MissingSchemas:
     def _lookup(self, wanted: _Wanted) -> str:
         assert self._share is not None
         return f"{dict(self._share.describe())} {wanted}"
+
+
+def _name_of(record: SchemaRecord) -> _Wanted:
+    table = record.table
+    return table.database, table.schema, table.table, record.position
 
 
 def _table_of(wanted: _Wanted) -> tuple[str, str, str | None]:
