@@ -148,7 +148,9 @@ class MessageDecoder:
                 self._codec = self._recognise(message, last)
             if self._codec is None:
                 return []
-            events = list(self._decoders[self._codec.name](message))
+            events = self._decoders[self._codec.name](message)
+            if type(events) is not list:
+                events = list(events)
             if not self._filters_nothing:
                 events = list(self._wanted(events))
             for event in events:

@@ -19,6 +19,8 @@ from cdcfmt_core.types import InvalidValue
 MAX_DIGITS: Final = 65
 """Of a DECIMAL (MySQL 8.4 Reference Manual, 12.25.2), before and after the point."""
 
+_LARGEST_KNOWN: Final = 255
+
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
 
 NOT_FINITE: Final = {
@@ -51,8 +53,12 @@ _LARGEST: Final = sys.float_info.max
 
 def int_parser(low: int, high: int) -> Callable[[str], int]:
     """For integers within bounds; zeros in front (ZEROFILL) and a sign are fine."""
+    # Flags, counts and statuses are small; others lose little by the look.
+    known = {str(value): value for value in range(max(low, 0), min(high, _LARGEST_KNOWN) + 1)}
 
     def parse(text: str) -> int:
+        if text in known:
+            return known[text]
         try:
             value = int(text)
         except ValueError:

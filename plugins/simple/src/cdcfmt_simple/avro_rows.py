@@ -161,7 +161,7 @@ class AvroRows:
         if self._verifier is not None and complete and message.wire.get("checksum") is not None:
             raw_new, raw_old = read_images(message)
             mismatch = self._verifier.verify(message.wire, plan.schema, raw_new, raw_old)
-        return Row(
+        return (
             plan.schema,
             None if old is None else Image(plan.in_order(old), complete and len(old) == size),
             None if new is None else Image(plan.in_order(new), complete and len(new) == size),

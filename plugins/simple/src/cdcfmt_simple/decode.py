@@ -139,20 +139,20 @@ class _Decoder:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")
         complete = "handleKeyOnly" not in wire or not flag_of(wire, "handleKeyOnly")
-        row: Row
         if avro is None:
-            row = self._json_rows.read(wire, op, database, table, version, complete=complete)
+            row: Row = self._json_rows.read(wire, op, database, table, version, complete=complete)
         else:
             row = self._avro_rows.read(avro, op, database, table, version, complete=complete)
+        schema, before, after, mismatch = row
         claim_check = None if claimant is None else claimant["claimCheckLocation"]
         extra = row_extra(wire, version, claim_check)
-        if row.mismatch is not None:
-            extra["checksum_mismatch"] = row.mismatch
+        if mismatch is not None:
+            extra["checksum_mismatch"] = mismatch
         return RowChange(
             op,
-            row.schema,
-            row.before,
-            row.after,
+            schema,
+            before,
+            after,
             commit_ts=commit_ts,
             emit_time=milliseconds_of(wire, "buildTs"),
             extra=extra,

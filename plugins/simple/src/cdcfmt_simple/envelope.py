@@ -8,6 +8,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_simple.message import KNOWN_FIELDS, Wire
 
 _MAX_COMMIT_TS: Final = 2**63 - 1
+_USUAL_FIELDS: Final = KNOWN_FIELDS - {"handleKeyOnly", "checksum"}
 
 
 def commit_ts_of(wire: Wire) -> int:
@@ -27,13 +28,15 @@ def flag_of(wire: Wire, field: str) -> bool:
 def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:
     """What a row's message has and no field of its event takes."""
     extra: dict[str, Any] = {"table_id": wire.get("tableID", 0), "schema_version": version}
+    if claim_check is None and _USUAL_FIELDS.issuperset(wire):
+        return extra
     if wire.get("handleKeyOnly") and claim_check is None:
         extra["only_handle_key"] = True
     if wire.get("checksum") is not None:
         extra["checksum"] = wire["checksum"]
     if claim_check is not None:
         extra["claim_check"] = claim_check
-    if not wire.keys() <= KNOWN_FIELDS:
+    if not KNOWN_FIELDS.issuperset(wire):
         extra.update(unknown_of(wire))
     return extra
 

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
+from typing import TypeAlias
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import Image, TableSchema
 
-
-@attrs.define
-class Row:
-    """The images of a row, and the schema of its columns.
-
-    ``mismatch`` are the checksums that are not what the message says, by their names there.
-    """
-
-    schema: TableSchema
-    before: Image | None
-    after: Image | None
-    mismatch: dict[str, int] | None = None
+Row: TypeAlias = tuple[TableSchema, Image | None, Image | None, dict[str, int] | None]
+"""The schema of a row's columns, its images before and after, and the checksums that are not
+what the message says, by their names there (None where all are right)."""
 
 
 class OtherColumns(Exception):

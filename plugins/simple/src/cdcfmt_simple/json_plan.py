@@ -1,0 +1,170 @@
+"""The values of a JSON message's images: every one is text, but for TIMESTAMP's object.
+
+Source: TiCDC's ``simple/message.go``, ``encodeValue``.  Binary values are base64; ENUM, SET
+and BIT are numbers (names of ENUM and SET in TiCDC 7.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp, Unknown
+from cdcfmt_core.wire_json import parse_base64
+from cdcfmt_simple.images import OtherColumns, wanted_columns
+from cdcfmt_simple.instants import Zones
+
+ParseValue: TypeAlias = Callable[[Any], Any]
+Step: TypeAlias = tuple[str, ParseValue | None, ParseValue]
+"""A column's name and its parsers, for text (None: as it stands) and for other values."""
+
+Values: TypeAlias = dict[str, Any]
+Read: TypeAlias = Callable[[Values], Values]
+ReadOther: TypeAlias = Callable[[Values, Values, Values], Values]
+
+_ROWS_BEFORE_COMPILING: Final = 16
+"""Compiling costs as much as a hundred rows."""
+
+
+class JsonPlan:
+    """How rows with these columns are read; values come in the table's order."""
+
+    def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
+        self.schema = schema
+        self.names = frozenset(schema.column_names)
+        wanted = wanted_columns(schema, context.projection)
+        self.key_columns = context.projection.key_columns or schema.key_columns
+        self._steps: list[Step] = [
+            (column.name, *_parsers_of(column.type, schema, context, zones))
+            for column in schema.columns
+            if wanted is None or column.name in wanted
+        ]
+        self._size = len(schema.columns)
+        self._reads_all = len(self._steps) == self._size
+        self._compiled: tuple[Read, ReadOther] | None = None
+        self._rows_read = 0
+
+    def read(
+        self,
+        row: Values,
+        field: str,
+        *,
+        some: bool = False,
+        other: tuple[Values, Values] | None = None,
+    ) -> Values:
+        """The values of an image; the error of a bad one names its path.
+
+        ``some``: the image may lack columns.  ``other`` is the other image of the row as it
+        stands and as values, both with all columns: what is the same text is the same value.
+
+        :raises OtherColumns: if its columns are not those of the plan.
+        """
+        if some:
+            return self._step_by_step(row, field, [step for step in self._steps if step[0] in row])
+        # Where all are read, one that is missing is noticed below.
+        if len(row) != self._size or not (self._reads_all or row.keys() == self.names):
+            raise OtherColumns
+        if self._compiled is None:
+            self._rows_read += 1
+            if self._rows_read > _ROWS_BEFORE_COMPILING:
+                self._compiled = _compile(self._steps)
+            return self._step_by_step(row, field, self._steps)
+        try:
+            if other is None:
+                return self._compiled[0](row)
+            return self._compiled[1](row, *other)
+        except (KeyError, ValueError):
+            # Which column it was is found by its steps.
+            return self._step_by_step(row, field, self._steps)
+
+    def _step_by_step(self, row: Values, field: str, steps: list[Step]) -> Values:
+        values: Values = {}
+        name = ""
+        value: Any = None
+        try:
+            for name, parse_text, parse_other in steps:
+                value = row[name]
+                if type(value) is str:
+                    values[name] = value if parse_text is None else parse_text(value)
+                elif value is None:
+                    values[name] = None
+                else:
+                    values[name] = parse_other(value)
+        except KeyError:
+            raise OtherColumns from None
+        except InexactNumber:
+            raise
+        except ValueError as error:
+            raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
+        return values
+
+
+def _compile(steps: list[Step]) -> tuple[Read, ReadOther]:
+    """The steps as functions of one expression each: a row in them is a tenth faster.
+
+    The second takes the other image and its values, too.  Of what a message says only names
+    get into the source, as literals.
+    """
+    parsers: Values = {}
+    read, read_other = [], []
+    for number, (name, parse_text, parse_other) in enumerate(steps):
+        text = "value"
+        if parse_text is not None:
+            text = f"text_{number}(value)"
+            parsers[f"text_{number}"] = parse_text
+        parsers[f"other_{number}"] = parse_other
+        otherwise = f"None if value is None else other_{number}(value)"
+        read.append(f"{name!r}: {text} if type(value := row[{name!r}]) is str else {otherwise}")
+        read_other.append(
+            f"{name!r}: (values[{name!r}] if value == other[{name!r}] else {text}) "
+            f"if type(value := row[{name!r}]) is str else {otherwise}"
+        )
+    source = (
+        f"def read(row): return {{{', '.join(read)}}}\n"
+        f"def read_other(row, other, values): return {{{', '.join(read_other)}}}\n"
+    )
+    exec(source, parsers)
+    return parsers["read"], parsers["read_other"]
+
+
+def _parsers_of(
+    logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
+) -> tuple[ParseValue | None, ParseValue]:
+    zone, counts = context.time_zone, context.counts
+    parse_other = json_value_parser(logical, time_zone=zone, counts=counts)
+    if isinstance(logical, (Text, Json)):
+        return None, _located(parse_other, lambda _: str)
+    if isinstance(logical, Unknown):
+        return None, parse_other
+    if isinstance(logical, Binary):
+        return parse_base64, parse_other
+    if isinstance(logical, Timestamp):
+        open_parser = zones.opener(schema)
+        return open_parser(""), _located(parse_other, open_parser)
+    parse_text: ParseValue = text_parser(logical, time_zone=zone, counts=counts)
+    # A type map may want something else of a TIMESTAMP than an instant.
+    return parse_text, _located(parse_other, lambda _: parse_text)
+
+
+def _located(parse_other: ParseValue, open_parser: Callable[[str], ParseValue]) -> ParseValue:
+    """For ``{"location", "value"}``, and for what else is no text."""
+    known: str | None = None
+    parse_text: ParseValue = str
+
+    def parse(value: Any) -> Any:
+        nonlocal known, parse_text
+        if type(value) is not dict:
+            return parse_other(value)
+        location, text = value.get("location"), value.get("value")
+        if type(location) is not str or type(text) is not str:
+            raise ValueError("not an object of location and value")
+        if location != known:
+            # It is the same one in every row.
+            parse_text, known = open_parser(location), location
+        return parse_text(text)
+
+    return parse
