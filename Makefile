@@ -22,8 +22,9 @@ lint: setup
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 
+# The one Spark session and what needs it on one core, everything else on the other.
 unit: setup
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest --numprocesses 2 --dist loadgroup
 
 # The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
 smoke: setup

@@ -251,7 +251,13 @@ class Broker:
         """Send messages to the partitions that they name, or by their keys."""
         if self._producer is None:
             self._producer = Producer(
-                {"bootstrap.servers": self.servers, "log_level": 0, "linger.ms": 5}
+                {
+                    "bootstrap.servers": self.servers,
+                    "log_level": 0,
+                    "linger.ms": 5,
+                    # Without it what is sent again comes behind what was sent after it.
+                    "enable.idempotence": True,
+                }
             )
         send(self._producer, topic, messages)
         left = self._producer.flush(60)

@@ -69,7 +69,7 @@ def value_text(value: Any) -> str:
         (GeometryValue(2**64, None, "\udc80"), f'{{"srid":{2**64},"wkb":null,"wkt":"\ufffd"}}'),
         ({"b": 1, "a": (Decimal("1.0"), [])}, '{"a":[1,[]],"b":1}'),
     ],
-    ids=lambda value: repr(value)[:40],
+    ids=lambda value: type(value).__name__,
 )
 def test_values(value: Any, text: str) -> None:
     assert value_text(value) == text
@@ -89,7 +89,7 @@ class Other:
 @pytest.mark.parametrize(
     "value",
     [InvalidValue("0000-00-00"), object(), {1: 2}, {1, 2}, KeepText("depth"), Other()],
-    ids=lambda value: repr(value)[:40],
+    ids=lambda value: type(value).__name__,
 )
 def test_other_types_are_refused(value: Any) -> None:
     for item in (value, [value, 2**64], {"a": [value, math.nan, None]}):
