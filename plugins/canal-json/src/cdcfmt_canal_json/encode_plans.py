@@ -15,7 +15,8 @@ from cdcfmt_core.events import TableSchema
 from cdcfmt_core.json_output import escape_for_go
 from cdcfmt_core.mysql import jdbc_code, signed_limit
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import Printer, column_printers, text_printer
+from cdcfmt_core.mysql.temporal_output import Printer
+from cdcfmt_core.mysql.text_output import column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Timestamp
 
@@ -82,7 +83,7 @@ class EncodePlans:
         types = {column.name: column_type(column) for column in table.columns}
         texts = {name: type_text(type_, full=self._full_types) for name, type_ in types.items()}
         printers = column_printers(
-            table.columns, lambda logical: text_printer(logical, time_zone=zone)
+            table.columns, lambda logical: text_printer(logical, time_zone=zone, dumps=orjson.dumps)
         )
         if any(isinstance(column.type, Timestamp) for column in table.columns):
             self._context.note_zoneless_timestamps(table.database, table.table)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, TableSchema
@@ -68,7 +69,7 @@ class EncodePlans:
     def _printer(self, logical: LogicalType) -> Callable[[Any], Any]:
         if isinstance(logical, Binary) and self._print_binary is not None:
             return self._print_binary
-        return text_printer(logical, time_zone=self._context.time_zone)
+        return text_printer(logical, time_zone=self._context.time_zone, dumps=orjson.dumps)
 
 
 def type_texts(table: TableSchema) -> dict[str, str]:

@@ -128,7 +128,7 @@ class _Renders:
             return _base64
         if isinstance(logical, Geometry):
             raise EncodeError("the Simple Protocol has no geometry")
-        print_value = text_printer(logical, time_zone=self._zone)
+        print_value = text_printer(logical, time_zone=self._zone, dumps=orjson.dumps)
         if isinstance(logical, Timestamp):
             location = self._location
             return lambda value: {"location": location, "value": print_value(value)}
