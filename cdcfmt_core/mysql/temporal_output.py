@@ -30,10 +30,9 @@ def temporal_printer(logical: Date | DateTime | Timestamp | Time, time_zone: tzi
     if isinstance(logical, Time):
         time_fsp = logical.fsp
         return lambda value: _invalid_free(value) or format_time(value, time_fsp)
-    print_clock = _clock_printer(logical.fsp)
     if isinstance(logical, DateTime):
-        return _wall_clock_printer(print_clock)
-    return _instant_printer(print_clock, time_zone)
+        return _clock_printer(logical.fsp, None)
+    return _instant_printer(_clock_printer(logical.fsp, UTC), time_zone)
 
 
 def _day(value: date) -> str:
@@ -47,8 +46,8 @@ def _day(value: date) -> str:
     return day
 
 
-def _clock_printer(fsp: int | None) -> Callable[[datetime], str]:
-    """For a datetime's fields as they stand, whatever its zone."""
+def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
+    """For datetimes of ``zone``, whose fields are printed as they stand."""
     digits = fsp or 0
     unit = 10 ** (6 - digits)
     fractions: tuple[str, ...] = ("",)
@@ -56,7 +55,11 @@ def _clock_printer(fsp: int | None) -> Callable[[datetime], str]:
         few = range(10**digits if digits <= _FEW_DIGITS else 0)
         fractions = tuple(f".{number:0{digits}}" for number in few)
 
-    def print_clock(value: datetime) -> str:
+    def print_clock(value: Any) -> str:
+        if not isinstance(value, datetime):
+            return _invalid_datetime(value)
+        if value.tzinfo is not zone:
+            raise ValueError("a wall clock has no time zone")
         day = _days.get(value.toordinal()) or _day(value)
         seconds = _TWO_DIGITS[value.second]
         fraction = value.microsecond
@@ -72,40 +75,33 @@ def _clock_printer(fsp: int | None) -> Callable[[datetime], str]:
     return print_clock
 
 
-def _wall_clock_printer(print_clock: Callable[[datetime], str]) -> Printer:
-    def print_wall_clock(value: Any) -> str:
-        if not isinstance(value, datetime):
-            return _invalid_wall_clock(value)
-        if value.tzinfo is not None:
-            raise ValueError("a wall clock has no time zone")
-        return print_clock(value)
-
-    return print_wall_clock
-
-
-def _instant_printer(print_clock: Callable[[datetime], str], zone: tzinfo) -> Printer:
+def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
     # Of each day in UTC without a change of the clock: what local time is ahead.
     offsets: dict[int, timedelta] = {}
 
     def print_instant(value: Any) -> str:
+        if type(value) is datetime and value.tzinfo is UTC:
+            offset = offsets.get(value.toordinal())
+            if offset is not None:
+                # Still said to be UTC, but its fields are those of the zone.
+                return print_utc(value + offset)
+        return print_other(value)
+
+    def print_other(value: Any) -> str:
         if type(value) is InvalidValue:
-            return _invalid_wall_clock(value)
+            return _invalid_datetime(value)
         if value.tzinfo is not UTC:
             if value.tzinfo is None:
                 raise ValueError("a timestamp without a time zone is no instant")
             value = value.astimezone(UTC)
-        day = value.toordinal()
-        offset = offsets.get(day)
-        if offset is None:
-            start = datetime.combine(value.date(), time(), UTC)
-            offset = _offset(start, zone)
-            if offset != _offset(start + _ALMOST_A_DAY, zone):
-                return print_clock(value + _offset(value, zone))
-            if len(offsets) >= _MAX_DAYS:
-                offsets.clear()
-            offsets[day] = offset
-        # Still said to be UTC, but its fields are those of the zone.
-        return print_clock(value + offset)
+        start = datetime.combine(value.date(), time(), UTC)
+        offset = _offset(start, zone)
+        if offset != _offset(start + _ALMOST_A_DAY, zone):
+            return print_utc(value + _offset(value, zone))
+        if len(offsets) >= _MAX_DAYS:
+            offsets.clear()
+        offsets[value.toordinal()] = offset
+        return print_utc(value + offset)
 
     return print_instant
 
@@ -114,7 +110,7 @@ def _offset(value: datetime, zone: tzinfo) -> timedelta:
     return value.astimezone(zone).utcoffset() or timedelta()
 
 
-def _invalid_wall_clock(value: Any) -> str:
+def _invalid_datetime(value: Any) -> str:
     if type(value) is not InvalidValue:
         raise TypeError("not a datetime")
     parse_datetime(value.text)

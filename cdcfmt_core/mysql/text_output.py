@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
@@ -24,6 +24,7 @@ from cdcfmt_core.mysql.number_output import (
     print_year,
 )
 from cdcfmt_core.mysql.temporal_output import Printer, temporal_printer
+from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -50,6 +51,9 @@ from cdcfmt_core.types import (
 
 BAD_VALUE: Final = (ValueError, TypeError, AttributeError, OverflowError)
 """What printers raise."""
+
+Printers: TypeAlias = tuple[tuple[str, Callable[[Any], Any]], ...]
+"""Name and printer of each column."""
 
 print_text: Final[Printer] = str.__str__
 
@@ -136,7 +140,7 @@ def value_error(column: str, value: object, error: Exception) -> EncodeError:
 
 def column_printers(
     columns: tuple[Column, ...], make: Callable[[LogicalType], Callable[[Any], Any]]
-) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+) -> Printers:
     """Name and printer of each column.
 
     :raises EncodeError: naming a column that cannot be written.
@@ -150,33 +154,54 @@ def column_printers(
     return tuple(result)
 
 
-def print_row(
-    values: dict[str, Any], printers: tuple[tuple[str, Callable[[Any], Any]], ...]
-) -> dict[str, Any]:
-    """A row's values printed, in the order of the columns; absent ones stay absent.
+class RowPrinter:
+    """A function that prints rows of one table; ``len`` is the number of its columns."""
 
-    :raises EncodeError: naming the column of a value that is not of its type, or one that
-        the table's schema lacks.
-    """
-    if len(values) == len(printers):
-        try:
-            return {
-                name: None if (value := values[name]) is None else print_value(value)
-                for name, print_value in printers
-            }
-        except (*BAD_VALUE, KeyError):
-            pass
-    return _print_carefully(values, printers)
+    def __init__(self, printers: Printers) -> None:
+        self._printers = printers
+        self._size = len(printers)
+        self._whole_row = RowFunction(self._plain, self._source)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __call__(self, values: Values) -> Values:
+        """A row's values printed, in the order of the columns; absent ones stay absent.
+
+        :raises EncodeError: naming the column of a value that is not of its type, or one that
+            the table's schema lacks.
+        """
+        if len(values) == self._size:
+            try:
+                return self._whole_row.call(values)
+            except (*BAD_VALUE, KeyError):
+                pass
+        return _print_carefully(values, self._printers)
+
+    def _plain(self, values: Values) -> Values:
+        return {
+            name: None if (value := values[name]) is None else print_value(value)
+            for name, print_value in self._printers
+        }
+
+    def _source(self) -> tuple[str, Values]:
+        names: Values = {}
+        parts = []
+        for number, (name, print_value) in enumerate(self._printers):
+            names[f"print_{number}"] = print_value
+            value = f"(value := row[{name!r}])"
+            # What is text already needs no call.
+            stays = f"type{value} is str or value" if print_value is print_text else value
+            parts.append(f"{name!r}: value if {stays} is None else print_{number}(value)")
+        return f"{{{', '.join(parts)}}}", names
 
 
-def _print_carefully(
-    values: dict[str, Any], printers: tuple[tuple[str, Callable[[Any], Any]], ...]
-) -> dict[str, Any]:
+def _print_carefully(values: Values, printers: Printers) -> Values:
     known = dict(printers)
     for name in values:
         if name not in known:
             raise EncodeError("the table's schema has no such column", column=name)
-    printed: dict[str, Any] = {}
+    printed: Values = {}
     for name, print_value in printers:
         if name in values:
             value = values[name]

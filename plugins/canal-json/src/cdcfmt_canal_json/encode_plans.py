@@ -15,8 +15,7 @@ from cdcfmt_core.events import TableSchema
 from cdcfmt_core.json_output import escape_for_go
 from cdcfmt_core.mysql import jdbc_code, signed_limit
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.temporal_output import Printer
-from cdcfmt_core.mysql.text_output import column_printers, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Timestamp
 
@@ -26,13 +25,13 @@ _MAX_TYPES: Final = 1_000
 
 @attrs.define
 class EncodePlan:
-    """A table's printers and the parts of a message that all its rows share.
+    """A table's printer and the parts of a message that all its rows share.
 
     ``names`` go into the layout's template; ``handle`` are the columns that identify a row.
     """
 
     names: dict[bytes, bytes]
-    printers: tuple[tuple[str, Printer], ...]
+    print_row: RowPrinter
     handle: tuple[str, ...]
     _types: dict[str, ColumnType]
     _texts: dict[str, str]
@@ -102,7 +101,7 @@ class EncodePlans:
         limits = ((name, signed_limit(type_)) for name, type_ in types.items())
         unsigned = tuple((name, limit) for name, limit in limits if limit is not None)
         handle = table.key_columns or tuple(pk_names)
-        return EncodePlan(names, printers, handle, types, texts, unsigned)
+        return EncodePlan(names, RowPrinter(printers), handle, types, texts, unsigned)
 
 
 def _primary_key(table: TableSchema) -> list[str]:

@@ -172,7 +172,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError(f"the {event.op} has no image")
         if not image.values:
             raise UnsupportedEventError("the row has no columns, which the format cannot say")
-        table = self._table(event.table)
+        table = self._tables.get(event.table) or self._add_table(event.table)
         extra = event.extra
         version = table.made_version
         if extra is not None and "schema_version" in extra:
@@ -188,35 +188,34 @@ class _Encoder(Encoder):
             row.checksum = self._checksums.of(event)
         # A row that cannot be written must not count as one that was told its schema.
         message = Message(*self._key_value(row, table.plan))
-        return [*self._bootstraps_before(event, table, version, row.build_ts), message]
+        told = table.told
+        messages: list[Message] = []
+        if told is None or version != table.version:
+            told = self._tell(row, table, messages)
+        if self._bootstraps.is_due(told):
+            messages.append(self._bootstrap(told.table, row.build_ts))
+            told.rows = 1
+        messages.append(message)
+        return messages
 
-    def _table(self, schema: TableSchema) -> _Table:
-        table = self._tables.get(schema)
-        if table is None:
-            if len(self._tables) >= _MAX_PLANS:
-                self._tables.clear()
-            table = _Table(self._form.open_plan(schema), made_version(schema))
-            self._tables[schema] = table
+    def _add_table(self, schema: TableSchema) -> _Table:
+        if len(self._tables) >= _MAX_PLANS:
+            self._tables.clear()
+        table = _Table(self._form.open_plan(schema), made_version(schema))
+        self._tables[schema] = table
         return table
 
-    def _bootstraps_before(
-        self, event: RowChange, table: _Table, version: int, build_ts: int
-    ) -> list[Message]:
-        """The schema of the row, where readers do not know it or it is due again."""
-        told = table.told
-        if told is None or version != table.version:
-            told = self._bootstraps.find(event.table, version)
-        messages = []
+    def _tell(self, row: WrittenRow, table: _Table, messages: list[Message]) -> Told:
+        """Adds the schema of the row, where readers do not know it."""
+        schema, version = row.event.table, row.version
+        told = self._bootstraps.find(schema, version)
         if told is None:
-            row_table = ToldTable(event.table, version, id_of(event.extra))
-            messages.append(self._bootstrap(row_table, build_ts))
-            told = self._bootstraps.find(event.table, version)
+            row_table = ToldTable(schema, version, row.table_id)
+            messages.append(self._bootstrap(row_table, row.build_ts))
+            told = self._bootstraps.find(schema, version)
             assert told is not None
-        if self._bootstraps.is_due(told):
-            messages.append(self._bootstrap(told.table, build_ts))
-            told.rows = 1
         table.told, table.version = told, version
-        return messages
+        return told
 
     def _key_value(self, row: WrittenRow, plan: RowPlan) -> KeyValue:
         value = self._large.compressed(plan.write(row))

@@ -12,7 +12,7 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, SchemaChange, TableSchema
 from cdcfmt_core.json_output import escape_for_go, valid_name, valid_text, valid_texts
-from cdcfmt_core.mysql.text_output import column_printers, print_row, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.types import Binary, Geometry, LogicalType, Timestamp
 from cdcfmt_simple.encode import WrittenRow
 from cdcfmt_simple.instants import zone_with_location
@@ -71,7 +71,7 @@ class JsonRowPlan:
         self._context = context
         # Go sorts the members of a map by their bytes.
         columns = sorted(schema.columns, key=lambda column: valid_name(column.name).encode())
-        self._printers = column_printers(tuple(columns), _Renders(context))
+        self._print_row = RowPrinter(column_printers(tuple(columns), _Renders(context)))
         self._place = b""
         for field, name in ((b"database", schema.database), (b"table", schema.table)):
             if name:
@@ -109,7 +109,7 @@ class JsonRowPlan:
     def _image(self, row: WrittenRow, values: dict[str, Any]) -> bytes:
         if row.only is not None:
             values = {name: values[name] for name in row.only if name in values}
-        printed = print_row(values, self._printers)
+        printed = self._print_row(values)
         try:
             data = orjson.dumps(printed)
         except TypeError:
