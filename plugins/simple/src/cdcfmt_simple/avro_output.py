@@ -26,7 +26,7 @@ from cdcfmt_core.avro_output import (
     write_text,
 )
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Column, Op, SchemaChange, TableSchema
+from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import check_int, check_year
 from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer, value_error
@@ -48,7 +48,7 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_simple.avro import UINT64
 from cdcfmt_simple.avro_schema_output import INT64, signed, write_table_schema
-from cdcfmt_simple.encode import WrittenRow
+from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import DDL_WORDS, Wire
 
@@ -68,7 +68,7 @@ _WORD_OF: Final[dict[Op, bytes]] = {
     "update": write_long(1),
     "delete": write_long(2),
 }
-_NOTHING_SAID: Final = NULL * 3
+_NO_MARKS: Final = NULL * 3
 _NO_IMAGE: Final = [NULL]
 _END: Final = b"\x00"
 """Of a map."""
@@ -134,23 +134,27 @@ class AvroRowPlan:
         self._write_version = near_long_writer()
         self._cells = RowFunction(self._plain_cells, self._source)
 
-    def write(self, row: WrittenRow) -> bytes:
-        event = row.event
+    def write(
+        self,
+        event: RowChange,
+        table_id: int,
+        version: int,
+        build_ts: int,
+        marks: Marks | None = None,
+    ) -> bytes:
         after, before = event.after, event.before
-        said = _NOTHING_SAID
-        if row.handle_key_only or row.checksum is not None:
-            said = _said(row)
+        only = None if marks is None else marks.only
         parts = [
             self._place,
-            self._write_table_id(row.table_id),
+            self._write_table_id(table_id),
             _WORD_OF[event.op],
             self._write_commit_ts(event.commit_ts or 0),
-            self._write_build_ts(row.build_ts),
-            self._write_version(signed(row.version)),
-            said,
+            self._write_build_ts(build_ts),
+            self._write_version(signed(version)),
+            _NO_MARKS if marks is None else _marks(marks),
         ]
-        parts += _NO_IMAGE if after is None else self._image(after.values, row.only)
-        parts += _NO_IMAGE if before is None else self._image(before.values, row.only)
+        parts += _NO_IMAGE if after is None else self._image(after.values, only)
+        parts += _NO_IMAGE if before is None else self._image(before.values, only)
         return b"".join(parts)
 
     def _image(self, values: Values, only: tuple[str, ...] | None) -> list[bytes]:
@@ -198,11 +202,11 @@ class AvroRowPlan:
         return f"[{', '.join(['begin', *parts, 'end'])}]", names
 
 
-def _said(row: WrittenRow) -> bytes:
+def _marks(marks: Marks) -> bytes:
     return (
-        write_optional(row.claim_check or None, write_text)
-        + write_optional(row.handle_key_only or None, write_boolean)
-        + write_optional(row.checksum, _checksum)
+        write_optional(marks.claim_check or None, write_text)
+        + write_optional(marks.handle_key_only or None, write_boolean)
+        + write_optional(marks.checksum, _checksum)
     )
 
 
