@@ -5,7 +5,6 @@ from __future__ import annotations
 import decimal
 import struct
 from collections.abc import Iterator
-from datetime import UTC
 from typing import Any
 
 import attrs
@@ -24,6 +23,7 @@ from golden_data import open_decoder, same
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from naive_values import document_value
 
 from cdcfmt_core import row_functions
 from cdcfmt_core.events import (
@@ -45,27 +45,19 @@ from cdcfmt_core.mysql import (
     PRIMARY_KEY_FLAG,
     UNSIGNED_FLAG,
     flag_names,
-    format_time,
     resolve_type,
 )
-from cdcfmt_core.mysql.text_output import text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import (
     Bit,
-    Date,
-    DateTime,
     Decimal,
     Enum,
     Float,
     Geometry,
     GeometryValue,
     Int,
-    InvalidValue,
-    LogicalType,
     Set,
     Text,
-    Time,
-    Timestamp,
     Vector,
     Year,
 )
@@ -246,31 +238,6 @@ def document_values(event: RowChange, image: Image) -> dict[str, Any]:
         else document_value(column.type, value)
         for column in event.table.columns
     }
-
-
-def document_value(logical: LogicalType, value: Any) -> Any:
-    if isinstance(value, InvalidValue):
-        return value.text
-    if isinstance(logical, Enum):
-        return (logical.names or ()).index(value) + 1
-    if isinstance(logical, Set):
-        chosen = value.split(",") if value else []
-        return sum(1 << (logical.names or ()).index(name) for name in chosen)
-    if isinstance(logical, Decimal):
-        return format(value, "f")
-    if isinstance(logical, Float) and logical.bits == 32:
-        return pytest.approx(value, rel=1e-7, abs=1e-50)
-    if isinstance(logical, (DateTime, Timestamp)):
-        digits = {None: "auto", 1: "microseconds", 3: "milliseconds", 6: "microseconds"}
-        text = value.replace(tzinfo=None).isoformat(" ", digits[logical.fsp])
-        return text[:21] if logical.fsp == 1 else text
-    if isinstance(logical, Date):
-        return value.isoformat()
-    if isinstance(logical, Time):
-        return format_time(value, logical.fsp)
-    if isinstance(logical, Vector):
-        return text_printer(logical, time_zone=UTC)(value)
-    return value
 
 
 def as_open_protocol_has_it(event: RowChange, only_updated: bool) -> RowChange:
