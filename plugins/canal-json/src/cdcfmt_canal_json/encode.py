@@ -127,13 +127,16 @@ class _Encoder(Encoder):
         if only_handle:
             values = {name: values[name] for name in plan.handle if name in values}
         texts = plan.print_row(values)
-        sql_type, mysql_type = plan.types(values)
+        typed = values
         old_json = b"null"
         if old is not None:
             old_values = old.values
             if only_handle:
                 old_values = {n: old_values[n] for n in plan.handle if n in old_values}
             old_texts = plan.print_row(old_values)
+            if len(values) < len(plan.print_row):
+                # Readers look up the types of `old`, too, and TiCDC's fails without.
+                typed = old_values | values
             if self._only_updated:
                 old_texts = {
                     name: text for name, text in old_texts.items() if texts.get(name, "") != text
@@ -144,6 +147,7 @@ class _Encoder(Encoder):
                     "not change"
                 )
             old_json = b"[" + self._dumps(old_texts) + b"]"
+        sql_type, mysql_type = plan.types(typed)
         return self._layout.row % {
             **plan.names,
             b"type": TYPE_OF_OP[event.op],
