@@ -144,6 +144,15 @@ def test_columns_that_only_the_image_before_has_are_typed(dialect: str) -> None:
     assert list(wire["mysqlType"]) == list(wire["sqlType"]) == ["id", "s", "n"]
 
 
+def test_what_other_formats_say_of_a_column_is_no_flag() -> None:
+    columns = (
+        Column("id", "int", Int(32), key=True),
+        Column("s", "text", Text(), flags=("charset utf8mb4", "collate utf8mb4_bin")),
+    )
+    schema = TableSchema("shop", "t", columns, ("id",))
+    assert encode(insert(schema, id=1, s="a"))["pkNames"] == ["id"]
+
+
 def test_deletes_with_their_key_alone() -> None:
     schema = table(ID, ("s", "text", Text()), key=("id",))
     event = RowChange("delete", schema, Image({"id": 1, "s": "a"}), None, commit_ts=5 << 18)

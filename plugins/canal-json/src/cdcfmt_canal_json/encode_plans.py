@@ -13,7 +13,7 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.json_output import escape_for_go
-from cdcfmt_core.mysql import jdbc_code, signed_limit
+from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
@@ -106,6 +106,7 @@ class EncodePlans:
 
 def _primary_key(table: TableSchema) -> list[str]:
     """``pkNames``: where the columns' flags tell, those of the primary key, else the key."""
-    if any(column.flags for column in table.columns):
-        return [column.name for column in table.columns if "PrimaryKeyFlag" in column.flags]
+    flags = {column.name: named_flags(column.flags) for column in table.columns}
+    if any(flags.values()):
+        return [name for name, flag in flags.items() if flag & PRIMARY_KEY_FLAG]
     return list(table.key_columns)
