@@ -25,21 +25,54 @@ def write_long(value: int) -> bytes:
     number = value << 1 if value >= 0 else ~(value << 1)
     if number < 0x4000:
         return _LAST[number]
-    data = b""
-    while number >= 0x4000:
-        data += _MORE[number & 0x3FFF]
-        number >>= 14
-    return data + _LAST[number]
+    return _varint(number)
+
+
+def _varint(number: int) -> bytes:
+    if number < 0x4000:
+        return _LAST[number]
+    if number < 0x10000000:
+        return _MORE[number & 0x3FFF] + _LAST[number >> 14]
+    if number < 0x40000000000:
+        return _MORE[number & 0x3FFF] + _MORE[number >> 14 & 0x3FFF] + _LAST[number >> 28]
+    return _MORE[number & 0x3FFF] + _MORE[number >> 14 & 0x3FFF] + _varint(number >> 28)
+
+
+def near_long_writer() -> Callable[[int], bytes]:
+    """:func:`write_long` for large numbers each of which is near the last, such as times."""
+    last, written = 0, write_long(0)
+    last_high, end = 0, b""
+
+    def write(value: int) -> bytes:
+        nonlocal last, written, last_high, end
+        if value == last:
+            return written
+        last = value
+        high = value >> 27
+        if high <= 0:
+            written = write_long(value)
+        else:
+            if high != last_high:
+                last_high, end = high, _varint(high)
+            number = value << 1
+            written = _MORE[number & 0x3FFF] + _MORE[number >> 14 & 0x3FFF] + end
+        return written
+
+    return write
 
 
 def write_bytes(data: bytes) -> bytes:
     """Bytes."""
-    return write_long(len(data)) + data
+    size = len(data)
+    return (_LAST[size << 1] if size < 0x2000 else write_long(size)) + data
 
 
 def write_text(text: str) -> bytes:
     """A string; lone surrogates are the bytes that they stand for."""
-    data = text.encode("utf-8", "surrogateescape")
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "surrogateescape")
     size = len(data)
     return (_LAST[size << 1] if size < 0x2000 else write_long(size)) + data
 

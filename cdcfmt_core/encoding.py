@@ -124,6 +124,9 @@ class MessageEncoder:
         if event.op not in self._encoder.ops:
             event = self._renamed(event)
         event = self._stamped(event)
+        if self._partitions is None:
+            messages = self._encoder.encode(event)
+            return messages if type(messages) is list else list(messages)
         partition = self._partition_of(event)
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
@@ -143,7 +146,8 @@ class MessageEncoder:
     def _stamped(self, event: Any) -> Any:
         """The event, with a commit_ts if the format needs one."""
         if event.commit_ts is not None:
-            self._last_commit_ts = max(self._last_commit_ts, event.commit_ts)
+            if event.commit_ts > self._last_commit_ts:
+                self._last_commit_ts = event.commit_ts
             return event
         if not self._encoder.needs_commit_ts:
             return event

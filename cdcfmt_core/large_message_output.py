@@ -107,7 +107,9 @@ class LargeMessageOutput:
 
     def fits(self, key: bytes | None, value: bytes, framing: int = 0) -> bool:
         """Whether a message of this key and value may be sent; ``framing`` is what else it has."""
-        size = len(key or b"") + len(value) + RECORD_OVERHEAD + framing
+        size = len(value) + RECORD_OVERHEAD + framing
+        if key is not None:
+            size += len(key)
         return size <= self.max_message_bytes
 
     def replace(

@@ -37,6 +37,7 @@ SOURCES: dict[str, tuple[str, str] | str] = {
     "canal-json (Canal)": "canal/canal_flat",
     "open-protocol": ("open", "batched"),
     "debezium": ("debezium", "tidb-extension"),
+    "debezium (connector)": "debezium/schema_default",
     "simple": ("simple-json", "default"),
     "dts-avro": "dts/dts",
 }

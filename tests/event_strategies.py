@@ -283,12 +283,12 @@ def same_events(expected: list[Any], actual: list[Any]) -> None:
                 assert (got.complete, got.completed) == (image.complete, image.completed)
                 for column in event.table.columns:
                     if column.name in image.values:
-                        _same_value(column, image.values[column.name], got.values[column.name])
+                        same_value(column, image.values[column.name], got.values[column.name])
             event = attrs.evolve(event, table=other.table, before=other.before, after=other.after)
         assert other == event
 
 
-def _same_value(column: Column, value: Any, other: Any) -> None:
+def same_value(column: Column, value: Any, other: Any) -> None:
     assert type(value) is type(other), (column, value, other)
     if column.type == Float(32) and value is not None:
         value, other = _float32(value), _float32(other)

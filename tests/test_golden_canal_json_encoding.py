@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_data import GoldenMessage, Loss, Losses, Variant, load_variant, native_messages
+from golden_data import (
+    GoldenMessage,
+    Loss,
+    Losses,
+    Variant,
+    load_variant,
+    native_messages,
+    open_decoder,
+    variant_names,
+)
 from golden_encoding import decode_all, open_encoder, writing_options
 
 from cdcfmt_core.encoding import MessageEncoder
@@ -23,6 +32,7 @@ from cdcfmt_core.sources import open_claim_check_store, open_claim_check_writer
 
 WHOLE = ["default", "tidb-extension", "content-compatible", "only-output-updated-columns"]
 SOME = ["raw-change-event", "lz4", "snappy"]
+CLAIMS = ["claim-check", "claim-check-raw-value", "claim-check-lz4"]
 
 # Without their parameters TIME, DATETIME and TIMESTAMP do not tell how many digits to print:
 # six are printed, or none.
@@ -174,7 +184,7 @@ def test_rows_that_came_cut_down_are_marked_again(name: str) -> None:
         check_document(document, encoded(encoder, event), losses)
 
 
-@pytest.mark.parametrize("name", ["claim-check", "claim-check-raw-value", "claim-check-lz4"])
+@pytest.mark.parametrize("name", CLAIMS)
 def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) -> None:
     variant = load_variant("canal-json", name)
     losses = Losses(DIGITS, map(".".join, variant.tables))
@@ -212,16 +222,22 @@ def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) 
     assert checks == len(list(tmp_path.iterdir())) > 4
 
 
-def test_alibaba_canal() -> None:
+def test_no_variant_is_left_out() -> None:
+    tested = {*WHOLE, *SOME, "delete-only-handle-key", "storage-txn", "handle-key-only", *CLAIMS}
+    assert tested == set(variant_names("canal-json"))
+
+
+@pytest.mark.parametrize("name", ["canal_flat", "canal_flat_hash"])
+def test_alibaba_canal(name: str) -> None:
     """Row by row, as Canal puts many into one message; the fields have its order."""
     encoder = open_encoder("canal-json", dialect="canal", sourceTimeZone="UTC")
-    default = load_variant("canal-json", "default")
+    decoder = open_decoder(protocol="canal-json", sourceTimeZone="UTC")
     kinds: set[str] = set()
-    for message in native_messages("canal/canal_flat"):
+    for message in native_messages(f"canal/{name}"):
         if message.value is None:
             continue
         wire = json.loads(message.value)
-        events = decode_all(default, [message], sourceTimeZone="UTC")
+        events = decoder.decode(message)
         for index, event in enumerate(events):
             if wire["data"] is not None:
                 wire_row = wire | {"data": [wire["data"][index]]}

@@ -9,7 +9,7 @@ from typing import Any
 
 import naive_open_protocol
 import pytest
-from golden_data import GoldenMessage, Loss, Losses, Variant, load_variant
+from golden_data import GoldenMessage, Loss, Losses, Variant, load_variant, variant_names
 from golden_encoding import decode_all, open_encoder, writing_options
 
 from cdcfmt_core.encoding import MessageEncoder
@@ -102,6 +102,7 @@ def check_row(table: str, expected: bytes, actual: bytes, losses: Losses) -> Non
             }
 
 
+CLAIMS = ["claim-check", "claim-check-snappy"]
 PLAIN = [
     "batched",
     "batched-4k",
@@ -126,6 +127,10 @@ def test_decoded_and_encoded_they_are_the_producers_bytes(name: str) -> None:
         events = decode_all(variant, [golden.message])
         check_message(golden, encoded(encoder, events), losses, variant.compression)
     losses.assert_all_seen("digits", "escape")
+
+
+def test_no_variant_is_left_out() -> None:
+    assert {*PLAIN, *CLAIMS} == set(variant_names("open"))
 
 
 def test_batches_end_by_count_and_size_like_the_producers() -> None:
@@ -165,7 +170,7 @@ def test_rows_that_are_too_large_are_cut_down() -> None:
     assert reduced > 5
 
 
-@pytest.mark.parametrize("name", ["claim-check", "claim-check-snappy"])
+@pytest.mark.parametrize("name", CLAIMS)
 def test_rows_that_are_too_large_become_claim_checks(name: str, tmp_path: Path) -> None:
     """Event by event: locations have another length here, and with it batches."""
     variant = load_variant("open", name)

@@ -22,6 +22,7 @@ from golden_data import (
     open_decoder,
     reading_options,
     scan_schemas,
+    variant_names,
 )
 from golden_encoding import open_encoder, writing_options
 
@@ -70,6 +71,17 @@ PLAIN = [
     ("simple-json", "raw-change-event"),
     ("simple-json", "snappy"),
 ]
+
+CLAIMS = [
+    ("simple-avro", "claim-check"),
+    ("simple-json", "claim-check"),
+    ("simple-json", "claim-check-raw-value"),
+]
+
+
+def test_no_variant_is_left_out() -> None:
+    there = {(p, name) for p in ("simple-avro", "simple-json") for name in variant_names(p)}
+    assert {*PLAIN, *CLAIMS} == there
 
 
 def simple(variant: Variant, **more: Any) -> MessageEncoder:
@@ -213,14 +225,7 @@ def rows_of(protocol: str) -> dict[int, RowChange]:
     }
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name"),
-    [
-        ("simple-avro", "claim-check"),
-        ("simple-json", "claim-check"),
-        ("simple-json", "claim-check-raw-value"),
-    ],
-)
+@pytest.mark.parametrize(("protocol", "name"), CLAIMS)
 def test_rows_that_are_too_large_become_claim_checks(
     protocol: str, name: str, tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ from cdcfmt_core.mysql.codes import (
     UNSIGNED_FLAG,
     flag_names,
     logical_from_code,
+    named_flags,
     source_type_from_code,
 )
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
@@ -47,6 +48,7 @@ __all__ = [
     "json_value_parser",
     "logical_from_code",
     "logical_from_jdbc",
+    "named_flags",
     "parse_column_type",
     "resolve_type",
     "signed_limit",

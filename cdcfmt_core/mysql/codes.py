@@ -6,6 +6,7 @@ Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; beyond them
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from cdcfmt_core.types import (
@@ -85,6 +86,8 @@ FLAG_NAMES: Final = {
     UNSIGNED_FLAG: "UnsignedFlag",
 }
 
+_FLAG_OF: Final = {name: flag for flag, name in FLAG_NAMES.items()}
+
 TEXT_OR_BINARY_CODES: Final = frozenset({15, 249, 250, 251, 252, 253, 254})
 """Codes of a text or its binary twin: only for these does the BinaryFlag say anything."""
 
@@ -128,6 +131,11 @@ _PLAIN: Final[dict[int, LogicalType]] = {
 def flag_names(flags: int) -> tuple[str, ...]:
     """The names of the flags that are set, the lowest bit first."""
     return tuple(name for flag, name in FLAG_NAMES.items() if flags & flag)
+
+
+def named_flags(names: Iterable[str]) -> int:
+    """The way back of :func:`flag_names`; 0 where no name is one, as other formats have others."""
+    return sum(_FLAG_OF.get(name, 0) for name in names)
 
 
 def source_type_from_code(code: int, flags: int | None) -> str:

@@ -127,6 +127,32 @@ def test_a_before_image_that_lacks_columns_would_say_that_they_did_not_change() 
     assert encode(event)["old"] is None
 
 
+@pytest.mark.parametrize("dialect", ["canal", "ticdc"])
+def test_columns_that_only_the_image_before_has_are_typed(dialect: str) -> None:
+    """As of DTS, whose images each have their own columns."""
+    schema = table(ID, ("s", "varchar(9)", Text()), ("n", "int", Int(32)), key=("id",))
+    event = RowChange(
+        "update",
+        schema,
+        Image({"id": 1, "s": "a", "n": 2}),
+        Image({"id": 1, "n": 3}),
+        commit_ts=5 << 18,
+    )
+    wire = encode(event, dialect=dialect)
+    assert wire["data"] == [{"id": "1", "n": "3"}]
+    assert wire["old"][0]["s"] == "a"
+    assert list(wire["mysqlType"]) == list(wire["sqlType"]) == ["id", "s", "n"]
+
+
+def test_what_other_formats_say_of_a_column_is_no_flag() -> None:
+    columns = (
+        Column("id", "int", Int(32), key=True),
+        Column("s", "text", Text(), flags=("charset utf8mb4", "collate utf8mb4_bin")),
+    )
+    schema = TableSchema("shop", "t", columns, ("id",))
+    assert encode(insert(schema, id=1, s="a"))["pkNames"] == ["id"]
+
+
 def test_deletes_with_their_key_alone() -> None:
     schema = table(ID, ("s", "text", Text()), key=("id",))
     event = RowChange("delete", schema, Image({"id": 1, "s": "a"}), None, commit_ts=5 << 18)

@@ -135,6 +135,14 @@ def _messages(event: Any) -> list[Message]:
     return encoder.encode(event) + encoder.flush()
 
 
+def test_what_other_formats_say_of_a_column_is_no_flag() -> None:
+    told = ("default 5", "charset utf8mb4")
+    column = Column("n", "int unsigned", Int(32, signed=False), key=True, flags=told)
+    event = row("insert", None, {"n": 2**32 - 1}, TableSchema("shop", "t", (column,), ("n",)))
+    (message,) = _messages(event)
+    assert b'"n":{"t":3,"h":true,"f":139,"v":4294967295}' in (message.value or b"")
+
+
 def test_batches() -> None:
     events = [row("insert", None, {"id": n, "name": "x" * 100}) for n in range(10)]
 

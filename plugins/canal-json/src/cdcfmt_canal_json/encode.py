@@ -19,7 +19,6 @@ from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Event, Image, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.json_output import escape_for_go, valid_text, valid_texts
 from cdcfmt_core.large_message_output import KeyValue
-from cdcfmt_core.mysql.text_output import print_row
 
 _ONLY_HANDLE_KEY = b',"onlyHandleKey":true'
 
@@ -127,14 +126,17 @@ class _Encoder(Encoder):
         values = row.values
         if only_handle:
             values = {name: values[name] for name in plan.handle if name in values}
-        texts = print_row(values, plan.printers)
-        sql_type, mysql_type = plan.types(values)
+        texts = plan.print_row(values)
+        typed = values
         old_json = b"null"
         if old is not None:
             old_values = old.values
             if only_handle:
                 old_values = {n: old_values[n] for n in plan.handle if n in old_values}
-            old_texts = print_row(old_values, plan.printers)
+            old_texts = plan.print_row(old_values)
+            if len(values) < len(plan.print_row):
+                # Readers look up the types of `old`, too, and TiCDC's fails without.
+                typed = old_values | values
             if self._only_updated:
                 old_texts = {
                     name: text for name, text in old_texts.items() if texts.get(name, "") != text
@@ -145,6 +147,7 @@ class _Encoder(Encoder):
                     "not change"
                 )
             old_json = b"[" + self._dumps(old_texts) + b"]"
+        sql_type, mysql_type = plan.types(typed)
         return self._layout.row % {
             **plan.names,
             b"type": TYPE_OF_OP[event.op],

@@ -13,9 +13,9 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.json_output import escape_for_go
-from cdcfmt_core.mysql import jdbc_code, signed_limit
+from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import Printer, column_printers, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Timestamp
 
@@ -25,13 +25,13 @@ _MAX_TYPES: Final = 1_000
 
 @attrs.define
 class EncodePlan:
-    """A table's printers and the parts of a message that all its rows share.
+    """A table's printer and the parts of a message that all its rows share.
 
     ``names`` go into the layout's template; ``handle`` are the columns that identify a row.
     """
 
     names: dict[bytes, bytes]
-    printers: tuple[tuple[str, Printer], ...]
+    print_row: RowPrinter
     handle: tuple[str, ...]
     _types: dict[str, ColumnType]
     _texts: dict[str, str]
@@ -82,7 +82,7 @@ class EncodePlans:
         types = {column.name: column_type(column) for column in table.columns}
         texts = {name: type_text(type_, full=self._full_types) for name, type_ in types.items()}
         printers = column_printers(
-            table.columns, lambda logical: text_printer(logical, time_zone=zone)
+            table.columns, lambda logical: text_printer(logical, time_zone=zone, dumps=orjson.dumps)
         )
         if any(isinstance(column.type, Timestamp) for column in table.columns):
             self._context.note_zoneless_timestamps(table.database, table.table)
@@ -101,11 +101,12 @@ class EncodePlans:
         limits = ((name, signed_limit(type_)) for name, type_ in types.items())
         unsigned = tuple((name, limit) for name, limit in limits if limit is not None)
         handle = table.key_columns or tuple(pk_names)
-        return EncodePlan(names, printers, handle, types, texts, unsigned)
+        return EncodePlan(names, RowPrinter(printers), handle, types, texts, unsigned)
 
 
 def _primary_key(table: TableSchema) -> list[str]:
     """``pkNames``: where the columns' flags tell, those of the primary key, else the key."""
-    if any(column.flags for column in table.columns):
-        return [column.name for column in table.columns if "PrimaryKeyFlag" in column.flags]
+    flags = {column.name: named_flags(column.flags) for column in table.columns}
+    if any(flags.values()):
+        return [name for name, flag in flags.items() if flag & PRIMARY_KEY_FLAG]
     return list(table.key_columns)

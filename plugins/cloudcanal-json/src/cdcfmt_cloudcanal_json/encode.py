@@ -32,7 +32,6 @@ from cdcfmt_core.events import (
     Transaction,
 )
 from cdcfmt_core.json_output import valid_name, valid_text, valid_texts
-from cdcfmt_core.mysql.text_output import print_row
 
 _ACTION_OF: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
 _HEARTBEAT: Final = "HEARTBEAT"
@@ -97,7 +96,7 @@ class _Encoder(Encoder):
         return wire
 
     def _values(self, plan: EncodePlan, image: Image) -> dict[str, Any]:
-        printed = print_row(image.values, plan.printers)
+        printed = plan.print_row(image.values)
         try:
             orjson.dumps(printed)
         except TypeError:

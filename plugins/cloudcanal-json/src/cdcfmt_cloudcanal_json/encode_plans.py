@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import attrs
+import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import column_printers, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
 
@@ -26,7 +27,7 @@ class EncodePlan:
 
     names: dict[str, str]
     pks: list[str]
-    printers: tuple[tuple[str, Callable[[Any], Any]], ...]
+    print_row: RowPrinter
     db_types: dict[str, str]
     jdbc_types: dict[str, int]
 
@@ -60,7 +61,7 @@ class EncodePlans:
                 "table": valid_name(table.table),
             },
             [valid_name(name) for name in table.key_columns],
-            column_printers(table.columns, self._printer),
+            RowPrinter(column_printers(table.columns, self._printer)),
             type_texts(table),
             jdbc_types(table),
         )
@@ -68,7 +69,7 @@ class EncodePlans:
     def _printer(self, logical: LogicalType) -> Callable[[Any], Any]:
         if isinstance(logical, Binary) and self._print_binary is not None:
             return self._print_binary
-        return text_printer(logical, time_zone=self._context.time_zone)
+        return text_printer(logical, time_zone=self._context.time_zone, dumps=orjson.dumps)
 
 
 def type_texts(table: TableSchema) -> dict[str, str]:

@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.json_output import escape_for_go, valid_name
-from cdcfmt_core.mysql.text_output import column_printers, print_row
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import DateTime, is_lossless_text
 from cdcfmt_debezium.connect_output import (
@@ -42,7 +42,7 @@ from cdcfmt_debezium.connect_output import (
 )
 from cdcfmt_debezium.ddl_output import table_changes
 from cdcfmt_debezium.message import TICDC
-from cdcfmt_debezium.values_output import Render, renderer
+from cdcfmt_debezium.values_output import renderer
 
 _MAX_PLANS: Final = 1_000
 _WORDS: Final[dict[Op, str]] = {
@@ -73,7 +73,7 @@ class _Plan:
     """
 
     unsure: tuple[str, ...]
-    printers: tuple[tuple[str, Render], ...]
+    print_row: RowPrinter
     keys: tuple[str, ...]
     schema: bytes
     key_schema: bytes
@@ -170,7 +170,7 @@ class _Encoder(Encoder):
     def _whole(self, image: Image | None, plan: _Plan) -> Image:
         if image is None:
             raise UnsupportedEventError("the row has no image")
-        if not image.complete or len(image.values) < len(plan.printers):
+        if not image.complete or len(image.values) < len(plan.print_row):
             raise UnsupportedEventError(
                 "the row is incomplete, which Debezium's JSON has no sign for"
             )
@@ -179,7 +179,7 @@ class _Encoder(Encoder):
     def _image(self, image: Image | None, plan: _Plan) -> dict[str, Any]:
         if image is None:
             raise UnsupportedEventError("the row has no image")
-        return print_row(image.values, plan.printers)
+        return plan.print_row(image.values)
 
     def _plan(self, table: TableSchema, fine: tuple[str, ...]) -> _Plan:
         plan = self._plans.get((table, fine))
@@ -226,7 +226,7 @@ class _Encoder(Encoder):
         unsure = tuple(column.name for column in table.columns if column.type == DateTime(None))
         return _Plan(
             unsure,
-            tuple(printers),
+            RowPrinter(tuple(printers)),
             keys,
             self._end(envelope_schema(name, fields.values())),
             self._end(key_schema(name, [fields[key] for key in keys])),

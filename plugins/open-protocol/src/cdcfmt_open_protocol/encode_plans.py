@@ -19,11 +19,11 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import escape_for_go, valid_name
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
-    FLAG_NAMES,
     HANDLE_KEY_FLAG,
     NULLABLE_FLAG,
     PRIMARY_KEY_FLAG,
     UNSIGNED_FLAG,
+    named_flags,
 )
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
@@ -94,7 +94,6 @@ _CODES: Final = {
     "binary": 254,
 }
 _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
-_FLAG_OF: Final = {name: flag for flag, name in FLAG_NAMES.items()}
 
 
 @attrs.define
@@ -254,8 +253,9 @@ def _base64(data: bytes) -> str:
 
 def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     """The flags that came, or what the schema tells; of a key TiCDC's usual ones."""
-    if column.flags:
-        return sum(_FLAG_OF.get(name, 0) for name in column.flags)
+    flags = named_flags(column.flags)
+    if flags:
+        return flags
     flags = 0 if isinstance(column.type, (Text, Enum, Set)) else BINARY_FLAG
     if is_handle:
         flags |= HANDLE_KEY_FLAG | PRIMARY_KEY_FLAG

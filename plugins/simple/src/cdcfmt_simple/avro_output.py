@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any, Final, TypeAlias
+
+import attrs
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.avro_output import (
     NULL,
+    near_long_writer,
     write_array,
     write_boolean,
     write_bytes,
@@ -22,10 +26,11 @@ from cdcfmt_core.avro_output import (
     write_text,
 )
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Op, SchemaChange, TableSchema
+from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import check_int, check_year
-from cdcfmt_core.mysql.text_output import BAD_VALUE, column_printers, text_printer, value_error
+from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer, value_error
+from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -43,7 +48,7 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_simple.avro import UINT64
 from cdcfmt_simple.avro_schema_output import INT64, signed, write_table_schema
-from cdcfmt_simple.encode import WrittenRow
+from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import DDL_WORDS, Wire
 
@@ -63,6 +68,11 @@ _WORD_OF: Final[dict[Op, bytes]] = {
     "update": write_long(1),
     "delete": write_long(2),
 }
+_NO_MARKS: Final = NULL * 3
+_NO_IMAGE: Final = [NULL]
+_END: Final = b"\x00"
+"""Of a map."""
+
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
 
@@ -101,72 +111,103 @@ class AvroForm:
 # Rows
 
 
+@attrs.frozen
+class _Cell:
+    """A column: what stands before its values, all of its NULL, and what writes a value."""
+
+    name: str
+    head: bytes
+    null: bytes
+    render: Render
+
+
 class AvroRowPlan:
     """How the rows of one table are written."""
 
     def __init__(self, schema: TableSchema, context: EncoderContext) -> None:
         self._place = _DML + write_text(schema.database) + write_text(schema.table)
         zone, location = zone_with_location(context)
-        renders = column_printers(schema.columns, lambda logical: _render(logical, zone, location))
-        branches = {column.name: _branch(column.type) for column in schema.columns}
-        # A column's name with the branch of its values, and with that of NULL.
-        self._columns = tuple(
-            (name, write_text(name) + branches[name], write_text(name) + _NULL, render)
-            for name, render in renders
-        )
-        self._count = write_long(len(self._columns))
+        self._columns = tuple(_cell_of(column, zone, location) for column in schema.columns)
+        self._write_commit_ts = near_long_writer()
+        self._write_build_ts = near_long_writer()
+        self._write_table_id = near_long_writer()
+        self._write_version = near_long_writer()
+        self._cells = RowFunction(self._plain_cells, self._source)
 
-    def write(self, row: WrittenRow) -> bytes:
-        event = row.event
-        return b"".join(
-            (
-                self._place,
-                write_long(row.table_id),
-                _WORD_OF[event.op],
-                write_long(event.commit_ts or 0),
-                write_long(row.build_ts),
-                write_long(signed(row.version)),
-                write_optional(row.claim_check or None, write_text),
-                write_optional(row.handle_key_only or None, write_boolean),
-                write_optional(row.checksum, _checksum),
-                NULL if event.after is None else self._image(event.after.values, row.only),
-                NULL if event.before is None else self._image(event.before.values, row.only),
-            )
-        )
+    def write(
+        self,
+        event: RowChange,
+        table_id: int,
+        version: int,
+        build_ts: int,
+        marks: Marks | None = None,
+    ) -> bytes:
+        after, before = event.after, event.before
+        only = None if marks is None else marks.only
+        parts = [
+            self._place,
+            self._write_table_id(table_id),
+            _WORD_OF[event.op],
+            self._write_commit_ts(event.commit_ts or 0),
+            self._write_build_ts(build_ts),
+            self._write_version(signed(version)),
+            _NO_MARKS if marks is None else _marks(marks),
+        ]
+        parts += _NO_IMAGE if after is None else self._image(after.values, only)
+        parts += _NO_IMAGE if before is None else self._image(before.values, only)
+        return b"".join(parts)
 
-    def _image(self, values: Mapping[str, Any], only: tuple[str, ...] | None) -> bytes:
+    def _image(self, values: Values, only: tuple[str, ...] | None) -> list[bytes]:
         if only is None and len(values) == len(self._columns):
-            parts = [b"\x02", self._count]
-            add = parts.append
             try:
-                for name, prefix, null, render in self._columns:
-                    value = values[name]
-                    if value is None:
-                        add(null)
-                    else:
-                        add(prefix)
-                        add(render(value))
+                return self._cells.call(values)
             except (*BAD_VALUE, KeyError):
                 pass
-            else:
-                add(b"\x00")
-                return b"".join(parts)
         return self._image_carefully(values, only)
 
-    def _image_carefully(self, values: Mapping[str, Any], only: tuple[str, ...] | None) -> bytes:
-        unknown = values.keys() - {column[0] for column in self._columns}
+    def _image_carefully(self, values: Values, only: tuple[str, ...] | None) -> list[bytes]:
+        unknown = values.keys() - {column.name for column in self._columns}
         if unknown:
             raise EncodeError("the table's schema has no such column", column=min(unknown))
         written = []
-        for name, prefix, null, render in self._columns:
+        for column in self._columns:
+            name = column.name
             if name not in values or (only is not None and name not in only):
                 continue
             value = values[name]
             try:
-                written.append(null if value is None else prefix + render(value))
+                written.append(column.null if value is None else column.head + column.render(value))
             except BAD_VALUE as error:
                 raise value_error(name, value, error) from error
-        return b"\x02" + write_array(written, bytes)
+        return [b"\x02", write_array(written, bytes)]
+
+    def _plain_cells(self, values: Values) -> list[bytes]:
+        cells = [b"\x02", write_long(len(self._columns))]
+        for column in self._columns:
+            value = values[column.name]
+            cells += (column.null,) if value is None else (column.head, column.render(value))
+        cells.append(_END)
+        return cells
+
+    def _source(self) -> tuple[str, dict[str, Any]]:
+        names: dict[str, Any] = {"begin": b"\x02" + write_long(len(self._columns)), "end": _END}
+        parts = []
+        for number, column in enumerate(self._columns):
+            names[f"head_{number}"], names[f"null_{number}"] = column.head, column.null
+            names[f"render_{number}"] = column.render
+            parts.append(
+                f"null_{number} if (value := row[{column.name!r}]) is None else head_{number}, "
+                f'b"" if value is None else render_{number}(value)'
+            )
+        return f"[{', '.join(['begin', *parts, 'end'])}]", names
+
+
+def _marks(marks: Marks) -> bytes:
+    return (
+        write_optional(marks.claim_check or None, write_text)
+        + write_optional(marks.handle_key_only or None, write_boolean)
+        + write_optional(marks.checksum, _checksum)
+    )
 
 
 def _checksum(wire: Wire) -> bytes:
@@ -178,48 +219,49 @@ def _checksum(wire: Wire) -> bytes:
     )
 
 
-def _branch(logical: LogicalType) -> bytes:
-    if isinstance(logical, Timestamp):
-        return _TIMESTAMP
-    if isinstance(logical, Int):
-        return _UNSIGNED if logical.bounds == (0, UINT64) else _LONG
-    if isinstance(logical, Float):
-        return _FLOAT if logical.bits == 32 else _DOUBLE
-    if isinstance(logical, (Bit, Bool, Year, Enum, Set)):
-        return _LONG
-    return _BYTES if isinstance(logical, Binary) else _STRING
+def _cell_of(column: Column, zone: tzinfo, location: str) -> _Cell:
+    try:
+        head, render = _branch(column.type, zone, location)
+    except EncodeError as error:
+        raise error.at(column=column.name) from error
+    name = write_text(column.name)
+    return _Cell(column.name, name + head, name + _NULL, render)
 
 
-def _render(logical: LogicalType, zone: Any, location: str) -> Render:
+def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Render]:
+    """What stands before a column's values, first of it the number of their branch."""
     if isinstance(logical, Geometry):
         raise EncodeError("the Simple Protocol has no geometry")
     if isinstance(logical, Int):
-        return _int_render(*logical.bounds)
+        low, high = logical.bounds
+        return _UNSIGNED if high == UINT64 else _LONG, _int_render(low, high)
     if isinstance(logical, Float):
-        return _render_float if logical.bits == 32 else _render_double
-    if isinstance(logical, Bit):
+        if logical.bits == 32:
+            return _FLOAT, _float_render(_pack_float)
+        return _DOUBLE, _float_render(_pack_double)
+    if isinstance(logical, (Bit, Bool, Year, Enum, Set)):
+        number = _number(logical)
         # 64 bits, of which the highest looks like a sign.
-        check_bits = check_int(0, (1 << (logical.bits or 64)) - 1)
-        return lambda value: write_long(signed(check_bits(value)))
-    if isinstance(logical, Bool):
-        return lambda value: write_long(int(value))
-    if isinstance(logical, Year):
-        return lambda value: write_long(check_year(value))
-    if isinstance(logical, Enum):
-        index = enum_index(logical.names)
-        return lambda value: write_long(index(value))
-    if isinstance(logical, Set):
-        bitmap = set_bitmap(logical.names)
-        return lambda value: write_long(signed(bitmap(value)))
+        return _LONG, lambda value: write_long(signed(number(value)))
     if isinstance(logical, Binary):
-        return write_bytes
+        return _BYTES, write_bytes
     if isinstance(logical, (Text, Json)):
-        return write_text
+        return _STRING, write_text
     print_value = text_printer(logical, time_zone=zone)
-    if isinstance(logical, Timestamp):
-        head = write_text(location)
-        return lambda value: head + write_text(print_value(value))
-    return lambda value: write_text(print_value(value))
+    head = _TIMESTAMP + write_text(location) if isinstance(logical, Timestamp) else _STRING
+    return head, lambda value: write_text(print_value(value))
+
+
+def _number(logical: Bit | Bool | Year | Enum | Set) -> Callable[[Any], int]:
+    if isinstance(logical, Bit):
+        return check_int(0, (1 << (logical.bits or 64)) - 1)
+    if isinstance(logical, Bool):
+        return int
+    if isinstance(logical, Year):
+        return check_year
+    if isinstance(logical, Enum):
+        return enum_index(logical.names)
+    return set_bitmap(logical.names)
 
 
 def _int_render(low: int, high: int) -> Render:
@@ -231,15 +273,10 @@ def _int_render(low: int, high: int) -> Render:
     return render_int
 
 
-def _render_float(value: Any) -> bytes:
-    return _pack_float(_finite(value))
+def _float_render(pack: Callable[[float], bytes]) -> Render:
+    def render_float(value: Any) -> bytes:
+        if type(value) is float and math.isfinite(value):
+            return pack(value)
+        raise ValueError("not a finite number")
 
-
-def _render_double(value: Any) -> bytes:
-    return _pack_double(_finite(value))
-
-
-def _finite(value: Any) -> float:
-    if type(value) is float and math.isfinite(value):
-        return value
-    raise ValueError("not a finite number")
+    return render_float

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 
 from cdcfmt_core.events import Image, RowChange, TableSchema
-from cdcfmt_core.mysql.text_output import column_printers, print_row, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import Binary, LogicalType
 from cdcfmt_simple.checksum import checksum_of
@@ -17,7 +17,6 @@ from cdcfmt_simple.message import Wire
 
 _VERSION: Final = 2
 """What TiCDC says of checksums over columns since TiDB has others over whole rows."""
-Printers: TypeAlias = tuple[tuple[str, Callable[[Any], Any]], ...]
 
 _MAX_TABLES: Final = 1_000
 
@@ -26,7 +25,7 @@ class Checksums:
     """Checksums of rows, with what is looked up per table."""
 
     def __init__(self) -> None:
-        self._tables: dict[TableSchema, tuple[TableSchema, Printers]] = {}
+        self._tables: dict[TableSchema, tuple[TableSchema, RowPrinter]] = {}
 
     def of(self, event: RowChange) -> Wire:
         """``checksum``."""
@@ -48,17 +47,17 @@ class Checksums:
             if len(self._tables) >= _MAX_TABLES:
                 self._tables.clear()
             known = self._tables[schema] = _as_written(schema)
-        written, printers = known
+        written, print_row = known
         # TIMESTAMP counts as its text in UTC.
-        return checksum_of(written, print_row(image.values, printers), lambda value, _: str(value))
+        return checksum_of(written, print_row(image.values), lambda value, _: str(value))
 
 
-def _as_written(schema: TableSchema) -> tuple[TableSchema, Printers]:
+def _as_written(schema: TableSchema) -> tuple[TableSchema, RowPrinter]:
     """The table with MySQL's types, and how its values are printed."""
     columns = tuple(
         attrs.evolve(column, source_type=column_type(column).base) for column in schema.columns
     )
-    return attrs.evolve(schema, columns=columns), column_printers(columns, _printer)
+    return attrs.evolve(schema, columns=columns), RowPrinter(column_printers(columns, _printer))
 
 
 def _printer(logical: LogicalType) -> Callable[[Any], Any]:

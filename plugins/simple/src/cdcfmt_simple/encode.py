@@ -6,7 +6,8 @@ Source: TiCDC Simple Protocol, "Message format"; large messages are TiCDC's own
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import attrs
@@ -40,7 +41,14 @@ _MAX_PLANS: Final = 1_000
 class RowPlan(Protocol):
     """How the rows of one table are written."""
 
-    def write(self, row: WrittenRow) -> bytes:
+    def write(
+        self,
+        event: RowChange,
+        table_id: int,
+        version: int,
+        build_ts: int,
+        marks: Marks | None = None,
+    ) -> bytes:
         """:raises EncodeError: naming the column of a value that is not of its type, or one
         that the table's schema lacks."""
 
@@ -64,16 +72,12 @@ class Form(Protocol):
 
 
 @attrs.define
-class WrittenRow:
-    """A row change with what its message says besides.
+class Marks:
+    """What the message of a row says besides, where there is any of it.
 
     ``only`` are the columns to be written where a message is cut down, else all are.
     """
 
-    event: RowChange
-    table_id: int
-    version: int
-    build_ts: int
     handle_key_only: bool = False
     claim_check: str = ""
     checksum: Wire | None = None
@@ -172,57 +176,55 @@ class _Encoder(Encoder):
             raise UnsupportedEventError(f"the {event.op} has no image")
         if not image.values:
             raise UnsupportedEventError("the row has no columns, which the format cannot say")
-        table = self._table(event.table)
+        table = self._tables.get(event.table) or self._add_table(event.table)
         extra = event.extra
-        version = table.made_version
+        table_id, version = id_of(extra), table.made_version
         if extra is not None and "schema_version" in extra:
             version = version_of(event.table, extra)
-        row = WrittenRow(
-            event,
-            id_of(extra),
-            version,
-            self._build_ts(event),
-            not image.complete or (event.before is not None and not event.before.complete),
-        )
-        if self._checksums is not None and not row.handle_key_only:
-            row.checksum = self._checksums.of(event)
+        build_ts = self._build_ts(event)
+        marks = None
+        if not image.complete or (event.before is not None and not event.before.complete):
+            marks = Marks(handle_key_only=True)
+        elif self._checksums is not None:
+            marks = Marks(checksum=self._checksums.of(event))
+        value = self._large.compressed(table.plan.write(event, table_id, version, build_ts, marks))
+        if not self._large.fits(None, value):
+            write = functools.partial(table.plan.write, event, table_id, version, build_ts)
+            value = self._reduced(value, event, marks, write)
         # A row that cannot be written must not count as one that was told its schema.
-        message = Message(*self._key_value(row, table.plan))
-        return [*self._bootstraps_before(event, table, version, row.build_ts), message]
-
-    def _table(self, schema: TableSchema) -> _Table:
-        table = self._tables.get(schema)
-        if table is None:
-            if len(self._tables) >= _MAX_PLANS:
-                self._tables.clear()
-            table = _Table(self._form.open_plan(schema), made_version(schema))
-            self._tables[schema] = table
-        return table
-
-    def _bootstraps_before(
-        self, event: RowChange, table: _Table, version: int, build_ts: int
-    ) -> list[Message]:
-        """The schema of the row, where readers do not know it or it is due again."""
+        messages: list[Message] = []
         told = table.told
         if told is None or version != table.version:
             told = self._bootstraps.find(event.table, version)
-        messages = []
-        if told is None:
-            row_table = ToldTable(event.table, version, id_of(event.extra))
-            messages.append(self._bootstrap(row_table, build_ts))
-            told = self._bootstraps.find(event.table, version)
-            assert told is not None
+            if told is None:
+                messages.append(
+                    self._bootstrap(ToldTable(event.table, version, table_id), build_ts)
+                )
+                told = self._bootstraps.find(event.table, version)
+                assert told is not None
+            table.told, table.version = told, version
         if self._bootstraps.is_due(told):
             messages.append(self._bootstrap(told.table, build_ts))
             told.rows = 1
-        table.told, table.version = told, version
+        messages.append(Message(None, value))
         return messages
 
-    def _key_value(self, row: WrittenRow, plan: RowPlan) -> KeyValue:
-        value = self._large.compressed(plan.write(row))
-        if self._large.fits(None, value):
-            return None, value
-        handle = row.event.table.key_columns
+    def _add_table(self, schema: TableSchema) -> _Table:
+        if len(self._tables) >= _MAX_PLANS:
+            self._tables.clear()
+        table = _Table(self._form.open_plan(schema), made_version(schema))
+        self._tables[schema] = table
+        return table
+
+    def _reduced(
+        self,
+        value: bytes,
+        event: RowChange,
+        marks: Marks | None,
+        write: Callable[[Marks], bytes],
+    ) -> bytes:
+        """What is sent in place of a row whose message is too large."""
+        handle = event.table.key_columns
 
         def rewrite(location: str | None) -> KeyValue:
             if not handle:
@@ -230,8 +232,8 @@ class _Encoder(Encoder):
                     "the table has no key columns to cut the row down to; raise maxMessageBytes"
                 )
             reduced = attrs.evolve(
-                row, handle_key_only=True, claim_check=location or "", only=handle
+                marks or Marks(), handle_key_only=True, claim_check=location or "", only=handle
             )
-            return None, self._large.compressed(plan.write(reduced))
+            return None, self._large.compressed(write(reduced))
 
-        return self._large.replace((None, value), rewrite)
+        return self._large.replace((None, value), rewrite)[1]

@@ -10,11 +10,11 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Op, SchemaChange, TableSchema
+from cdcfmt_core.events import Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.json_output import escape_for_go, valid_name, valid_text, valid_texts
-from cdcfmt_core.mysql.text_output import column_printers, print_row, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.types import Binary, Geometry, LogicalType, Timestamp
-from cdcfmt_simple.encode import WrittenRow
+from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
 
@@ -71,7 +71,7 @@ class JsonRowPlan:
         self._context = context
         # Go sorts the members of a map by their bytes.
         columns = sorted(schema.columns, key=lambda column: valid_name(column.name).encode())
-        self._printers = column_printers(tuple(columns), _Renders(context))
+        self._print_row = RowPrinter(column_printers(tuple(columns), _Renders(context)))
         self._place = b""
         for field, name in ((b"database", schema.database), (b"table", schema.table)):
             if name:
@@ -81,40 +81,48 @@ class JsonRowPlan:
             op: b'"type":"%b","commitTs":' % word for op, word in _TYPE_OF.items()
         }
 
-    def write(self, row: WrittenRow) -> bytes:
-        event = row.event
+    def write(
+        self,
+        event: RowChange,
+        table_id: int,
+        version: int,
+        build_ts: int,
+        marks: Marks | None = None,
+    ) -> bytes:
+        only = None if marks is None else marks.only
         # As Go leaves out what is empty.
         return b'{"version":1,%b%b%b%d,"buildTs":%d%b%b%b%b}' % (
             self._place,
-            b'"tableID":%d,' % row.table_id if row.table_id else b"",
+            b'"tableID":%d,' % table_id if table_id else b"",
             self._before_commit_ts[event.op],
             event.commit_ts or 0,
-            row.build_ts,
-            b',"schemaVersion":%d' % row.version if row.version else b"",
-            self._said(row) if row.handle_key_only or row.checksum is not None else b"",
-            b"" if event.after is None else b',"data":' + self._image(row, event.after.values),
-            b"" if event.before is None else b',"old":' + self._image(row, event.before.values),
+            build_ts,
+            b',"schemaVersion":%d' % version if version else b"",
+            b"" if marks is None else _marks(marks),
+            b"" if event.after is None else b',"data":' + self._image(event.after.values, only),
+            b"" if event.before is None else b',"old":' + self._image(event.before.values, only),
         )
 
-    def _said(self, row: WrittenRow) -> bytes:
-        said = b""
-        if row.claim_check:
-            said += b',"claimCheckLocation":' + escape_for_go(orjson.dumps(row.claim_check))
-        if row.handle_key_only:
-            said += b',"handleKeyOnly":true'
-        if row.checksum is not None:
-            said += b',"checksum":' + orjson.dumps(row.checksum)
-        return said
-
-    def _image(self, row: WrittenRow, values: dict[str, Any]) -> bytes:
-        if row.only is not None:
-            values = {name: values[name] for name in row.only if name in values}
-        printed = print_row(values, self._printers)
+    def _image(self, values: dict[str, Any], only: tuple[str, ...] | None) -> bytes:
+        if only is not None:
+            values = {name: values[name] for name in only if name in values}
+        printed = self._print_row(values)
         try:
             data = orjson.dumps(printed)
         except TypeError:
             data = orjson.dumps(valid_texts(printed, self._context))
         return escape_for_go(data)
+
+
+def _marks(marks: Marks) -> bytes:
+    said = b""
+    if marks.claim_check:
+        said += b',"claimCheckLocation":' + escape_for_go(orjson.dumps(marks.claim_check))
+    if marks.handle_key_only:
+        said += b',"handleKeyOnly":true'
+    if marks.checksum is not None:
+        said += b',"checksum":' + orjson.dumps(marks.checksum)
+    return said
 
 
 class _Renders:
@@ -128,7 +136,7 @@ class _Renders:
             return _base64
         if isinstance(logical, Geometry):
             raise EncodeError("the Simple Protocol has no geometry")
-        print_value = text_printer(logical, time_zone=self._zone)
+        print_value = text_printer(logical, time_zone=self._zone, dumps=orjson.dumps)
         if isinstance(logical, Timestamp):
             location = self._location
             return lambda value: {"location": location, "value": print_value(value)}

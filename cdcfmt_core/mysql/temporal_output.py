@@ -1,0 +1,133 @@
+"""Dates and times as MySQL prints them: the way back of :mod:`cdcfmt_core.mysql.temporal`.
+
+A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for what is no value of its
+type.  ``isoformat`` would be simpler, and takes more than twice as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core.mysql.temporal import format_time, parse_date, parse_datetime
+from cdcfmt_core.types import Date, DateTime, InvalidValue, Time, Timestamp
+
+Printer: TypeAlias = Callable[[Any], str]
+
+_MAX_DAYS: Final = 10_000
+_ALMOST_A_DAY: Final = timedelta(days=1, microseconds=-1)
+_TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
+_FEW_DIGITS: Final = 3
+
+_days: dict[int, str] = {}
+
+
+def temporal_printer(logical: Date | DateTime | Timestamp | Time, time_zone: tzinfo) -> Printer:
+    """Dates and times, with the digits that the type tells; where it does not, six or none."""
+    if isinstance(logical, Date):
+        return _print_date
+    if isinstance(logical, Time):
+        time_fsp = logical.fsp
+        return lambda value: _invalid_free(value) or format_time(value, time_fsp)
+    if isinstance(logical, DateTime):
+        return _clock_printer(logical.fsp, None)
+    return _instant_printer(_clock_printer(logical.fsp, UTC), time_zone)
+
+
+def _day(value: date) -> str:
+    """``2023-12-27``, remembered: rows of a table are of few days."""
+    ordinal = value.toordinal()
+    day = _days.get(ordinal)
+    if day is None:
+        if len(_days) >= _MAX_DAYS:
+            _days.clear()
+        day = _days[ordinal] = f"{value.year:04}-{value.month:02}-{value.day:02}"
+    return day
+
+
+def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
+    """For datetimes of ``zone``, whose fields are printed as they stand."""
+    digits = fsp or 0
+    unit = 10 ** (6 - digits)
+    fractions: tuple[str, ...] = ("",)
+    if digits:
+        few = range(10**digits if digits <= _FEW_DIGITS else 0)
+        fractions = tuple(f".{number:0{digits}}" for number in few)
+
+    def print_clock(value: Any) -> str:
+        if not isinstance(value, datetime):
+            return _invalid_datetime(value)
+        if value.tzinfo is not zone:
+            raise ValueError("a wall clock has no time zone")
+        day = _days.get(value.toordinal()) or _day(value)
+        seconds = _TWO_DIGITS[value.second]
+        fraction = value.microsecond
+        if fraction % unit:
+            # What the digits of the type do not hold is not cut off.
+            end = f".{fraction:06}"
+        elif fractions:
+            end = fractions[fraction // unit]
+        else:
+            end = f".{fraction:06}"[: digits + 1]
+        return f"{day} {_TWO_DIGITS[value.hour]}:{_TWO_DIGITS[value.minute]}:{seconds}{end}"
+
+    return print_clock
+
+
+def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
+    # Of each day in UTC without a change of the clock: what local time is ahead.
+    offsets: dict[int, timedelta] = {}
+
+    def print_instant(value: Any) -> str:
+        if type(value) is datetime and value.tzinfo is UTC:
+            offset = offsets.get(value.toordinal())
+            if offset is not None:
+                # Still said to be UTC, but its fields are those of the zone.
+                return print_utc(value + offset)
+        return print_other(value)
+
+    def print_other(value: Any) -> str:
+        if type(value) is InvalidValue:
+            return _invalid_datetime(value)
+        if value.tzinfo is not UTC:
+            if value.tzinfo is None:
+                raise ValueError("a timestamp without a time zone is no instant")
+            value = value.astimezone(UTC)
+        start = datetime.combine(value.date(), time(), UTC)
+        offset = _offset(start, zone)
+        if offset != _offset(start + _ALMOST_A_DAY, zone):
+            return print_utc(value + _offset(value, zone))
+        if len(offsets) >= _MAX_DAYS:
+            offsets.clear()
+        offsets[value.toordinal()] = offset
+        return print_utc(value + offset)
+
+    return print_instant
+
+
+def _offset(value: datetime, zone: tzinfo) -> timedelta:
+    return value.astimezone(zone).utcoffset() or timedelta()
+
+
+def _invalid_datetime(value: Any) -> str:
+    if type(value) is not InvalidValue:
+        raise TypeError("not a datetime")
+    parse_datetime(value.text)
+    return value.text
+
+
+def _print_date(value: Any) -> str:
+    if type(value) is date:
+        return _days.get(value.toordinal()) or _day(value)
+    if type(value) is not InvalidValue:
+        raise TypeError("not a date")
+    # What MySQL stores and no calendar has; anything else raises here.
+    parse_date(value.text)
+    return value.text
+
+
+def _invalid_free(value: Any) -> str:
+    if type(value) is InvalidValue:
+        raise ValueError("not a time")
+    return ""
