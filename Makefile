@@ -3,12 +3,12 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
-.PHONY: demo test setup lint unit smoke soak bench bench-kafka docs clean
+.PHONY: demo test setup lint site unit smoke soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
 
-test: lint unit smoke
+test: lint site unit smoke
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
 	$(UV) sync --quiet
@@ -21,6 +21,10 @@ lint: setup
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+
+# The site of docs/, in docs/_build; a link that leads nowhere is an error.
+site: setup
+	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
 unit: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pytest
@@ -45,9 +49,10 @@ bench: setup
 bench-kafka: setup
 	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
 
-# Writes the tables in docs/ that come from the code.
+# Writes the tables in docs/ that come from the code, then the site.
 docs: setup
 	$(RUN) python tests/doc_tables.py
+	$(MAKE) site
 
 clean:
-	rm -rf .uv .venv .venv-spark-next uv.lock
+	rm -rf .uv .venv .venv-spark-next docs/_build uv.lock

@@ -25,9 +25,15 @@ from doc_snippets import Snippet, snippets
 from pyspark.sql import SparkSession
 
 BOTH_LANGUAGES = ("README.md", "docs/spark.md")
-FILES = (*BOTH_LANGUAGES, "docs/streaming.md", "docs/decode.md")
+FILES = (
+    *BOTH_LANGUAGES,
+    "docs/index.md",
+    "docs/streaming.md",
+    "docs/decode.md",
+    "docs/operations.md",
+)
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
-FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/orders"
+FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/orders|dead-letters"
 
 
 @pytest.fixture(scope="module")
