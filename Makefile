@@ -51,7 +51,7 @@ bench-kafka: setup
 
 # Writes the tables in docs/ that come from the code, then the site.
 docs: setup
-	$(RUN) python tests/doc_tables.py
+	PYTHONPATH=plugins/cloudcanal-json/tests $(RUN) python tests/doc_tables.py
 	$(MAKE) site
 
 clean:
