@@ -1,6 +1,9 @@
 """The site that ``make docs`` makes of these pages: Sphinx, MyST and Furo."""
 
+import re
 from importlib import metadata
+
+from sphinx.application import Sphinx
 
 project = "cdcfmt"
 project_copyright = "the cdcfmt authors, Apache-2.0"
@@ -20,3 +23,12 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 copybutton_prompt_text = "$ "
+
+
+def _name_pages_by_their_titles(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """``[kafka.md](kafka.md#streams)`` is for readers of files; here it is the title."""
+    source[0] = re.sub(r"\[[\w./-]+\.md\](?=\([\w./-]+\.md(?:#[\w-]+)?\))", "[]", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("source-read", _name_pages_by_their_titles)
