@@ -31,7 +31,7 @@ unit: setup
 
 # The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
 smoke: setup
-	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group spark --group spark-next
+	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group docs --no-group spark --group spark-next
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
 
 # Kills the driver of a stream twenty times; `make test` does so three times.

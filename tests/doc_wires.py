@@ -85,16 +85,19 @@ def samples() -> dict[str, str]:
 
 def type_tables() -> dict[str, list[Row]]:
     """The types of each format as its wire tells them; the first row of each is the head."""
-    plain, full, told = (
+    plain, full = (
         _wire("canal-json", "", "default"),
         _wire("canal-json", "with `content-compatible`", "content-compatible"),
-        _wire("debezium", "from DDL or `tidb_type`", "disable-schema", scan=True),
+    )
+    debezium = (
+        _wire("debezium", "with DDL in the input", "disable-schema", scan=True),
+        _wire("debezium", "with `tidb_type`", "tidb-extension"),
+        _wire("debezium", "with the message's schema alone", "default"),
     )
     open_, simple = _wire("open", "", "default"), _wire("simple-json", "", "default", scan=True)
     data = {name: _document(wire.message) for name, wire in (("canal", plain), ("simple", simple))}
     frames = _frames(open_.message)[1]["u"]
-    after = _document(told.message)["payload"]["after"]
-    by_schema = _wire("debezium", "from the message's schema", "default")
+    after = _document(debezium[0].message)["payload"]["after"]
     return {
         "canal-json": _table(data["canal"]["data"][0], [plain, full]),
         "open-protocol": _table(
@@ -102,7 +105,7 @@ def type_tables() -> dict[str, list[Row]]:
             [open_],
             {"code, flags": {name: f"{c['t']}, {c['f']}" for name, c in frames.items()}},
         ),
-        "debezium": _table(after, [told, by_schema]),
+        "debezium": _table(after, debezium, texts=False),
         "simple": _table(data["simple"]["data"], [simple]),
         "cloudcanal-json": _cloudcanal_table(),
         "dts-avro": _dts_table(),
@@ -142,6 +145,8 @@ def _table(
     values: Mapping[str, Any],
     wires: Iterable[Wire],
     more: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    texts: bool = True,
 ) -> list[Row]:
     """Column by column: the source's type, the value on the wire, what is told, and Spark's."""
     more = more or {}
@@ -149,13 +154,13 @@ def _table(
     columns = [wire.columns() for wire in wires]
     head = ["in the source", *more, "on the wire"]
     for wire in wires:
-        head += [f"type {wire.label}".strip(), "on Spark"]
+        head += [f"type {wire.label}".strip(), "on Spark"] if texts else [f"on Spark {wire.label}"]
     rows: list[Row] = [tuple(head)]
     for name in COLUMNS:
         row = [_code(_declared()[name]), *(extra[name] for extra in more.values())]
         row.append(_code(_short(values[name])))
         for told in columns:
-            row += _told(told[name])
+            row += _told(told[name])[0 if texts else 1 :]
         rows.append(tuple(row))
     return rows
 
