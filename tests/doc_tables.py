@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -74,7 +74,7 @@ def tables() -> dict[Path, dict[str, str]]:
     return result
 
 
-def option_groups(groups: Mapping[str, Iterable[Option]]) -> str:
+def option_groups(groups: Mapping[str, Sequence[Option]]) -> str:
     return "\n\n".join(
         f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
     )
@@ -86,7 +86,9 @@ def conversions() -> str:
     return _table(head, rows)
 
 
-def option_table(options: Iterable[Option]) -> str:
+def option_table(options: Sequence[Option]) -> str:
+    if not options:
+        return "None of its own."
     rows = [
         (f"`{option.name}`", _values(option), _default(option), _help(option)) for option in options
     ]
