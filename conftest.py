@@ -34,12 +34,13 @@ def _delta_jars(request: pytest.FixtureRequest) -> list[Path] | str:
     """The jars of Delta if a test of this run wants them, else why there are none."""
     if not any("delta" in getattr(item, "fixturenames", ()) for item in request.session.items):
         return "no test wants it"
-    from delta_tables import DeltaUnavailableError, delta_jars
+    from delta_tables import delta_jars
+    from maven import UnavailableError
 
     _prepare_environment()
     try:
         return delta_jars()
-    except DeltaUnavailableError as reason:
+    except UnavailableError as reason:
         return str(reason)
 
 

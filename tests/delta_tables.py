@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyspark
-from kafka_broker import BrokerUnavailableError, resolve
+from maven import UnavailableError, resolve
 
 VERSION = "4.4.0"
 PACKAGE = f"io.delta:delta-spark_4.2_2.13:{VERSION}"
@@ -22,16 +22,9 @@ EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
-class DeltaUnavailableError(Exception):
-    """There is no Maven Central here, or no Delta for this Spark."""
-
-
 def delta_jars() -> list[Path]:
     """The jars, from the cache or Maven Central."""
     if not pyspark.__version__.startswith("4.2."):
-        raise DeltaUnavailableError(f"there is none for Spark {pyspark.__version__}")
-    try:
-        folders = [resolve("io.delta", name, VERSION, transitive=False) for name in ARTIFACTS]
-    except BrokerUnavailableError as reason:
-        raise DeltaUnavailableError(str(reason)) from reason
+        raise UnavailableError(f"there is none for Spark {pyspark.__version__}")
+    folders = [resolve("io.delta", name, VERSION, transitive=False) for name in ARTIFACTS]
     return [jar for folder in folders for jar in folder.glob("*.jar")]
