@@ -3,12 +3,12 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
-.PHONY: demo test setup lint unit smoke soak bench bench-kafka docs clean
+.PHONY: demo test setup lint site unit smoke soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
 
-test: lint unit smoke
+test: lint site unit smoke
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
 	$(UV) sync --quiet
@@ -22,13 +22,17 @@ lint: setup
 	$(RUN) ruff format --check .
 	$(RUN) mypy
 
+# The site of docs/, in docs/_build; a link that leads nowhere is an error.
+site: setup
+	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
+
 # The one Spark session and what needs it on one core, everything else on the other.
 unit: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pytest --numprocesses 2 --dist loadgroup
 
 # The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
 smoke: setup
-	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group spark --group spark-next
+	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group docs --no-group spark --group spark-next
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
 
 # Kills the driver of a stream twenty times; `make test` does so three times.
@@ -46,9 +50,10 @@ bench: setup
 bench-kafka: setup
 	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
 
-# Writes the tables in docs/ that come from the code.
+# Writes the tables in docs/ that come from the code, then the site.
 docs: setup
-	$(RUN) python tests/doc_tables.py
+	PYTHONPATH=plugins/cloudcanal-json/tests $(RUN) python tests/doc_tables.py
+	$(MAKE) site
 
 clean:
-	rm -rf .uv .venv .venv-spark-next uv.lock
+	rm -rf .uv .venv .venv-spark-next docs/_build uv.lock

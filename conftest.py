@@ -52,12 +52,36 @@ def _prepare_environment() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def _delta_jars(request: pytest.FixtureRequest) -> list[Path] | str:
+    """The jars of Delta if a test of this run wants them, else why there are none."""
+    if not any("delta" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        return "no test wants it"
+    from delta_tables import delta_jars
+    from maven import UnavailableError
+
+    _prepare_environment()
+    try:
+        return delta_jars()
+    except UnavailableError as reason:
+        return str(reason)
+
+
+@pytest.fixture(scope="session")
+def spark(
+    tmp_path_factory: pytest.TempPathFactory, _delta_jars: list[Path] | str
+) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     _prepare_environment()
+    builder = SparkSession.builder
+    if isinstance(_delta_jars, list):
+        # The catalog is set by those who want it: the extensions alone change nothing.
+        from delta_tables import EXTENSIONS
+
+        builder = builder.config("spark.jars", ",".join(map(str, _delta_jars)))
+        builder = builder.config("spark.sql.extensions", EXTENSIONS)
     session = (
-        SparkSession.builder.master("local[2]")
+        builder.master("local[2]")
         .appName("cdcfmt tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -72,14 +96,28 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
+@pytest.fixture
+def delta(spark: SparkSession, _delta_jars: list[Path] | str) -> SparkSession:
+    """A session with Delta's catalog beside the one of the run; its tables are to be dropped."""
+    from delta_tables import CATALOG
+
+    if isinstance(_delta_jars, str):
+        pytest.skip(f"NO DELTA, nothing about Delta tables is tested: {_delta_jars}")
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.spark_catalog", CATALOG)
+    session.conf.set("spark.databricks.delta.snapshotPartitions", "2")
+    return session
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker; skipped only where Java or Maven Central is missing."""
-    from kafka_broker import BrokerUnavailableError, start_broker
+    from kafka_broker import start_broker
+    from maven import UnavailableError
 
     try:
         broker = start_broker(tmp_path_factory.mktemp("kafka"))
-    except BrokerUnavailableError as reason:
+    except UnavailableError as reason:
         pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
     yield broker
     broker.stop()

@@ -11,20 +11,28 @@ import attrs
 ROOT = Path(__file__).parents[1]
 
 _FENCE = re.compile(
-    r"(?P<mark>^[ ]*<!-- run -->\n)?^(?P<indent>[ ]*)```(?P<language>\w*)\n(?P<code>.*?)^[ ]*```$",
+    r"(?P<mark>^[ ]*<!-- run(?:: (?P<needs>\w+))? -->\n)?"
+    r"^[ ]*```(?P<language>\w*)\n(?P<code>.*?)^[ ]*```$"
+    r"(?:\n+^```text\n(?P<prints>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
 
 
 @attrs.frozen
 class Snippet:
-    """A code block; ``runs`` tells whether it stands under ``<!-- run -->``."""
+    """A code block; ``runs`` tells whether it stands under ``<!-- run -->``.
+
+    ``needs`` is the fixture of ``<!-- run: fixture -->``, such as kafka; else empty.
+    ``prints`` is the block of text below it: what it prints.
+    """
 
     file: str
     line: int
     language: str
     code: str
     runs: bool
+    needs: str
+    prints: str | None
 
     @property
     def id(self) -> str:
@@ -41,6 +49,8 @@ def snippets(file: str) -> list[Snippet]:
             match["language"],
             textwrap.dedent(match["code"]),
             match["mark"] is not None,
+            match["needs"] or "",
+            match["prints"],
         )
         for match in _FENCE.finditer(text)
     ]

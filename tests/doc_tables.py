@@ -8,13 +8,15 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import doc_examples
 from conversions import conversion_table
+from doc_wires import samples, type_tables
 
 from cdcfmt_core import Option, default_registry
 from cdcfmt_core.cli.app import EXIT_CODES
@@ -38,6 +40,7 @@ TYPE_CHOICES = {
 """The options that change a column's Spark type, one at a time."""
 
 
+@cache
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
@@ -47,9 +50,15 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
+    messages, types = samples(), type_tables()
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
-        result[ROOT / f"docs/formats/{name}.md"] = {"options": table}
+        head, *rows = types[name]
+        result[ROOT / f"docs/formats/{name}.md"] = {
+            "options": table,
+            "message": messages[name],
+            "types": _table(head, rows),
+        }
         if spec.open_encoder is not None:
             encode_table = option_table(spec.encode_options)
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
@@ -65,7 +74,7 @@ def tables() -> dict[Path, dict[str, str]]:
     return result
 
 
-def option_groups(groups: Mapping[str, Iterable[Option]]) -> str:
+def option_groups(groups: Mapping[str, Sequence[Option]]) -> str:
     return "\n\n".join(
         f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
     )
@@ -77,7 +86,9 @@ def conversions() -> str:
     return _table(head, rows)
 
 
-def option_table(options: Iterable[Option]) -> str:
+def option_table(options: Sequence[Option]) -> str:
+    if not options:
+        return "None of its own."
     rows = [
         (f"`{option.name}`", _values(option), _default(option), _help(option)) for option in options
     ]

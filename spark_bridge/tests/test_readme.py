@@ -21,13 +21,23 @@ from canal_messages import (
     watermark_message,
     write_lines,
 )
-from doc_snippets import Snippet, snippets
+from doc_snippets import ROOT, Snippet, snippets
+from kafka_broker import Broker
 from pyspark.sql import SparkSession
 
-BOTH_LANGUAGES = ("README.md", "docs/spark.md")
-FILES = (*BOTH_LANGUAGES, "docs/streaming.md", "docs/decode.md")
+FILES = (
+    "README.md",
+    "docs/index.md",
+    "docs/spark.md",
+    "docs/streaming.md",
+    "docs/decode.md",
+    "docs/operations.md",
+    "spark_bridge/README.md",
+)
+PLUGINS = sorted(f"plugins/{path.name}/README.md" for path in (ROOT / "plugins").iterdir())
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
-FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/orders"
+SNIPPETS += [each for file in PLUGINS for each in snippets(file) if each.needs == "spark"]
+FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/orders|dead-letters"
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +62,13 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(snippet: Snippet, spark: SparkSession, folder: Path) -> dict[str, Any]:
+def run(
+    snippet: Snippet, spark: SparkSession, folder: Path, kafka: Broker | None
+) -> dict[str, Any]:
     # Relative paths are relative to where the session was started, which is elsewhere.
     code = re.sub(rf"(['\"])({FOLDERS})\1", rf"\1{folder}/\2\1", snippet.code)
+    if kafka is not None:
+        code = code.replace("broker:9092", kafka.servers)
     names: dict[str, Any] = {"spark": spark}
     if snippet.language == "sql":
         for statement in filter(None, map(str.strip, code.split(";"))):
@@ -72,9 +86,14 @@ def _no_table_left(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=[snippet.id for snippet in SNIPPETS])
 def test_snippets_run(
-    snippet: Snippet, spark: SparkSession, dump: Path, capsys: pytest.CaptureFixture[str]
+    snippet: Snippet,
+    spark: SparkSession,
+    dump: Path,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
-    names = run(snippet, spark, dump)
+    kafka = request.getfixturevalue("kafka") if snippet.needs == "kafka" else None
+    names = run(snippet, spark, dump, kafka)
     if snippet.language == "sql" or ".show(" in snippet.code:
         assert "|" in capsys.readouterr().out
     if "latest" in names:
@@ -86,5 +105,4 @@ def test_snippets_run(
 
 
 def test_there_are_snippets_of_both_languages() -> None:
-    for file in BOTH_LANGUAGES:
-        assert {s.language for s in SNIPPETS if s.file == file} == {"python", "sql"}
+    assert {s.language for s in SNIPPETS if s.file == "docs/spark.md"} == {"python", "sql"}

@@ -1,0 +1,129 @@
+"""No code block of the docs is left unrun, and the commands that they show exist."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_tools import run, write_messages
+from doc_snippets import ROOT, Snippet, snippets
+from golden_data import native_messages
+
+PAGES = sorted(
+    file.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "docs/formats/*.md", "plugins/*/*.md", "spark_bridge/*.md")
+    for file in ROOT.glob(pattern)
+)
+RUN_BY = {
+    "docs/cli.md": "tests/cli/test_cli_docs.py",
+    "docs/conformance-kit.md": "tests/test_new_plugin.py",
+    "docs/hooks.md": "tests/test_hooks_doc.py",
+    "docs/write-a-format.md": "tests/test_new_plugin.py",
+}
+"""Pages whose blocks are run, quoted or compared as a whole by a test of their own."""
+
+OPEN = {"docs/kafka.md", "docs/writing.md"}
+"""Pages that have blocks which nothing runs yet."""
+
+HELD_BY = {
+    ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
+    ("README.md", 'option("subscribe", "orders")'): "test_the_snippet_of_the_readme",
+}
+"""Single blocks: page, what stands in them, and the test that holds them."""
+
+COMMANDS = {"", "sh"}
+
+
+def blocks(*languages: str) -> list[Snippet]:
+    return [
+        snippet
+        for page in PAGES
+        if page not in RUN_BY and page not in OPEN
+        for snippet in snippets(page)
+        if snippet.language in languages
+    ]
+
+
+def test_the_tests_that_run_pages_name_them() -> None:
+    for page, test in RUN_BY.items():
+        assert page in (ROOT / test).read_text(encoding="utf-8"), test
+
+
+@pytest.mark.parametrize("block", blocks("python", "sql", "console"), ids=lambda block: block.id)
+def test_code_runs(block: Snippet) -> None:
+    held = any(page == block.file and part in block.code for page, part in HELD_BY)
+    assert block.runs or held, "mark it with <!-- run -->"
+
+
+@pytest.mark.parametrize("block", blocks("json", "toml"), ids=lambda block: block.id)
+def test_data_is_generated(block: Snippet) -> None:
+    lines = (ROOT / block.file).read_text(encoding="utf-8").split("\n")
+    assert lines[block.line - 4] == "<!-- message:begin -->", "tests/doc_wires.py makes messages"
+
+
+def test_every_held_block_is_there() -> None:
+    for page, part in HELD_BY:
+        (_,) = [snippet for snippet in snippets(page) if part in snippet.code]
+
+
+# --- Commands ----------------------------------------------------------------------------
+
+
+def _commands() -> Iterator[tuple[str, list[str]]]:
+    for block in blocks(*COMMANDS):
+        for line in block.code.splitlines():
+            if words := shlex.split(line, comments=True):
+                yield block.id, words
+
+
+@pytest.fixture
+def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "dump").mkdir()
+    write_messages(tmp_path / "dump/canal.jsonl", native_messages("canal/canal_flat"))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("dump")
+@pytest.mark.parametrize(("where", "words"), [*_commands()], ids=str)
+def test_commands_exist(where: str, words: list[str]) -> None:
+    match words:
+        case ["make", target]:
+            makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+        case ["pip", "install", *wanted]:
+            for requirement in wanted:
+                assert _can_be_installed(requirement), requirement
+        case ["cdcfmt", *arguments]:
+            line = [word.replace("shop.orders", "shop.pair") for word in arguments]
+            assert run(*line).exit_code == 0, where
+        case ["python", "-m", module, *_]:
+            assert importlib.util.find_spec(module)
+        case _:
+            raise AssertionError(f"what is {words}?")
+
+
+def _can_be_installed(requirement: str) -> bool:
+    """A project of this repository, by path or name, with the extras that are asked for."""
+    name, _, extras = requirement.rstrip("]").partition("[")
+    folders = [
+        folder
+        for folder in (ROOT, ROOT / "spark_bridge", *(ROOT / "plugins").iterdir())
+        if _project(folder)["name"] == name
+        or (name.startswith(".") and folder.match((ROOT / name).as_posix()))
+    ]
+    return bool(folders) and all(
+        extra in _project(folder)["optional-dependencies"]
+        for folder in folders
+        for extra in filter(None, extras.split(","))
+    )
+
+
+def _project(folder: Path) -> Any:
+    text = (folder / "pyproject.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)["project"]
