@@ -8,7 +8,6 @@ a task staged is known by its message only.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -142,7 +141,7 @@ class CdcBatchWriter(DataSourceArrowWriter):
         if options["txnAppId"] is not None:
             self._commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
         else:
-            self._commit_id = CommitId(uuid.uuid4().hex)
+            self._commit_id = CommitId.new()
         if overwrite and options["ifExists"] is not None:
             raise OptionError("option ifExists goes with mode append; overwrite replaces files")
         self._skips = False
