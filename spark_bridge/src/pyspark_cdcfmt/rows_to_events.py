@@ -19,6 +19,7 @@ from cdcfmt_core.events import (
     Corrupt,
     Event,
     Heartbeat,
+    Image,
     LogicalMessage,
     RowChange,
     SchemaChange,
@@ -35,9 +36,13 @@ Source: TypeAlias = tuple[str | None, str | None, int | None]
 """Topic, path and partition that an event was read from."""
 
 _OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
+_WANTED = {"delete": 0, "truncate": None}
+"""Which of the images a row needs, if not the one after it."""
+
 _DDL_TYPES = frozenset(
     {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
 )
+_NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
 _SHAPE = (
     "rows to write are events, as format('cdc') reads them without the option table; for the "
@@ -96,7 +101,11 @@ class EventInput:
         return iter(())
 
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
-        names = [name for name in self._types if name in batch.schema.names]
+        names = [
+            name
+            for name in self._types
+            if name in batch.schema.names and name not in _NOT_LOOKED_AT
+        ]
         columns = [
             _column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
             for name in names
@@ -128,21 +137,7 @@ class EventInput:
         op = row.get("op")
         if op not in _OPS:
             raise EncodeError(f"op {op!r} is not one of {join_names(_OPS)}")
-        before = variant_cell(row.get("before"))
-        after = variant_cell(row.get("after"))
-        for name, image in (("before", before), ("after", after)):
-            if image is not None and not isinstance(image, dict):
-                raise EncodeError("the image is a variant, but no object", column=name)
-        wanted = {"delete": "before", "truncate": None}.get(op, "after")
-        if wanted is not None and (before if wanted == "before" else after) is None:
-            raise EncodeError(f"the row has no {wanted} image, which {op} needs; read with images")
-        table, before_image, after_image = self._tables.images(
-            _table_of(row),
-            self._keys(row),
-            row.get("columns") or (((), (), (), ()) if op == "truncate" else None),
-            source.get("protocol"),
-            (before, after),
-        )
+        table, before_image, after_image = self._images(op, row, source)
         common = _common(row, source)
         unsaid = _take_unsaid(common)
         partial = unsaid.get("partial", ())
@@ -152,6 +147,28 @@ class EventInput:
         return RowChange(
             op, table, before_image, after_image, unsaid.get("sequence_commit"), **common
         )
+
+    def _images(
+        self, op: str, row: dict[str, Any], source: dict[str, Any]
+    ) -> tuple[TableSchema, Image | None, Image | None]:
+        pairs = row.get("before"), row.get("after")
+        name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
+        columns = row.get("columns")
+        wanted = _WANTED.get(op, 1)
+        if columns is not None and (wanted is None or pairs[wanted] is not None):
+            found = self._tables.read(name, keys, columns, protocol, pairs)
+            if found is not None:
+                return found
+        images = variant_cell(pairs[0]), variant_cell(pairs[1])
+        for image, which in zip(images, ("before", "after"), strict=True):
+            if image is not None and not isinstance(image, dict):
+                raise EncodeError("the image is a variant, but no object", column=which)
+        if wanted is not None and images[wanted] is None:
+            which = ("before", "after")[wanted]
+            raise EncodeError(f"the row has no {which} image, which {op} needs; read with images")
+        if not columns and op == "truncate":
+            columns = ((), (), (), ())
+        return self._tables.images(name, keys, columns or None, protocol, images)
 
     def _ddl(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
         ddl = row.get("ddl") or {}
@@ -272,6 +289,23 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
 def _column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
     """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
     array = batch.column("columns")
+    told = array.drop_null()
+    if len(told) < 2 or not _all_alike(told):
+        return _column_cells_of(array)
+    (alike,) = _column_cells_of(told.slice(0, 1))
+    return [alike if there else None for there in array.is_valid().to_pylist()]
+
+
+def _all_alike(array: pa.ListArray) -> bool:
+    """Whether all lists are equal, as those of one table are."""
+    items = array.flatten()
+    size = len(items) // len(array)
+    if array.value_lengths().unique().to_pylist() != [size]:
+        return False
+    return bool(items.slice(size).equals(items.slice(0, len(items) - size)))
+
+
+def _column_cells_of(array: pa.ListArray) -> list[ColumnCells | None]:
     items = array.flatten()
     fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
     lists: list[Any] = [
