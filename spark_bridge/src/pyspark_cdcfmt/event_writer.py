@@ -17,10 +17,11 @@ from cdcfmt_core.errors import SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
 from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
+from pyspark_cdcfmt.event_columns import check_events
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.order_check import OrderCheck
 from pyspark_cdcfmt.output_options import WriteOptions
-from pyspark_cdcfmt.rows_to_events import EventInput, Source, check_events
+from pyspark_cdcfmt.rows_to_events import EventInput, Source
 
 logger = logging.getLogger("pyspark_cdcfmt")
 

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
+from cdcfmt_core.errors import DecodeError, EncodeError, join_names
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -28,8 +28,9 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from pyspark_cdcfmt.events import EVENT_COLUMNS, UNSAID
-from pyspark_cdcfmt.input_columns import cells, check_columns, variant_cell
+from pyspark_cdcfmt.event_columns import column_cells
+from pyspark_cdcfmt.events import UNSAID
+from pyspark_cdcfmt.input_columns import cells, variant_cell
 from pyspark_cdcfmt.input_tables import ColumnCells, InputTables
 
 Source: TypeAlias = tuple[str | None, str | None, int | None]
@@ -44,10 +45,6 @@ _DDL_TYPES = frozenset(
 )
 _NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
-_SHAPE = (
-    "rows to write are events, as format('cdc') reads them without the option table; for the "
-    "changes of one table set the option table"
-)
 _NO_SOURCE: dict[str, Any] = {}
 
 
@@ -64,21 +61,11 @@ class InputEvent:
     order: Any = None
 
 
-def check_events(schema: StructType) -> None:
-    """:raises OptionError: for columns that are not those of events, naming one."""
-    for name in ("before", "after"):
-        if name in schema.names and isinstance(schema[name].dataType, StringType):
-            raise OptionError(
-                f"column {name} is string: JSON text does not tell the types of its values; "
-                "read with imageFormat=variant"
-            )
-    check_columns(schema, EVENT_COLUMNS, ("kind",), _SHAPE)
-
-
 class EventInput:
     """Makes events of record batches.
 
-    ``schema`` was checked by :func:`check_events`; ``key_columns`` override the rows' own.
+    ``schema`` was checked by :func:`~pyspark_cdcfmt.event_columns.check_events`;
+    ``key_columns`` override the rows' own.
     """
 
     def __init__(
@@ -107,7 +94,7 @@ class EventInput:
             if name in batch.schema.names and name not in _NOT_LOOKED_AT
         ]
         columns = [
-            _column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
+            column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
             for name in names
         ]
         for values in zip(*columns, strict=True):
@@ -284,52 +271,6 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
     if name is None:
         raise EncodeError("a row change needs its table", column="table")
     return row.get("database") or "", row.get("schema"), name
-
-
-def _column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
-    """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
-    array = batch.column("columns")
-    told = array.drop_null()
-    if len(told) < 2 or not _all_alike(told):
-        return _column_cells_of(array)
-    (alike,) = _column_cells_of(told.slice(0, 1))
-    return [alike if there else None for there in array.is_valid().to_pylist()]
-
-
-def _all_alike(array: pa.ListArray) -> bool:
-    """Whether all lists are equal, as those of one table are."""
-    items = array.flatten()
-    size = len(items) // len(array)
-    if array.value_lengths().unique().to_pylist() != [size]:
-        return False
-    return bool(items.slice(size).equals(items.slice(0, len(items) - size)))
-
-
-def _column_cells_of(array: pa.ListArray) -> list[ColumnCells | None]:
-    items = array.flatten()
-    fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
-    lists: list[Any] = [
-        fields[name].to_pylist() if name in fields else [None] * len(items)
-        for name in ("name", "source_type", "nullable", "key")
-    ]
-    names, types, nullable, key = lists
-    result: list[ColumnCells | None] = []
-    start = 0
-    for length in array.value_lengths().to_pylist():
-        if length is None:
-            result.append(None)
-            continue
-        end = start + length
-        result.append(
-            (
-                tuple(names[start:end]),
-                tuple(types[start:end]),
-                tuple(nullable[start:end]),
-                tuple(key[start:end]),
-            )
-        )
-        start = end
-    return result
 
 
 def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
