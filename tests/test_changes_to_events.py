@@ -222,6 +222,25 @@ def test_changes_of_a_key_out_of_order() -> None:
     assert "(0, 0, 7, 0, 1) comes after" in str(caught.value)
 
 
+def test_a_change_of_the_key_counts_for_both_keys() -> None:
+    of = schema(sequence=True)
+    moved = [(1, "a", "update_preimage", TSO, at(5, 0)), (2, "a", "update_postimage", TSO, at(5))]
+    late = [(1, "z", "delete", TSO, at(4))], [(2, "z", "delete", TSO, at(4))]
+    again = [(1, "b", "insert", TSO, at(6)), (2, "a", "delete", TSO, at(7))]
+    for rows, falls in ((late[0], True), (late[1], True), (again, False)):
+        made = ChangeInput(of, options(), MYSQL)
+        builder = BatchBuilder(of)
+        read = list(made.events([*builder.add([*moved, *rows], 0), *builder.flush()]))
+        check = OrderCheck()
+        check.check(read[0])
+        if falls:
+            with pytest.raises(EncodeError, match="comes after one of the same key"):
+                check.check(read[1])
+        else:
+            for one in read[1:]:
+                check.check(one)
+
+
 def test_the_order_check_is_bounded() -> None:
     of = schema(sequence=True)
     made = ChangeInput(of, options(), MYSQL)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from golden_data import load_variant
 from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import LongType
 
 from cdcfmt_core.sources import wrap_line
 
@@ -36,6 +42,7 @@ def write(df: DataFrame, kafka: Broker, topic: str, **options: Any) -> None:
         "topic": topic,
         **options,
     }
+    given = {name: value for name, value in given.items() if value is not None}
     df.write.format("cdc").mode("append").options(**given).save()
 
 
@@ -99,8 +106,70 @@ def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
             **{"protocol": "canal-json", "kafka.bootstrap.servers": kafka.servers, "topic": "x"}
         ).save()
     topic = kafka.create_topic("small", 1, {"max.message.bytes": "600"})
-    with pytest.raises(Exception, match=r"a message was not delivered: .*too large"):
+    with pytest.raises(Exception, match=r"not delivered: .*too large.* set maxMessageBytes"):
         write(rows, kafka, topic)
+
+
+def test_statements_stay_between_their_rows_in_every_partition(
+    spark: SparkSession, kafka: Broker, events: DataFrame
+) -> None:
+    """Of a format that sends DDL to all partitions."""
+    topic = kafka.create_topic("all-statements", PARTITIONS)
+    one_task = events.where("kind in ('row', 'ddl')").coalesce(1)
+    given = {"protocol": "open-protocol", "enableTidbExtension": None, "singleTask": True}
+    write(one_task, kafka, topic, **given, unsupportedEvents="skip", ordered=False)
+    said = ["kind", "op", "database", "table", "commit_ts", "ddl.query", "to_json(after) a"]
+    place = {tuple(row): n for n, row in enumerate(one_task.selectExpr(*said).collect())}
+    found = defaultdict(list)
+    read_back = read(spark, kafka, topic).orderBy("_source.offset", "_source.index")
+    for row in read_back.selectExpr("_source.partition", *said).collect():
+        found[row.partition].append(row[1:])
+    statements = [[row for row in rows if row[0] == "ddl"] for rows in found.values()]
+    assert len(found) == PARTITIONS
+    assert statements[0]
+    assert all(some == statements[0] for some in statements)
+    for rows in found.values():
+        # Of rows that are alike the last one's place is known.
+        places = [place[row] for row in rows if row in place]
+        assert len(places) > len(rows) // 2
+        assert places == sorted(places)
+
+
+def test_a_broker_that_does_not_answer_any_more(
+    spark: SparkSession, kafka: Broker, tmp_path: Path
+) -> None:
+    topic = kafka.create_topic("unreachable", 1)
+    assert kafka._process is not None
+    broker = kafka._process.pid
+
+    def stop_the_broker(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for number, batch in enumerate(batches):
+            if number == 1:
+                os.kill(broker, signal.SIGSTOP)
+            yield batch
+
+    annotations = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
+    stop_the_broker.__annotations__ = annotations
+    ids = spark.range(0, 20_000, 1, 1)
+    rows = [
+        "'row' kind", "'insert' op", "'shop' database", "'orders' table",
+        "array('id') key_columns", "429918007904436226 + id commit_ts",
+        "to_variant_object(named_struct('id', id)) after",
+    ]  # fmt: skip
+    options = {"typesFrom": "values", "kafka.delivery.timeout.ms": 3000}
+    stopping = ids.select(arrow_udf(stop_the_broker, LongType())("id").alias("id"))
+    try:
+        with pytest.raises(Exception, match=r"topic unreachable: .*brokers run and can be reached"):
+            write(stopping.selectExpr(*rows), kafka, topic, **options)
+    finally:
+        os.kill(broker, signal.SIGCONT)
+    write(ids.selectExpr(*rows), kafka, topic, **{**options, "kafka.delivery.timeout.ms": 60_000})
+    found = read(spark, kafka, topic).selectExpr("after:id::bigint id")
+    counted = found.selectExpr("count(distinct id) ids", "count(*) n").first()
+    assert counted is not None
+    assert counted.ids == 20_000
+    # Those that were sent before the failure come twice, and no other.
+    assert 20_000 <= counted.n < 40_000
 
 
 def test_a_stream_into_a_topic(

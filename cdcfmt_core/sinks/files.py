@@ -2,7 +2,8 @@
 
 A commit is its manifest: files are moved to their place first, and a reader sees them
 when the manifest lists them (:mod:`cdcfmt_core.sources.commits`), all at once.  A commit
-of one id is made once, however often it is tried.
+of one id is made once, however often it is tried, and whatever became of its manifest
+since (:mod:`cdcfmt_core.sinks.merging`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.errors import SinkError
+from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.sinks.compression import SUFFIXES, open_compressed
+from cdcfmt_core.sinks.merging import CommitId, in_merged, merge_manifests
+from cdcfmt_core.sinks.placing import create, is_unfinished, move, remove, sync_folder
 from cdcfmt_core.sources.commits import (
     COMMITS,
     MARKER,
@@ -35,26 +38,6 @@ LEFTOVER_SECONDS: Final = 7 * 24 * 3600
 """Files that nobody committed are removed after so long: no task writes that long."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-@attrs.frozen
-class CommitId:
-    """What is committed once: ``query`` is 32 hexadecimal digits, ``batch`` counts up in it."""
-
-    query: str
-    batch: int = 0
-
-    @classmethod
-    def of(cls, name: str, batch: int = 0) -> CommitId:
-        """Of a query of any name."""
-        try:
-            return cls(uuid.UUID(name).hex, batch)
-        except ValueError:
-            return cls(uuid.uuid5(uuid.NAMESPACE_OID, name).hex, batch)
-
-    @property
-    def manifest(self) -> str:
-        return f"{self.query}-{self.batch:020d}.json"
 
 
 @attrs.frozen
@@ -100,7 +83,10 @@ class FileSink:
     def is_committed(self, commit_id: CommitId) -> bool:
         filesystem, root = self._open()
         filesystem.invalidate_cache()
-        return filesystem.exists(f"{root}/{COMMITS}/{commit_id.manifest}")
+        # In this order: a manifest goes when the merged one is there.
+        return filesystem.exists(f"{root}/{COMMITS}/{commit_id.manifest}") or in_merged(
+            filesystem, root, commit_id
+        )
 
     def commit(self, commit_id: CommitId, names: Sequence[str], *, overwrite: bool = False) -> bool:
         """Make staged files visible, all at once; False if this id is committed already.
@@ -110,33 +96,47 @@ class FileSink:
         :raises SinkError: if that fails; nothing of it is visible then.
         """
         filesystem, root = self._open()
-        filesystem.invalidate_cache()
         if self.is_committed(commit_id):
-            self.discard(names)
+            self._leave(names)
             return False
         earlier = read_manifests(filesystem, root) if overwrite else {}
         with self._failures("commit"):
             for name in names:
-                _move(filesystem, f"{root}/{STAGED}/{name}", f"{root}/{name}")
+                move(filesystem, f"{root}/{STAGED}/{name}", f"{root}/{name}")
+            # A manifest must not outlive, in a crash, the files that it lists.
+            sync_folder(filesystem, root)
             manifest = Manifest(tuple(names), tuple(sorted(earlier)))
             data = manifest.to_json(query=commit_id.query, batch=commit_id.batch)
+            path = f"{root}/{COMMITS}/{commit_id.manifest}"
             try:
-                _create(filesystem, f"{root}/{COMMITS}/{commit_id.manifest}", data)
+                create(filesystem, path, data)
             except FileExistsError:
-                self.discard(names)
+                self._leave(names)
                 return False
+        if in_merged(filesystem, root, commit_id):
+            # Another driver was faster by so much that its manifest is merged already.
+            remove(filesystem, path)
+            self._leave(names)
+            return False
         for name in committed_files(earlier.values()):
-            _remove(filesystem, f"{root}/{name}")
-        for name in earlier:
-            _remove(filesystem, f"{root}/{COMMITS}/{name}")
+            remove(filesystem, f"{root}/{name}")
+        with contextlib.suppress(OSError, SourceError):
+            # What fails here is tried again by the next commit.
+            merge_manifests(filesystem, root)
         return True
+
+    def _leave(self, names: Sequence[str]) -> None:
+        """Remove the files of a commit that another one came before, which may be this one."""
+        filesystem, root = self._open()
+        visible = committed_files(read_manifests(filesystem, root).values())
+        self.discard(name for name in names if name not in visible)
 
     def discard(self, names: Iterable[str]) -> None:
         """Remove files that were not committed, as far as that can be."""
         filesystem, root = self._open()
         for name in names:
-            _remove(filesystem, f"{root}/{STAGED}/{name}")
-            _remove(filesystem, f"{root}/{name}")
+            remove(filesystem, f"{root}/{STAGED}/{name}")
+            remove(filesystem, f"{root}/{name}")
 
     def abort(self, commit_id: CommitId, names: Iterable[str]) -> None:
         """Remove the files of a failed commit, unless it went through after all."""
@@ -149,7 +149,7 @@ class FileSink:
             older_than = time.time() - LEFTOVER_SECONDS
         filesystem, root = self._open()
         visible = committed_files(read_manifests(filesystem, root).values())
-        for folder in (root, f"{root}/{STAGED}"):
+        for folder in (root, f"{root}/{STAGED}", f"{root}/{COMMITS}"):
             try:
                 listed = filesystem.ls(folder, detail=True)
             except OSError:
@@ -159,12 +159,12 @@ class FileSink:
                 name = path.rpartition("/")[2]
                 modified = modified_at(info)
                 if (
-                    is_ours(name)
+                    (is_ours(name) or is_unfinished(name))
                     and not (folder == root and name in visible)
                     and modified is not None
                     and modified < older_than
                 ):
-                    _remove(filesystem, path)
+                    remove(filesystem, path)
 
     def _open(self) -> tuple[FileSystem, str]:
         filesystem, root = open_filesystem(self.path, self.storage_options)
@@ -216,7 +216,7 @@ class TaskFiles:
                     file.close()
         self._file = self._raw = None
         for name in self._names:
-            _remove(self._filesystem, f"{self._folder}/{name}")
+            remove(self._filesystem, f"{self._folder}/{name}")
 
     def _start(self) -> None:
         suffix = SUFFIXES[self._sink.compression]
@@ -252,45 +252,3 @@ def failure(what: str, error: OSError) -> SinkError:
     if error.errno in _NO_ROOM:
         hint = "there is no room left: make room, or write elsewhere, and run again"
     return SinkError(f"{what} cannot be written ({error}); nothing of it is visible; {hint}")
-
-
-def _move(filesystem: FileSystem, source: str, target: str) -> None:
-    if is_local(filesystem):
-        os.rename(source, target)
-    else:
-        filesystem.mv(source, target)
-
-
-def _remove(filesystem: FileSystem, path: str) -> None:
-    with contextlib.suppress(OSError):
-        filesystem.rm_file(path)
-
-
-def _create(filesystem: FileSystem, path: str, data: bytes) -> None:
-    """A file that is there as a whole or not at all; FileExistsError if it is there."""
-    if not is_local(filesystem):
-        if filesystem.exists(path):
-            raise FileExistsError(path)
-        # Object stores show a file when it is whole.
-        with filesystem.open(path, "wb") as file:
-            file.write(data)
-        return
-    folder, _, name = path.rpartition("/")
-    aside = f"{folder}/.{name}.{uuid.uuid4().hex}"
-    try:
-        with open(aside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        try:
-            os.link(aside, path)
-        except FileExistsError:
-            raise
-        except OSError:
-            # A filesystem without hard links.
-            if os.path.exists(path):
-                raise FileExistsError(path) from None
-            os.rename(aside, path)
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(aside)

@@ -37,6 +37,18 @@ _REFUSED: Final = {
     "readers have to expect messages twice",
 }
 
+_CHECK: Final = (
+    "check kafka.bootstrap.servers, kafka.security.protocol and that the topic may be written"
+)
+_AGAIN: Final = "what was sent before stays in the topic, and comes twice then"
+_HINTS: Final = {
+    "_MSG_TIMED_OUT": "no broker took it in time (kafka.delivery.timeout.ms): see that the brokers "
+    f"run and can be reached, and run again; {_AGAIN}",
+    "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to what the topic takes (its max.message.bytes) and "
+    f"largeMessageHandleOption, or raise the topic's, and run again; {_AGAIN}",
+}
+"""What to do, by librdkafka's names of errors."""
+
 
 @attrs.frozen
 class KafkaSink:
@@ -97,11 +109,8 @@ class KafkaSink:
             raise
         producer.flush()
 
-    def _failure(self, reason: str) -> SinkError:
-        return SinkError(
-            f"Kafka at {self.servers}, topic {self.topic}: {reason}; check "
-            "kafka.bootstrap.servers, kafka.security.protocol and that the topic may be written"
-        )
+    def _failure(self, reason: str, hint: str = _CHECK) -> SinkError:
+        return SinkError(f"Kafka at {self.servers}, topic {self.topic}: {reason}; {hint}")
 
 
 class KafkaProducer:
@@ -112,7 +121,7 @@ class KafkaProducer:
         from confluent_kafka import Producer
 
         self._sink = sink
-        self._error: str | None = None
+        self._error: tuple[str, str] | None = None
         config: dict[str, Any] = {
             "enable.idempotence": True,
             "acks": "all",
@@ -147,7 +156,8 @@ class KafkaProducer:
                 # The brokers are slower than we: wait for acknowledgements.
                 self._producer.poll(_SLICE_SECONDS)
                 if time.monotonic() - started > self._deadline:
-                    raise self._sink._failure("no broker takes messages") from None
+                    hint = _HINTS["_MSG_TIMED_OUT"]
+                    raise self._sink._failure("a message was not delivered", hint) from None
             except Exception as error:
                 raise self._sink._failure(_text(error)) from None
             else:
@@ -162,7 +172,8 @@ class KafkaProducer:
         left = self._producer.flush(self._deadline)
         self._check()
         if left:
-            raise self._sink._failure(f"{left} messages are not acknowledged")
+            hint = _HINTS["_MSG_TIMED_OUT"]
+            raise self._sink._failure(f"{left} messages are not acknowledged", hint)
 
     def purge(self) -> None:
         """Give up what is not sent yet."""
@@ -170,11 +181,12 @@ class KafkaProducer:
 
     def _delivered(self, error: Any, _: object) -> None:
         if error is not None and self._error is None:
-            self._error = error.str()
+            self._error = error.str(), _HINTS.get(error.name(), _CHECK)
 
     def _check(self) -> None:
         if self._error is not None:
-            raise self._sink._failure(f"a message was not delivered: {self._error}")
+            text, hint = self._error
+            raise self._sink._failure(f"a message was not delivered: {text}", hint)
 
 
 def _text(error: Exception) -> str:

@@ -96,7 +96,7 @@ def _expand(
             base, parts = _split_glob(pattern)
             filesystem, inner = open_filesystem(base, options)
             naming = _Naming(filesystem, base, inner)
-            for info in _match(filesystem, inner, parts):
+            for info in _match(filesystem, inner, parts, naming.committed):
                 matches += 1
                 yield from _files(filesystem, info, naming, literal=False)
     if not matches and not (empty_globs and has_magic(path)):
@@ -131,7 +131,7 @@ def _files(
     filesystem: FileSystem, info: dict[str, Any], naming: _Naming, *, literal: bool
 ) -> Iterator[FileInfo]:
     if info["type"] == "directory":
-        for child in _files_below(filesystem, _path(info)):
+        for child in _files_below(filesystem, _path(info), naming.committed):
             if not _without_messages(_path(child)) and naming.committed.shows(_path(child)):
                 yield _file_info(child, naming)
     elif info["type"] == "file":
@@ -142,19 +142,23 @@ def _files(
         raise SourceError(f"path {naming(_path(info))} is neither a file nor a directory")
 
 
-def _files_below(filesystem: FileSystem, folder: str) -> Iterator[dict[str, Any]]:
+def _files_below(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[dict[str, Any]]:
     if is_local(filesystem):
-        for _, children in _walk(filesystem, folder):
+        for _, children in _walk(filesystem, folder, committed):
             yield from (child for child in children if child["type"] == "file")
         return
     # Object stores list a whole tree with few requests.
-    for name, info in filesystem.find(folder, detail=True).items():
+    for name, info in committed.find(folder).items():
         below = name[len(folder.rstrip("/")) :].strip("/")
         if info["type"] == "file" and not any(map(is_hidden, below.split("/"))):
             yield info
 
 
-def _walk(filesystem: FileSystem, folder: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _walk(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Every folder from ``folder`` down that is not hidden, with what it shows."""
     local = is_local(filesystem)
     stack, seen = [folder], set()
@@ -166,12 +170,15 @@ def _walk(filesystem: FileSystem, folder: str) -> Iterator[tuple[str, list[dict[
             if identity in seen:
                 continue
             seen.add(identity)
-        children = [c for c in _children(filesystem, folder) if not is_hidden(_name(_path(c)))]
+        listed = _children(filesystem, folder, committed)
+        children = [child for child in listed if not is_hidden(_name(_path(child)))]
         yield folder, children
         stack.extend(_path(child) for child in children if child["type"] == "directory")
 
 
-def _match(filesystem: FileSystem, folder: str, parts: list[str]) -> Iterator[dict[str, Any]]:
+def _match(
+    filesystem: FileSystem, folder: str, parts: list[str], committed: Committed
+) -> Iterator[dict[str, Any]]:
     """What the glob components ``parts`` match below ``folder``."""
     info = _info(filesystem, folder)
     if info is None or not parts:
@@ -182,24 +189,27 @@ def _match(filesystem: FileSystem, folder: str, parts: list[str]) -> Iterator[di
         return
     part, rest = parts[0], parts[1:]
     if part == "**":
-        folders = [inner for inner, _ in _walk(filesystem, folder)] if rest else [folder]
+        walked = _walk(filesystem, folder, committed)
+        folders = [inner for inner, _ in walked] if rest else [folder]
         for inner in folders:
-            yield from _match(filesystem, inner, rest)
+            yield from _match(filesystem, inner, rest, committed)
     elif not has_magic(part):
-        yield from _match(filesystem, f"{folder.rstrip('/')}/{part}", rest)
+        yield from _match(filesystem, f"{folder.rstrip('/')}/{part}", rest, committed)
     else:
         pattern, spelt_out = compile_name(part), part[:1] in ("_", ".")
-        for child in _children(filesystem, folder):
+        for child in _children(filesystem, folder, committed):
             name = _name(_path(child))
             if pattern.fullmatch(name) and (spelt_out or not is_hidden(name)):
                 if not rest:
                     yield child
                 elif child["type"] == "directory":
-                    yield from _match(filesystem, _path(child), rest)
+                    yield from _match(filesystem, _path(child), rest, committed)
 
 
-def _children(filesystem: FileSystem, folder: str) -> Iterator[dict[str, Any]]:
-    for info in filesystem.ls(folder, detail=True):
+def _children(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[dict[str, Any]]:
+    for info in committed.ls(folder):
         if info.get("islink"):
             # The listing describes the link; what counts is what it leads to.
             name = _path(info)

@@ -51,6 +51,12 @@ _TYPES: dict[type, LogicalType] = {
     spark.VariantType: logical.Json(),
     **{type_: logical.Int(bits) for type_, bits in _INT_BITS.items()},
 }
+_SAME_VALUES = (
+    logical.Decimal,
+    *(type(type_) for type_ in _TYPES.values() if not isinstance(type_, logical.Json)),
+)
+"""Of these types a column that Spark has as such has the values of events."""
+
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 
 
@@ -131,16 +137,29 @@ class ChangeInput:
                 name: array_cells(batch.column(column), self._types[column])
                 for name, column in self._added.items()
             }
-            own = [_own_cells(batch.column(name), self._types[name]) for name in self._columns]
-            for place in range(batch.num_rows):
+            own, unconverted = self._convert(batch)
+            for place, row in enumerate(own):
                 said = {name: column[place] for name, column in added.items()}
-                row = [column[place] for column in own]
                 try:
-                    event = self._event(said, row)
+                    event = self._event(said, row, unconverted)
                 except EncodeError as error:
                     raise self._located(error, said) from error
                 if event is not None:
                     yield event
+
+    def _convert(self, batch: pa.RecordBatch) -> tuple[Iterable[tuple[Any, ...]], list[str]]:
+        """The values of each row's own columns, and the columns that have one that does not fit."""
+        columns, unconverted = [], []
+        for name, convert in self._columns.items():
+            column = _own_cells(batch.column(name), self._types[name])
+            if convert is not None:
+                try:
+                    column = [None if value is None else convert(value) for value in column]
+                except (Misfit, EncodeError):
+                    # Its row will tell, if it comes to that.
+                    unconverted.append(name)
+            columns.append(column)
+        return zip(*columns, strict=True) if columns else [()] * batch.num_rows, unconverted
 
     def flush(self) -> Iterator[InputEvent]:
         """Nothing, or the error that a preimage is left.
@@ -151,7 +170,9 @@ class ChangeInput:
             raise self._located(self._alone(), said)
         return iter(())
 
-    def _event(self, said: dict[str, Any], row: list[Any]) -> InputEvent | None:
+    def _event(
+        self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]
+    ) -> InputEvent | None:
         change_type = said["change_type"]
         if said.get("corrupt_record") is not None:
             reason = said["corrupt_record"].get("reason")
@@ -159,7 +180,7 @@ class ChangeInput:
         if said.get(RESCUED) is not None and variant_cell(said[RESCUED]):
             raise EncodeError("the row has rescued values, which would be lost", column=RESCUED)
         if change_type == "update_preimage":
-            self._wait(said, self._image(said, row))
+            self._wait(said, self._image(said, row, unconverted))
             return None
         before: Image | None = None
         if change_type == "update_postimage":
@@ -169,7 +190,7 @@ class ChangeInput:
             raise self._alone()
         if change_type == "update_postimage":
             op: Op = "update" if before is not None else "upsert"
-            return self._change(op, said, before, self._image(said, row))
+            return self._change(op, said, before, self._image(said, row, unconverted))
         if change_type not in _OPS:
             raise EncodeError(
                 f"{change_type!r} is not one of {join_names([*_OPS, 'update_preimage'])}, "
@@ -178,7 +199,7 @@ class ChangeInput:
             )
         if change_type == "truncate":
             return self._change("truncate", said, None, None)
-        image = self._image(said, row)
+        image = self._image(said, row, unconverted)
         if change_type == "delete":
             return self._change("delete", said, image, None)
         return self._change("insert", said, None, image)
@@ -211,14 +232,17 @@ class ChangeInput:
             event.sequence_commit = sequence["commit"]
         return InputEvent(event, source, "_sequence", _position(sequence))
 
-    def _image(self, said: dict[str, Any], row: list[Any]) -> Image:
+    def _image(self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]) -> Image:
+        values = dict(zip(self._columns, row, strict=True))
         absent = frozenset(said.get("absent") or ())
-        values = {}
-        for (name, convert), value in zip(self._columns.items(), row, strict=True):
-            if name in absent:
+        for name in absent & values.keys():
+            del values[name]
+        for name in unconverted:
+            value, convert = values.get(name), self._columns[name]
+            if value is None or convert is None:
                 continue
             try:
-                values[name] = None if value is None else convert(value)
+                values[name] = convert(value)
             except (Misfit, EncodeError) as error:
                 reason = error.reason if isinstance(error, EncodeError) else str(error)
                 raise EncodeError(reason, column=name) from error
@@ -267,7 +291,8 @@ def _table(
     fields: list[spark.StructField],
     options: WriteOptions,
     resolve_type: Callable[[str], LogicalType],
-) -> tuple[TableSchema, dict[str, Convert]]:
+) -> tuple[TableSchema, dict[str, Convert | None]]:
+    """The table, and how the cells of its columns are converted; None: they are as they are."""
     declared = options.column_types
     keys = tuple(options["keyColumns"])
     columns = []
@@ -282,7 +307,12 @@ def _table(
     database, *schema, table = options.table
     return (
         TableSchema(database, table, tuple(columns), keys, schema[0] if schema else None),
-        {column.name: event_value(column.type) for column in columns},
+        {
+            column.name: None
+            if not column.source_type and isinstance(column.type, _SAME_VALUES)
+            else event_value(column.type)
+            for column in columns
+        },
     )
 
 

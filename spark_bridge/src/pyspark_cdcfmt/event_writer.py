@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -17,10 +17,11 @@ from cdcfmt_core.errors import SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
 from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
+from pyspark_cdcfmt.event_columns import check_events
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.order_check import OrderCheck
 from pyspark_cdcfmt.output_options import WriteOptions
-from pyspark_cdcfmt.rows_to_events import EventInput, Source, check_events
+from pyspark_cdcfmt.rows_to_events import EventInput, Source
 
 logger = logging.getLogger("pyspark_cdcfmt")
 
@@ -75,6 +76,7 @@ class EventWriter:
 
     What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
     ``refused`` are kinds that cannot be written where the messages go, and what to do.
+    ``wait`` returns when all messages so far are where they shall be.
     """
 
     schema: StructType
@@ -84,6 +86,7 @@ class EventWriter:
     watermarks: Watermarks = attrs.field(factory=dict)
     statements: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
+    wait: Callable[[], None] = lambda: None
 
     def messages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         """The messages of the rows, in order, without watermarks.
@@ -115,6 +118,12 @@ class EventWriter:
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
                 self.statements += 1
+                # It must overtake no row, and no row overtake it, in other partitions either.
+                yield from encoder.flush()
+                self.wait()
+                yield from encoder.encode(event)
+                self.wait()
+                continue
             if order is not None:
                 order.check(read)
             yield from encoder.encode(event)
@@ -173,14 +182,19 @@ def check_statements(of_tasks: Sequence[int]) -> None:
         )
 
 
-def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
-    """What all tasks together may promise: None while a source that has rows told nothing."""
+def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
+    """The last watermark of each source; None where none of the reports has one."""
     merged: Watermarks = {}
     for report in reports:
         for source, commit_ts in report.items():
             known = merged.get(source)
             merged[source] = commit_ts if known is None else max(known, commit_ts or 0)
-    values = list(merged.values())
+    return merged
+
+
+def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
+    """What all tasks together may promise: None while a source that has rows told nothing."""
+    values = list(merge_watermarks(reports).values())
     if not values or None in values:
         return None
     return min(value for value in values if value is not None)

@@ -78,6 +78,8 @@ def cells(batch: pa.RecordBatch, name: str, type_: DataType) -> Iterable[Any]:
 
 def array_cells(array: pa.Array, type_: DataType) -> list[Any]:
     """The cells of an array of this Spark type, as :func:`cells` gives them."""
+    if array.null_count == len(array):
+        return [None] * len(array)
     if isinstance(type_, TimestampType | TimestampNTZType):
         # The session's zone is in the array's type, and does not matter.
         result: list[Any] = array.cast(pa.int64()).to_pylist()

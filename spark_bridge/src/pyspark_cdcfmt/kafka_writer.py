@@ -28,6 +28,7 @@ from pyspark_cdcfmt.event_writer import (
     lowest_watermark,
     open_encoder,
 )
+from pyspark_cdcfmt.kept_watermarks import KeptWatermarks
 from pyspark_cdcfmt.output_options import WriteOptions
 
 
@@ -78,6 +79,7 @@ class KafkaWriter:
             refused={} if single else {"ddl": _DDL_ADVICE},
         )
         with self.sink.open() as producer:
+            writer.wait = producer.flush
             for message in writer.messages(batches):
                 producer.send(message)
         writer.log_counts()
@@ -85,15 +87,25 @@ class KafkaWriter:
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Send the watermark, which must not overtake a row."""
-        commit_ts = lowest_watermark(
-            message.watermarks for message in messages if isinstance(message, KafkaMessage)
-        )
+        self._send(lowest_watermark(_reports(messages)))
+
+    def commit_batch(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """The same in a stream."""
+        kept = KeptWatermarks(self.options.checkpoint, batch)
+        self._send(kept.lowest(_reports(messages)))
+        kept.save()
+
+    def _send(self, commit_ts: int | None) -> None:
         if commit_ts is None:
             return
         encoder = open_encoder(self.options, self.partitions)
         with self.sink.open() as producer:
             for message in [*encoder.encode(Watermark(commit_ts=commit_ts)), *encoder.flush()]:
                 producer.send(message)
+
+
+def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Watermarks]:
+    return [message.watermarks for message in messages if isinstance(message, KafkaMessage)]
 
 
 _DDL_ADVICE = (
@@ -132,4 +144,4 @@ class CdcKafkaStreamWriter(DataSourceStreamArrowWriter):
         return self._writer.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._writer.commit(messages)
+        self._writer.commit_batch(messages, batchId)

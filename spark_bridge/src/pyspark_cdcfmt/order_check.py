@@ -35,13 +35,22 @@ class OrderCheck:
         event = read.event
         if read.order is None or not isinstance(event, RowChange):
             return
-        table = event.table
-        # A change of the key moves the row: from then on its new key counts.
+        names = event.table.key_columns
         image = event.after or event.before
-        if image is None or not table.key_columns:
+        if image is None or not names:
             return
-        cells = [str(image.values.get(name)) for name in table.key_columns]
-        key = hash((table.database, table.schema, table.table, *cells))
+        key = [image.values.get(name) for name in names]
+        self._check(read, event, key)
+        before = None if event.before is None else event.before.values
+        # A change of the key moves the row: of both its places it is a change.
+        if before is not None and image is event.after and before.keys() >= set(names):
+            left = [before[name] for name in names]
+            if left != key:
+                self._check(read, event, left)
+
+    def _check(self, read: InputEvent, event: RowChange, cells: list[Any]) -> None:
+        table = event.table
+        key = hash((table.database, table.schema, table.table, *map(str, cells)))
         last = self._recent.get(key) or self._older.get(key)
         position = (read.order_by, read.order)
         if last is not None and last[0] == read.order_by and read.order < last[1]:

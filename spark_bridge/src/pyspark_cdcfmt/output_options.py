@@ -137,12 +137,13 @@ class WriteOptions:
     """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's.
 
     ``kafka`` are the client's settings as the user gave them, which may be secret; None where
-    files are written.
+    files are written.  ``checkpoint`` is a stream's checkpointLocation, an option of Spark.
     """
 
     values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
     kafka: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+    checkpoint: str | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -222,6 +223,7 @@ def parse_write_options(
         validate(bridge, own.values(), owner=OWNER),
         validate(codec, of_codec.values(), owner=OWNER),
         client if to_kafka else None,
+        next((str(given[name]) for name in given if name.lower() == "checkpointlocation"), None),
     )
     _check_together(options, bridge.keys())
     return options

@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
+from cdcfmt_core.errors import DecodeError, EncodeError, join_names
 from cdcfmt_core.events import (
     Corrupt,
     Event,
     Heartbeat,
+    Image,
     LogicalMessage,
     RowChange,
     SchemaChange,
@@ -27,22 +28,23 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from pyspark_cdcfmt.events import EVENT_COLUMNS, UNSAID
-from pyspark_cdcfmt.input_columns import cells, check_columns, variant_cell
+from pyspark_cdcfmt.event_columns import column_cells
+from pyspark_cdcfmt.events import UNSAID
+from pyspark_cdcfmt.input_columns import cells, variant_cell
 from pyspark_cdcfmt.input_tables import ColumnCells, InputTables
 
 Source: TypeAlias = tuple[str | None, str | None, int | None]
 """Topic, path and partition that an event was read from."""
 
 _OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
+_WANTED = {"delete": 0, "truncate": None}
+"""Which of the images a row needs, if not the one after it."""
+
 _DDL_TYPES = frozenset(
     {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
 )
+_NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
-_SHAPE = (
-    "rows to write are events, as format('cdc') reads them without the option table; for the "
-    "changes of one table set the option table"
-)
 _NO_SOURCE: dict[str, Any] = {}
 
 
@@ -59,21 +61,11 @@ class InputEvent:
     order: Any = None
 
 
-def check_events(schema: StructType) -> None:
-    """:raises OptionError: for columns that are not those of events, naming one."""
-    for name in ("before", "after"):
-        if name in schema.names and isinstance(schema[name].dataType, StringType):
-            raise OptionError(
-                f"column {name} is string: JSON text does not tell the types of its values; "
-                "read with imageFormat=variant"
-            )
-    check_columns(schema, EVENT_COLUMNS, ("kind",), _SHAPE)
-
-
 class EventInput:
     """Makes events of record batches.
 
-    ``schema`` was checked by :func:`check_events`; ``key_columns`` override the rows' own.
+    ``schema`` was checked by :func:`~pyspark_cdcfmt.event_columns.check_events`;
+    ``key_columns`` override the rows' own.
     """
 
     def __init__(
@@ -96,9 +88,13 @@ class EventInput:
         return iter(())
 
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
-        names = [name for name in self._types if name in batch.schema.names]
+        names = [
+            name
+            for name in self._types
+            if name in batch.schema.names and name not in _NOT_LOOKED_AT
+        ]
         columns = [
-            _column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
+            column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
             for name in names
         ]
         for values in zip(*columns, strict=True):
@@ -128,21 +124,7 @@ class EventInput:
         op = row.get("op")
         if op not in _OPS:
             raise EncodeError(f"op {op!r} is not one of {join_names(_OPS)}")
-        before = variant_cell(row.get("before"))
-        after = variant_cell(row.get("after"))
-        for name, image in (("before", before), ("after", after)):
-            if image is not None and not isinstance(image, dict):
-                raise EncodeError("the image is a variant, but no object", column=name)
-        wanted = {"delete": "before", "truncate": None}.get(op, "after")
-        if wanted is not None and (before if wanted == "before" else after) is None:
-            raise EncodeError(f"the row has no {wanted} image, which {op} needs; read with images")
-        table, before_image, after_image = self._tables.images(
-            _table_of(row),
-            self._keys(row),
-            row.get("columns") or (((), (), (), ()) if op == "truncate" else None),
-            source.get("protocol"),
-            (before, after),
-        )
+        table, before_image, after_image = self._images(op, row, source)
         common = _common(row, source)
         unsaid = _take_unsaid(common)
         partial = unsaid.get("partial", ())
@@ -152,6 +134,28 @@ class EventInput:
         return RowChange(
             op, table, before_image, after_image, unsaid.get("sequence_commit"), **common
         )
+
+    def _images(
+        self, op: str, row: dict[str, Any], source: dict[str, Any]
+    ) -> tuple[TableSchema, Image | None, Image | None]:
+        pairs = row.get("before"), row.get("after")
+        name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
+        columns = row.get("columns")
+        wanted = _WANTED.get(op, 1)
+        if columns is not None and (wanted is None or pairs[wanted] is not None):
+            found = self._tables.read(name, keys, columns, protocol, pairs)
+            if found is not None:
+                return found
+        images = variant_cell(pairs[0]), variant_cell(pairs[1])
+        for image, which in zip(images, ("before", "after"), strict=True):
+            if image is not None and not isinstance(image, dict):
+                raise EncodeError("the image is a variant, but no object", column=which)
+        if wanted is not None and images[wanted] is None:
+            which = ("before", "after")[wanted]
+            raise EncodeError(f"the row has no {which} image, which {op} needs; read with images")
+        if not columns and op == "truncate":
+            columns = ((), (), (), ())
+        return self._tables.images(name, keys, columns or None, protocol, images)
 
     def _ddl(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
         ddl = row.get("ddl") or {}
@@ -267,35 +271,6 @@ def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
     if name is None:
         raise EncodeError("a row change needs its table", column="table")
     return row.get("database") or "", row.get("schema"), name
-
-
-def _column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
-    """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
-    array = batch.column("columns")
-    items = array.flatten()
-    fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
-    lists: list[Any] = [
-        fields[name].to_pylist() if name in fields else [None] * len(items)
-        for name in ("name", "source_type", "nullable", "key")
-    ]
-    names, types, nullable, key = lists
-    result: list[ColumnCells | None] = []
-    start = 0
-    for length in array.value_lengths().to_pylist():
-        if length is None:
-            result.append(None)
-            continue
-        end = start + length
-        result.append(
-            (
-                tuple(names[start:end]),
-                tuple(types[start:end]),
-                tuple(nullable[start:end]),
-                tuple(key[start:end]),
-            )
-        )
-        start = end
-    return result
 
 
 def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:

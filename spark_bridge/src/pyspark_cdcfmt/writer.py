@@ -8,7 +8,6 @@ a task staged is known by its message only.
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -33,6 +32,7 @@ from pyspark_cdcfmt.event_writer import (
     lowest_watermark,
     open_encoder,
 )
+from pyspark_cdcfmt.kept_watermarks import KeptWatermarks
 from pyspark_cdcfmt.output_options import WriteOptions
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -100,13 +100,25 @@ class FileWriter:
 
     def commit(self, messages: Sequence[FilesMessage], *, overwrite: bool = False) -> None:
         """Make visible what the tasks staged, and the watermark that they allow."""
-        if not messages:
-            return
+        if messages:
+            reports = [message.watermarks for message in messages]
+            self._commit(messages, lowest_watermark(reports), overwrite=overwrite)
+
+    def commit_batch(self, messages: Sequence[FilesMessage]) -> None:
+        """The same in a stream."""
+        if messages:
+            kept = KeptWatermarks(self.options.checkpoint, messages[0].commit_id.batch)
+            self._commit(messages, kept.lowest(message.watermarks for message in messages))
+            kept.save()
+
+    def _commit(
+        self, messages: Sequence[FilesMessage], watermark: int | None, *, overwrite: bool = False
+    ) -> None:
         commit_id = messages[0].commit_id
         names = [name for message in messages for name in message.files]
         check_statements([message.statements for message in messages])
-        if not self.sink.is_committed(commit_id):
-            names += self._watermark(commit_id, messages)
+        if watermark is not None and not self.sink.is_committed(commit_id):
+            names += self._watermark(commit_id, watermark)
         if not self.sink.commit(commit_id, names, overwrite=overwrite):
             logger.warning(
                 "cdc: batch %d is committed already, and nothing is written twice", commit_id.batch
@@ -120,10 +132,7 @@ class FileWriter:
             if message is not None:
                 self.sink.abort(message.commit_id, message.files)
 
-    def _watermark(self, commit_id: CommitId, messages: Sequence[FilesMessage]) -> list[str]:
-        commit_ts = lowest_watermark(message.watermarks for message in messages)
-        if commit_ts is None:
-            return []
+    def _watermark(self, commit_id: CommitId, commit_ts: int) -> list[str]:
         files = self.sink.open_task(commit_id, "driver")
         line_of = line_writer(self.options["lineFormat"])
         encoder = open_encoder(self.options, None)
@@ -142,7 +151,7 @@ class CdcBatchWriter(DataSourceArrowWriter):
         if options["txnAppId"] is not None:
             self._commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
         else:
-            self._commit_id = CommitId(uuid.uuid4().hex)
+            self._commit_id = CommitId.new()
         if overwrite and options["ifExists"] is not None:
             raise OptionError("option ifExists goes with mode append; overwrite replaces files")
         self._skips = False
@@ -190,7 +199,7 @@ class CdcStreamWriter(DataSourceStreamArrowWriter):
         return self._files.write(iterator, CommitId.of(query, int(batch)))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        self._files.commit(_all(messages))
+        self._files.commit_batch(_all(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         self._files.abort(cast("list[FilesMessage | None]", messages))

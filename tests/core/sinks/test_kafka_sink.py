@@ -55,6 +55,32 @@ def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
         producer.send(Message(None, b"v", partition=0))
 
 
+def test_a_broker_that_stops_meanwhile(kafka: Broker) -> None:
+    topic = kafka.create_topic("stopped", 1)
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers, "delivery.timeout.ms": "2000"})
+
+    def send_all(stop_at: int) -> None:
+        with sink.open() as producer:
+            for number in range(100):
+                if number == stop_at:
+                    producer.flush()
+                    kafka.stop()
+                producer.send(Message(None, b"%d" % number, partition=0))
+
+    try:
+        with pytest.raises(SinkError, match=r"not delivered.*brokers run and can be reached, and"):
+            send_all(stop_at=50)
+    finally:
+        kafka.start()
+    # Run again, as the error says.
+    send_all(stop_at=-1)
+    reader = Consumer({"bootstrap.servers": kafka.servers, "group.id": "stopped"})
+    reader.assign([TopicPartition(topic, 0, 0)])
+    found = [int(message.value()) for message in reader.consume(150, timeout=30)]
+    assert found == [*range(50), *range(100)]
+    reader.close()
+
+
 def test_no_topic(kafka: Broker) -> None:
     sink = KafkaSink.of("nowhere", {"bootstrap.servers": kafka.servers})
     with pytest.raises(SinkError, match="create it first"):

@@ -1,0 +1,119 @@
+"""What the writers refuse on the driver, before any task runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.sinks import CommitId, FileSink
+from pyspark_cdcfmt import DefaultSource
+
+
+def schema(**columns: DataType) -> StructType:
+    return StructType([StructField(name, type_) for name, type_ in columns.items()])
+
+
+EVENTS = schema(kind=StringType(), commit_ts=LongType())
+CHANGES = schema(id=LongType(), _change_type=StringType())
+NAMED = schema(name=StringType())
+TEXT = StringType()
+
+
+def source(folder: Path, **options: Any) -> DefaultSource:
+    given = {"protocol": "canal-json", "path": str(folder / "out"), **options}
+    return DefaultSource({name: str(value) for name, value in given.items() if value is not None})
+
+
+WRONG_EVENTS: list[tuple[StructType, str]] = [
+    (schema(op=TEXT), "column kind is missing"),
+    (schema(kind=LongType()), "column kind is bigint, and must be string"),
+    (schema(kind=TEXT, opp=TEXT), "column opp is not written.*did you mean op"),
+    (schema(kind=TEXT, after=TEXT), "column after is string.*imageFormat=variant"),
+    (schema(kind=TEXT, _source=schema(offset=TEXT)), "column _source is struct"),
+    (schema(kind=TEXT, columns=ArrayType(NAMED)), "column columns has no field source_type"),
+    (schema(kind=TEXT, ddl=schema(query=TEXT)), "column ddl has no field type"),
+    (
+        schema(kind=TEXT, table_schema=schema(table=TEXT, columns=ArrayType(NAMED))),
+        "column table_schema.columns has no field source_type",
+    ),
+    (StructType([*EVENTS.fields, EVENTS.fields[0]]), "column kind stands twice"),
+]
+WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
+    (schema(id=LongType()), {}, "column _change_type is missing"),
+    (schema(id=TEXT, _change_type=BinaryType()), {}, "column _change_type is binary"),
+    (schema(id=MapType(TEXT, TEXT), _change_type=TEXT), {}, "column id: map"),
+    (CHANGES, {"keyColumns": "key"}, "option keyColumns: there is no column key"),
+    (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is no known type"),
+]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("to", ["files", "kafka"])
+def test_columns_that_cannot_be_written(tmp_path: Path, to: str, streaming: bool) -> None:
+    """Nobody listens at the broker's address, so nothing was sent either."""
+    kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
+    table = {"table": "shop.orders", "keyColumns": "id"}
+    cases = [(wrong, {}, said) for wrong, said in WRONG_EVENTS]
+    cases += [(wrong, {**table, **more}, said) for wrong, more, said in WRONG_CHANGES]
+    for wrong, options, said in cases:
+        made = source(tmp_path, **options, **(kafka if to == "kafka" else {}))
+        open_writer = made.streamWriter if streaming else made.writer
+        with pytest.raises(OptionError, match=said):
+            open_writer(wrong, overwrite=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_go_together(tmp_path: Path) -> None:
+    kafka = {"path": None, "topic": "x", "kafka.bootstrap.servers": "127.0.0.1:1"}
+    batch: list[tuple[dict[str, Any], bool, str]] = [
+        (kafka, True, "a topic cannot be overwritten: use mode append"),
+        ({**kafka, "ifExists": "error"}, False, "option ifExists is for files"),
+        ({"ifExists": "error"}, True, "ifExists goes with mode append; overwrite replaces files"),
+        ({"ifExists": "never"}, False, "ifExists"),
+        ({"path": None}, False, r"no path: give save\(path\)"),
+        ({"singleTask": "true"}, False, "singleTask is for Kafka"),
+        ({"txnAppId": "x"}, False, "txnAppId and txnVersion go together"),
+    ]
+    for options, overwrite, said in batch:
+        with pytest.raises(OptionError, match=said):
+            source(tmp_path, **options).writer(EVENTS, overwrite=overwrite)
+    streams: list[tuple[dict[str, Any], bool, str]] = [
+        (kafka, True, "a topic cannot be overwritten: use mode append"),
+        ({}, True, "output mode complete would write all events anew for every batch"),
+        ({"ifExists": "error"}, False, "ifExists is for batch writes"),
+        ({"txnAppId": "x", "txnVersion": "1"}, False, "txnAppId is for batch writes"),
+    ]
+    for options, overwrite, said in streams:
+        with pytest.raises(OptionError, match=said):
+            source(tmp_path, **options).streamWriter(EVENTS, overwrite=overwrite)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_if_exists_is_decided_on_the_driver(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path / "out"))
+    sink.prepare()
+    # Nothing that a reader would see.
+    (tmp_path / "out" / "_hidden").write_bytes(b"x")
+    source(tmp_path, ifExists="error").writer(EVENTS, overwrite=False)
+    files = sink.open_task(CommitId.of("query"), 0)
+    files.write(b"x")
+    sink.commit(CommitId.of("query"), files.close())
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(OptionError, match=r"has files \(ifExists=error\)"):
+        source(tmp_path, ifExists="error").writer(EVENTS, overwrite=False)
+    writer = source(tmp_path, ifExists="ignore").writer(EVENTS, overwrite=False)
+    writer.commit([writer.write(iter(()))])
+    assert sorted(tmp_path.rglob("*")) == before
