@@ -66,7 +66,7 @@ class Chunks:
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
         self._learned = 0
-        self._mixed = self._other = False
+        self._other = False
         self.by_columns = 0
         self.by_reference = 0
 
@@ -128,10 +128,8 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
-        if self._mixed:
-            if known.look(value) == "unwanted":
-                return True
-            self._mixed = False
+        if not known.look.mentions(value) and known.look(value) == "unwanted":
+            return True
         for place, plan in enumerate(self._plans):
             reader = plan.reader
             document = value
@@ -147,7 +145,6 @@ class Chunks:
             return True
         kind = known.look(value)
         if kind == "unwanted":
-            self._mixed = True
             return True
         if kind == "other":
             self._other = True
