@@ -126,7 +126,7 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
             mixed.append(message)
         by_columns += check_equal(mixed, schema, options).by_columns
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
-        check_equal(mixed, some, options, inferred=False)
+        check_equal(mixed, some, options, inferred=False, as_lists=True)
     assert by_columns > 0
 
 
@@ -156,6 +156,8 @@ def test_messages_of_other_tables_are_skipped_by_their_envelope() -> None:
     assert schema is not None
     result = check_equal(messages, schema, options)
     assert (result.by_columns, result.by_reference) == (20, 1)
+    lists = check_equal(messages, schema, options, as_lists=True)
+    assert lists.rows_of_messages == [1, *[0, 1] * 20]
     # What nobody asked for is not looked at, not even for a number of ten thousand digits.
     messages.append(row("other", ts="1e9999"))
     assert read(messages, schema, options, by_columns=True).rows.num_rows == 21

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
@@ -35,6 +36,18 @@ _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by columns pay for one more plan."""
+
+
+@attrs.frozen
+class Made:
+    """The rows of some messages, the next ones in the input.
+
+    ``size`` is the messages' bytes; ``counts``, where they are asked for, the rows of each.
+    """
+
+    batch: pa.RecordBatch
+    size: int
+    counts: Sequence[int] = ()
 
 
 class Chunks:
@@ -65,18 +78,23 @@ class Chunks:
         self._plans: list[Plan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
+        self._rows_counts: list[int] = []
+        self._count_rows = False
         self._learned = 0
         self._other = False
         self.by_columns = 0
         self.by_reference = 0
 
     def batches(
-        self, messages: Iterable[Message | BadLine]
-    ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Record batches and the bytes of the messages in them, in order.
+        self, messages: Iterable[Message | BadLine], *, count_rows: bool = False
+    ) -> Iterator[Made]:
+        """What is made of the messages, in order.
+
+        Batches have a row at least, unless ``count_rows`` asks for the rows of every message.
 
         :raises DecodeError: in FAILFAST mode.
         """
+        self._count_rows = count_rows
         iterator = iter(messages)
         pending = Pending()
         while chunk := _next_chunk(iterator):
@@ -129,7 +147,7 @@ class Chunks:
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
         if not known.look.mentions(value) and known.look(value) == "unwanted":
-            return True
+            return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
             reader = plan.reader
             document = value
@@ -145,7 +163,7 @@ class Chunks:
             return True
         kind = known.look(value)
         if kind == "unwanted":
-            return True
+            return self._skip(pending, message)
         if kind == "other":
             self._other = True
             return False
@@ -154,12 +172,19 @@ class Chunks:
         pending.add(message, len(value), None, None)
         return True
 
+    def _skip(self, pending: Pending, message: Message) -> bool:
+        if self._count_rows:
+            pending.skip(message)
+        return True
+
     def _may_learn(self) -> bool:
         return self._learned < _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN
 
-    def _alone(self, message: Message | BadLine) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _alone(self, message: Message | BadLine) -> Iterator[Made]:
         """A message by the reference path, and what is to be learned from it."""
-        self._rows += self._reference.rows(message)
+        rows = self._reference.rows(message)
+        self._rows += rows
+        self._rows_counts.append(len(rows))
         self._rows_bytes += len(message.value or b"")
         if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
@@ -189,13 +214,17 @@ class Chunks:
                     logger.warning("cdc: not by columns: %s: %s", type(error).__name__, error)
                 del self._plans[_MAX_PLANS:]
 
-    def _flush_rows(self) -> Iterator[tuple[pa.RecordBatch, int]]:
-        if self._rows:
-            for start in range(0, len(self._rows), MAX_ROWS):
-                yield self._reference.batch(self._rows[start : start + MAX_ROWS]), self._rows_bytes
-            self._rows, self._rows_bytes = [], 0
+    def _flush_rows(self) -> Iterator[Made]:
+        rows, size, counts = self._rows, self._rows_bytes, self._rows_counts
+        self._rows, self._rows_bytes, self._rows_counts = [], 0, []
+        if self._count_rows:
+            if counts:
+                yield Made(self._reference.batch(rows), size, counts)
+            return
+        for start in range(0, len(rows), MAX_ROWS):
+            yield Made(self._reference.batch(rows[start : start + MAX_ROWS]), size)
 
-    def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _finish(self, pending: Pending) -> Iterator[Made]:
         """What is pending, as one batch."""
         self._gather(pending)
         if not pending.messages:
@@ -219,14 +248,19 @@ class Chunks:
             some = self._reference.rows(pending.messages[place])
             rows += some
             owners += [place] * len(some)
-        self.by_columns += len(pending.messages) - len(left)
+        self.by_columns += len(pending.messages) - pending.skipped - len(left)
         self.by_reference += len(left)
         if rows:
             pieces.append(self._reference.batch(rows))
         pieces = [piece for piece in pieces if piece.num_rows]
+        counts = [0] * len(pending.messages) if self._count_rows else []
+        if counts:
+            for owner in owners:
+                counts[owner] += 1
+            pieces = pieces or [self._reference.batch([])]
         if pieces:
             yield from self._flush_rows()
-            yield _in_order(pieces, owners), pending.size
+            yield Made(_in_order(pieces, owners), pending.size, counts)
 
     def _usual(self, gathered: Gathered) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""

@@ -16,12 +16,14 @@ class Pending:
     """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
 
     ``read`` are those of the present chunk that a plan has decoded, with their numbers.
+    ``skipped`` counts those that nobody wants.
     """
 
     messages: list[Message | BadLine] = attrs.field(factory=list)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
     gathered: dict[Plan, Gathered] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
+    skipped: int = 0
     size: int = 0
 
     def add(self, message: Message, size: int, plan: Plan | None, decoded: Struct | None) -> None:
@@ -35,6 +37,11 @@ class Pending:
             bucket[1].append(here)
         self.messages.append(message)
         self.size += size
+
+    def skip(self, message: Message) -> None:
+        """A message that has no rows."""
+        self.messages.append(message)
+        self.skipped += 1
 
     def gather(self) -> None:
         """What was decoded becomes cells."""
