@@ -21,7 +21,8 @@ from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
-from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks, sized
+from pyspark_cdcfmt.columnar.made import sized
+from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
+from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
@@ -36,18 +36,6 @@ _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by columns pay for one more plan."""
-
-
-@attrs.frozen
-class Made:
-    """The rows of some messages, the next ones in the input.
-
-    ``size`` is the messages' bytes; ``counts``, where they are asked for, the rows of each.
-    """
-
-    batch: pa.RecordBatch
-    size: int
-    counts: Sequence[int] = ()
 
 
 class Chunks:
@@ -260,7 +248,7 @@ class Chunks:
             pieces = pieces or [self._reference.batch([])]
         if pieces:
             yield from self._flush_rows()
-            yield Made(_in_order(pieces, owners), pending.size, counts)
+            yield Made(in_order(pieces, owners), pending.size, counts)
 
     def _usual(self, gathered: Gathered) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
@@ -309,12 +297,3 @@ def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine
         # One by one while they are large.
         at_once = _AT_ONCE if size < len(chunk) * _LARGE else 1
     return chunk
-
-
-def _in_order(pieces: Sequence[pa.RecordBatch], owners: list[int]) -> pa.RecordBatch:
-    """The rows of all pieces in the order of their messages."""
-    if len(pieces) == 1:
-        return pieces[0]
-    batch = pa.concat_batches(pieces)
-    order = sorted(range(len(owners)), key=owners.__getitem__)
-    return batch.take(pa.array(order, pa.int32()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import pyarrow as pa
@@ -24,9 +24,9 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS, BatchBuilder
+from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_rows import metadata_fields
-from pyspark_cdcfmt.columnar.chunks import Chunks, Made
+from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.looks import Look
 from pyspark_cdcfmt.columnar.plans import Learner, Shape
@@ -143,32 +143,4 @@ def _open_format(
         Learner(layouts, shape).learn,
         forget=any(layout.limits is not None for layout in layouts),
         recognises=recognises if guesses else None,
-    )
-
-
-def sized(made: Iterable[Made]) -> Iterator[Made]:
-    """What is small put together."""
-    held: list[Made] = []
-    rows = size = 0
-    for each in made:
-        more = max(each.batch.num_rows, len(each.counts))
-        if not held and more >= MAX_ROWS // 2:
-            yield each
-            continue
-        held.append(each)
-        rows += more
-        size += each.size
-        if rows >= MAX_ROWS or size >= MAX_MESSAGE_BYTES:
-            yield _together(held)
-            held.clear()
-            rows = size = 0
-    if held:
-        yield _together(held)
-
-
-def _together(made: Sequence[Made]) -> Made:
-    return Made(
-        pa.concat_batches([each.batch for each in made]),
-        sum(each.size for each in made),
-        [count for each in made for count in each.counts],
     )
