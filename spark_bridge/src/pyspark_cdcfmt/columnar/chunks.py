@@ -13,6 +13,7 @@ import pyarrow as pa
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
@@ -187,15 +188,15 @@ class Chunks:
             return
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
-        tables = self._reference.tables()
-        if tables is None or (other and self._format.forget):
+        changes = self._reference.changes()
+        if changes is None or (other and self._format.forget):
             # What other messages mean may have changed.
             self._plans.clear()
-        elif tables and self._may_learn():
+        elif changes and self._may_learn():
             self._learned += 1
-            if all(table is tables[0] for table in tables):
+            if all(change.table is changes[0].table for change in changes):
                 try:
-                    self._plans.insert(0, self._format.learn(message, tables[0]))
+                    self._plans.insert(0, self._format.learn(message, changes))
                 except Unlike as error:
                     logger.debug("not by columns: %s", error)
                 except Exception as error:
@@ -250,7 +251,7 @@ class Chunks:
             yield from self._flush_rows()
             yield Made(in_order(pieces, owners), pending.size, counts)
 
-    def _usual(self, gathered: Gathered) -> tuple[pa.RecordBatch, list[int]]:
+    def _usual(self, gathered: Gathered | GatheredEvents) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
         batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
         of_rows = gathered.owners

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
 
@@ -21,7 +22,7 @@ class Pending:
 
     messages: list[Message | BadLine] = attrs.field(factory=list)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
-    gathered: dict[Plan, Gathered] = attrs.field(factory=dict)
+    gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
     skipped: int = 0
     size: int = 0
@@ -47,9 +48,8 @@ class Pending:
         """What was decoded becomes cells."""
         for plan, (decoded, owners) in self.read.items():
             if plan not in self.gathered:
-                self.gathered[plan] = Gathered(plan)
-            offsets = [self.messages[owner].offset for owner in owners]
-            self.gathered[plan].add(decoded, owners, offsets)
+                self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
+            self.gathered[plan].add(decoded, owners, [self.messages[owner] for owner in owners])
         self.read.clear()
 
     def give_up(self) -> None:
