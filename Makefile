@@ -39,12 +39,11 @@ smoke: setup
 soak: setup
 	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py
 
+# Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
 bench: setup
-	$(RUN) python tests/benchmarks/run.py
-	$(RUN) python tests/benchmarks/avro.py
+	$(RUN) python tests/benchmarks/bench.py $(BENCH)
 	$(RUN) python tests/benchmarks/encode.py
-	$(RUN) python tests/benchmarks/columnar.py
-	$(RUN) python tests/benchmarks/spark.py
+	$(RUN) python tests/benchmarks/avro.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

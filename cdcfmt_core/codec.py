@@ -33,6 +33,20 @@ Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, 
 
 
 @attrs.frozen
+class MarkedScan:
+    """What ``scan_schemas`` may return, so that readers need not cut messages out of a file.
+
+    A value that holds none of ``marks`` has no table schemas; without marks any may.
+    """
+
+    scan: ScanSchemas
+    marks: tuple[bytes, ...] = ()
+
+    def __call__(self, message: Message) -> Iterable[SchemaRecord]:
+        return self.scan(message)
+
+
+@attrs.frozen
 class Projection:
     """What of row images is wanted; a decoder need not parse the rest.
 
@@ -101,7 +115,8 @@ class CodecSpec:
 
     ``scan_schemas(options, context)`` is for formats whose rows may lack their column types:
     it returns a function that finds the table schemas in one message, quickly where there
-    are none.  A batch reader looks through its whole input with it before any row is decoded.
+    are none.  A batch reader looks through its whole input with it before any row is decoded;
+    a :class:`MarkedScan` spares it most of that.
 
     With ``needs_schemas`` no row can be decoded without one.
 

@@ -30,6 +30,7 @@ Role: TypeAlias = Literal[
     "other_time",
     "before",
     "after",
+    "extra",
     "passed",
 ]
 """What a member of the envelope is.
@@ -41,7 +42,7 @@ Role: TypeAlias = Literal[
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.
 - ``before``, ``after``: images, objects of column → value.
-- ``passed``: whatever only other readers look at.
+- ``extra``: what only an event's ``extra`` shows; ``passed``: what nobody looks at.
 """
 
 Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
@@ -51,12 +52,14 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 class Parser:
     """What makes a column's value of its JSON value; ``parse`` None: that is the value.
 
+    ``signless``: ``extra`` may say of an integer below zero that its sign is not known.
     A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
     """
 
     parse: Callable[[Any], object] | None
     noted: Any = None
     note: str | None = None
+    signless: bool = False
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
@@ -74,6 +77,9 @@ class Layout:
     ``before`` lacks did not change.  ``times`` are the smallest and the largest time and the
     microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
     milliseconds.
+
+    ``tells_extra``: an event's ``extra`` is made of the members ``extra`` alone (and of
+    integers that are ``signless``).
 
     ``begins`` are the bytes that such a message begins with, and ``lacks`` are bytes that it
     does not hold.  ``frame(value)`` tells where in the value the envelope begins and ends;
@@ -95,6 +101,7 @@ class Layout:
     completes_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIME // 1000, 1000)
     orders_by_source_time: bool = False
+    tells_extra: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()
     frame: Callable[[bytes], tuple[int, int]] | None = None

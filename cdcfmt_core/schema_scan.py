@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core.codec import DecoderContext, ScanSchemas
+from cdcfmt_core.codec import DecoderContext, MarkedScan
 from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import Registry, default_registry
@@ -20,7 +20,7 @@ def open_schema_scan(
     options: Mapping[str, Any],
     codec_options: Mapping[str, Any],
     registry: Registry | None = None,
-) -> ScanSchemas | None:
+) -> MarkedScan | None:
     """A function that finds the schemas in a message; None where no format needs it.
 
     ``options`` and ``codec_options`` are those of
@@ -52,4 +52,7 @@ def open_schema_scan(
                 return records
         return ()
 
-    return scan
+    marks: tuple[bytes, ...] = ()
+    if len(scans) == 1:
+        marks = getattr(scans[0][1], "marks", ())
+    return MarkedScan(scan, marks)

@@ -61,6 +61,7 @@ class Result:
     error: str | None
     by_columns: int = 0
     by_reference: int = 0
+    rows_of_messages: list[int] | None = None
 
 
 def read(
@@ -70,20 +71,25 @@ def read(
     *,
     by_columns: bool,
     inferred: bool = True,
+    as_lists: bool = False,
 ) -> Result:
     engine = Engine(schema, options, inferred=inferred, by_columns=by_columns)
     batches: list[pa.RecordBatch] = []
+    counts: list[int] | None = [] if as_lists else None
     error = None
     try:
-        for batch in engine.batches(messages):
-            batch.validate(full=True)
-            batches.append(batch)
+        for made in engine.lists(messages) if as_lists else engine.batches(messages):
+            made.validate(full=True)
+            if counts is not None:
+                counts += made.value_lengths().to_pylist()
+                made = pa.RecordBatch.from_struct_array(made.flatten())
+            batches.append(made)
     except DecodeError as raised:
         error = str(raised)
-        batches = []  # how many came before it depends on the size of batches
+        batches, counts = [], None  # how many came before it depends on the size of batches
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
-    result = Result(rows, engine.counts, error)
+    result = Result(rows, engine.counts, error, rows_of_messages=counts)
     if engine.chunks is not None:
         result.by_columns = engine.chunks.by_columns
         result.by_reference = engine.chunks.by_reference
@@ -96,11 +102,14 @@ def check_equal(
     options: ReadOptions,
     *,
     inferred: bool = True,
+    as_lists: bool = False,
 ) -> Result:
     """The result by columns, once it is found to be the reference's bit for bit."""
-    expected = read(messages, schema, options, by_columns=False, inferred=inferred)
-    actual = read(messages, schema, options, by_columns=True, inferred=inferred)
+    how = {"inferred": inferred, "as_lists": as_lists}
+    expected = read(messages, schema, options, by_columns=False, **how)
+    actual = read(messages, schema, options, by_columns=True, **how)
     assert actual.error == expected.error
+    assert actual.rows_of_messages == expected.rows_of_messages
     if not actual.rows.equals(expected.rows):
         assert actual.rows.num_rows == expected.rows.num_rows
         for name in expected.rows.column_names:

@@ -102,7 +102,9 @@ def events_of(source: str) -> Iterator[Event]:
     )
     schema = events_schema(options)
     rows = EventRows(schema, options, ValuePolicy("null"))
-    decoder = open_decoder(options, options.event_filter(), schemas=find_schemas(options, messages))
+    decoder = open_decoder(
+        options, options.event_filter(), schemas=find_schemas(options, lambda _: messages)
+    )
     builder = BatchBuilder(schema)
     batches = []
     for message in messages:

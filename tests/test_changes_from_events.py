@@ -58,7 +58,7 @@ def differences(
 ) -> Iterator[tuple[str, str, Any]]:
     """Table, column, both values."""
     options = parse_options({"includeColumns": "true", "scanSchemas": "true"} | given)
-    schemas = find_schemas(options, messages)
+    schemas = find_schemas(options, lambda _: messages)
     decoder = open_decoder(options, options.event_filter(), schemas=schemas)
     decoded = [(m, e, decoder.protocol) for m in messages for e in decoder.decode(m)]
     tables = {table for _, e, _ in decoded if isinstance(e, RowChange) and (table := _table_of(e))}

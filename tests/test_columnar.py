@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.events import events_schema
 
 PROTOCOLS = ("canal-json", "debezium")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
@@ -33,6 +34,15 @@ OPTIONS: list[dict[str, str]] = [
     {"mode": "DROPMALFORMED", "metadataPrefix": "m_", "keyColumns": "id"},
     {"mode": "FAILFAST", "onTruncate": "ignore", "sourceTimeZone": "UTC"},
     {"sourceTimeZone": "Europe/Berlin", "onTruncate": "row"},
+]
+
+
+OF_EVENTS: list[dict[str, str]] = [
+    {},
+    {"images": "after", "sourceTimeZone": "Europe/Berlin"},
+    {"splitKeyUpdates": "true", "invalidValues": "text", "invalidText": "escape"},
+    {"keyColumns": "id", "mode": "DROPMALFORMED", "invalidValues": "fail"},
+    {"includeTables": "golden.*", "mode": "FAILFAST"},
 ]
 
 
@@ -63,6 +73,17 @@ def test_golden_messages(protocol: str, name: str) -> None:
     assert (by_columns > 0) != compressed
 
 
+@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+def test_golden_events(protocol: str, name: str) -> None:
+    messages, given, _ = golden(protocol, name)
+    turn = VARIANTS.index((protocol, name))
+    by_columns = 0
+    for extra in (OF_EVENTS[0], OF_EVENTS[1 + turn % (len(OF_EVENTS) - 1)]):
+        options = parsed({**given, "imageFormat": "json", **extra})
+        by_columns += check_equal(messages, events_schema(options), options).by_columns
+    assert (by_columns > 0) != ("largeMessageHandleCompression" in given)
+
+
 NATIVE = {
     "canal/canal_flat": "canal-json",
     "canal/canal_flat_hash": "canal-json",
@@ -90,6 +111,8 @@ def test_native_messages(file: str) -> None:
             schema = inferred_schema(messages, options)
             assert schema is not None
             by_columns += check_equal(messages, schema, options).by_columns
+    options = parsed({"protocol": NATIVE[file], "imageFormat": "json"})
+    check_equal(messages, events_schema(options), options)
     assert by_columns > 0
 
 
@@ -126,7 +149,9 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
             mixed.append(message)
         by_columns += check_equal(mixed, schema, options).by_columns
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
-        check_equal(mixed, some, options, inferred=False)
+        check_equal(mixed, some, options, inferred=False, as_lists=True)
+        options = parsed({**given, "imageFormat": "json", **chance.choice(OF_EVENTS)})
+        by_columns += check_equal(mixed, events_schema(options), options).by_columns
     assert by_columns > 0
 
 
@@ -156,6 +181,8 @@ def test_messages_of_other_tables_are_skipped_by_their_envelope() -> None:
     assert schema is not None
     result = check_equal(messages, schema, options)
     assert (result.by_columns, result.by_reference) == (20, 1)
+    lists = check_equal(messages, schema, options, as_lists=True)
+    assert lists.rows_of_messages == [1, *[0, 1] * 20]
     # What nobody asked for is not looked at, not even for a number of ten thousand digits.
     messages.append(row("other", ts="1e9999"))
     assert read(messages, schema, options, by_columns=True).rows.num_rows == 21

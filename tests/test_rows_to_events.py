@@ -52,7 +52,9 @@ def _round_trip(messages: list[Message], **given: str) -> Iterator[tuple[str | N
     schema = events_schema(options)
     policy = ValuePolicy("text", "replace")
     rows = EventRows(schema, options, policy)
-    decoder = open_decoder(options, options.event_filter(), schemas=find_schemas(options, messages))
+    decoder = open_decoder(
+        options, options.event_filter(), schemas=find_schemas(options, lambda _: messages)
+    )
     builder = BatchBuilder(schema)
     events: list[tuple[str | None, Event]] = []
     batches = []

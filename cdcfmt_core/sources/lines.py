@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -33,7 +33,9 @@ _ISO = re.compile(
 )
 
 # Almost every line is told by its first field, without parsing it.
-begins_message = re.compile(rb'\s*\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()).match
+_BEGINS = rb'\s*\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()
+begins_message = re.compile(_BEGINS).match
+_holds_message = re.compile(b"\n" + _BEGINS).search
 
 
 @attrs.frozen
@@ -76,6 +78,25 @@ def line_parser(
         return Message(None, line, (), None, None, offset, None, path)
 
     return parse
+
+
+def marked_lines(
+    marks: Sequence[bytes], line_format: LineFormat, separator: bytes
+) -> Callable[[bytes], bool] | None:
+    """Whether whole lines may hold values with one of ``marks``; None where one cannot tell.
+
+    The lines have no separator before the first one and one behind each.
+    """
+    if not marks or separator != b"\n" or line_format == "message":
+        return None
+
+    def may_hold(lines: bytes) -> bool:
+        if any(mark in lines for mark in marks):
+            return True
+        # Values in whole messages are base64.
+        return line_format == "auto" and bool(begins_message(lines) or _holds_message(lines))
+
+    return may_hold
 
 
 def parse_line(

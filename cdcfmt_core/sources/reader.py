@@ -6,7 +6,7 @@ window are held.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
@@ -14,7 +14,7 @@ from cdcfmt_core.errors import SAMPLE_BYTES, DecodeError, OptionError, SourceErr
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources.compression import compression_of, decompress
 from cdcfmt_core.sources.filesystem import SourceFile
-from cdcfmt_core.sources.lines import BadLine, LineFormat, line_parser
+from cdcfmt_core.sources.lines import BadLine, LineFormat, line_parser, marked_lines
 from cdcfmt_core.sources.splits import FileSplit
 
 DEFAULT_BLOCK_BYTES = 1 << 20
@@ -32,6 +32,7 @@ def read_split(
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
     line_format: LineFormat = "auto",
     block_bytes: int = DEFAULT_BLOCK_BYTES,
+    marks: Sequence[bytes] = (),
 ) -> Iterator[Message | BadLine]:
     r"""The messages of the lines that begin in ``split``, in order.
 
@@ -42,6 +43,9 @@ def read_split(
 
     A message's offset is its line's byte offset in the uncompressed file, unless the line
     holds a whole message with an offset of its own.
+
+    With ``marks`` only messages are wanted whose value holds one of these bytes; others may
+    come, too.
 
     :raises SourceError: if the file is gone, shorter than it was when it was listed, or
         cannot be read.
@@ -67,6 +71,7 @@ def read_split(
             limit=max_message_bytes,
             strip_cr=line_separator is None,
             path=split.path,
+            wanted=marked_lines(marks, line_format, separator),
         )
         for offset, line in lines:
             if offset < start:
@@ -90,9 +95,11 @@ def cut_lines(
     limit: int,
     strip_cr: bool,
     path: str,
+    wanted: Callable[[bytes], bool] | None = None,
 ) -> Iterator[tuple[int, bytes | BadLine]]:
     """Every line of ``pieces`` with its byte offset, which begins at ``offset``.
 
+    Where ``wanted`` says no to some of them together, they are left out.
     A line longer than ``limit`` bytes is a BadLine and is never held.  A DecodeError out of
     ``pieces`` is the last BadLine, together with what was there of its line.
     """
@@ -125,12 +132,19 @@ def cut_lines(
             return
         if piece is None:
             break
-        lines = (rest + piece if rest else piece).split(separator)
+        data = rest + piece if rest else piece
+        # The first and the last one are in other pieces, too.
+        start, last = data.find(separator) + width, data.rfind(separator) + width
+        left_out = 0
+        if wanted is not None and start < last and not wanted(data[start:last]):
+            lines, left_out = [data[: start - width], data[last:]], last - start
+        else:
+            lines = data.split(separator)
         tail = lines.pop()
         if lines:
             line = finish(lines[0])
             yield offset, line
-            offset += size + len(lines[0]) + width
+            offset += size + len(lines[0]) + width + left_out
             held.clear()
             size, head = 0, b""
             del lines[0]

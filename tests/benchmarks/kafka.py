@@ -6,18 +6,15 @@ it.  Starts a broker of its own.
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 
 from kafka_broker import Broker, start_broker
 from maven import resolve
+from processes import peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
@@ -131,45 +128,6 @@ def seconds(frame: DataFrame) -> float:
     started = time.perf_counter()
     frame.write.format("noop").mode("overwrite").save()
     return time.perf_counter() - started
-
-
-def workers() -> Iterator[int]:
-    """The processes of this session's Python workers."""
-    for process in Path("/proc").iterdir():
-        try:
-            command = (process / "cmdline").read_bytes()
-            if b"pyspark.daemon" in command and os.getsid(int(process.name)) == os.getsid(0):
-                yield int(process.name)
-        except (OSError, ValueError):
-            continue
-
-
-def resident(process: int) -> int:
-    try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    except OSError:
-        return 0
-
-
-@contextmanager
-def peak_memory() -> Iterator[Callable[[], float]]:
-    """The largest worker's resident memory inside of the block, in MB."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    peak = 0
-    done = threading.Event()
-
-    def watch() -> None:
-        nonlocal peak
-        while not done.wait(0.1):
-            peak = max([peak, *map(resident, workers())])
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield lambda: peak * page / 1e6
-    finally:
-        done.set()
-        thread.join()
 
 
 def same_rows(one: DataFrame, other: DataFrame) -> None:

@@ -1,8 +1,8 @@
-"""The changes shape on Spark beside hand-written queries, over the same files.
+"""Reading on Spark beside hand-written queries, over the same files, into ``noop``.
 
-``python tests/benchmarks/spark.py [rounds] [megabytes] [cores]``.  All give the typed columns
-of both images to Spark's ``noop`` sink; an update counts as one message however many rows it
-gives.  They run in turn in every round, and the medians count.
+``python tests/benchmarks/spark.py [rounds] [megabytes] [cores]``.  An update counts as one row
+however many it gives.  All contenders run in turn in every round, and the medians count.  What
+a query costs once is told by the same query over a file of a few messages.
 """
 
 from __future__ import annotations
@@ -14,175 +14,114 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from decoding import CASES, SAMPLES, Sample, open_engine
+from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 from run import load
+from spark_queries import ADDED, COLUMNS, NAMED, QUERIES
 
-COLUMNS = {
-    "id": "decimal(20,0)",
-    "order_no": "string",
-    "customer_id": "bigint",
-    "status": "int",
-    "amount": "decimal(16,2)",
-    "discount": "decimal(10,4)",
-    "quantity": "int",
-    "is_gift": "tinyint",
-    "weight": "double",
-    "score": "float",
-    "address": "string",
-    "remark": "string",
-    "payload": "binary",
-    "attrs": "string",
-    "created_at": "timestamp_ntz",
-    "updated_at": "timestamp",
-}
-"""Of the table of the golden bench messages: each with its Spark type."""
+from cdcfmt_core.sources import wrap_line
 
-FILES = {
-    "canal-json": ("canal-json", COLUMNS),
-    "debezium-disable-schema": ("debezium", COLUMNS | {"status": "string"}),
-}
-"""Files of messages → protocol and columns."""
+LINES = "lines alone (spark.read.text)"
+READY = "ready Arrow batches (transport alone)"
+JVM = ("spark.read.json, exact schema", "from_json on a value column")
+_FEW = 20
 
 
-def _canal_image(image: str) -> list[Any]:
-    def column(name: str, type_: str) -> Any:
-        text = F.col(f"{image}.{name}")
-        # Binary has one Latin-1 character for each byte.
-        value = F.encode(text, "ISO-8859-1") if type_ == "binary" else text.cast(type_)
-        return value.alias(f"{image}_{name}")
-
-    return [column(name, type_) for name, type_ in COLUMNS.items()]
-
-
-def _canal(frame: DataFrame) -> DataFrame:
-    rows = frame.where("type in ('INSERT', 'UPDATE', 'DELETE')").select(
-        F.col("type"),
-        F.col("_tidb.commitTs").alias("commit_ts"),
-        F.col("data")[0].alias("after"),
-        F.col("old")[0].alias("before"),
+def read_cdc(spark: SparkSession, path: str, sample: Sample, case: str) -> DataFrame:
+    reader = spark.read.format("cdc").options(
+        protocol=sample.protocol, sourceTimeZone="Asia/Shanghai", **CASES[case]
     )
-    return rows.select("type", "commit_ts", *_canal_image("after"), *_canal_image("before"))
+    if "table" in CASES[case]:
+        columns = COLUMNS if sample.protocol in ("canal-json", "open-protocol") else NAMED
+        own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
+        reader = reader.schema(f"{own}, {ADDED}")
+    return reader.load(path)
 
 
-def _canal_schema() -> str:
-    image = ", ".join(f"{name}: string" for name in COLUMNS)
-    return (
-        f"type string, es bigint, data array<struct<{image}>>, old array<struct<{image}>>, "
-        "_tidb struct<commitTs: bigint>"
-    )
+class ReadyBatches(DataSource):
+    """One batch of changes, as cdcfmt makes them, given to Spark again and again."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "ready"
+
+    def schema(self) -> str:
+        own = ", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items())
+        return f"{own}, {ADDED}"
+
+    def reader(self, schema: Any) -> DataSourceReader:
+        return _ReadyReader(schema, int(self.options["rows"]), int(self.options["tasks"]))
 
 
-_DEBEZIUM_TYPES = {"payload": "string", "created_at": "bigint", "status": "string"}
+class _ReadyReader(DataSourceReader):
+    def __init__(self, schema: StructType, rows: int, tasks: int) -> None:
+        self._schema, self._rows, self._tasks = schema, rows, tasks
 
+    def partitions(self) -> list[InputPartition]:
+        return [InputPartition(task) for task in range(self._tasks)]
 
-def _debezium(frame: DataFrame) -> DataFrame:
-    columns: list[Any] = []
-    for image in ("after", "before"):
-        for name in COLUMNS:
-            value = F.col(f"payload.{image}.{name}")
-            if name == "payload":
-                value = F.unbase64(value)
-            elif name == "created_at":
-                value = F.timestamp_millis(value).cast("timestamp_ntz")
-            columns.append(value.alias(f"{image}_{name}"))
-    return frame.where("payload.op in ('c', 'u', 'd')").select(
-        "payload.op", "payload.source.commit_ts", *columns
-    )
-
-
-def _debezium_schema() -> str:
-    image = ", ".join(f"{name}: {_DEBEZIUM_TYPES.get(name, t)}" for name, t in COLUMNS.items())
-    return (
-        "payload struct<op: string, source: struct<commit_ts: bigint>, "
-        f"before: struct<{image}>, after: struct<{image}>>"
-    )
-
-
-PEERS: dict[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
-    "canal-json": (_canal_schema(), _canal),
-    "debezium": (_debezium_schema(), _debezium),
-}
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        messages = load(SAMPLES[0].name)
+        engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
+        wanted = to_arrow_schema(self._schema, timezone="UTC")
+        (batch,) = engine.batches(messages[2:])
+        batch = batch.select(wanted.names).cast(wanted)
+        made = 0
+        while made < self._rows // self._tasks:
+            yield batch
+            made += batch.num_rows
 
 
 def contenders(
-    spark: SparkSession, path: str, protocol: str, columns: dict[str, str]
+    spark: SparkSession, path: str, sample: Sample, messages: int, cores: int
 ) -> dict[str, Callable[[], DataFrame]]:
-    schema, typed = PEERS[protocol]
-    own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
-    added = (
-        "_change_type string, _commit_version bigint, _commit_timestamp timestamp, "
-        "_sequence struct<commit: bigint, rank: int, offset: bigint, index: int, part: int>, "
-        "_absent array<string>, "
-        "_corrupt_record struct<reason: string, key: binary, value: binary>"
-    )
-
-    def cdc(**options: str) -> Callable[[], DataFrame]:
-        reader = (
-            spark.read.format("cdc")
-            .schema(f"{own}, {added}")
-            .option("protocol", protocol)
-            .option("table", "bench.orders")
-            .option("sourceTimeZone", "Asia/Shanghai")
-            .options(**options)
-        )
-        return lambda: reader.load(path)
-
-    return {
-        "cdcfmt, both images": cdc(),
-        "cdcfmt, images=after": cdc(images="after"),
-        "spark.read.json, exact schema": lambda: typed(spark.read.schema(schema).json(path)),
-        "from_json": lambda: typed(
-            spark.read.text(path).select(F.from_json("value", schema).alias("m")).select("m.*")
-        ),
-        "spark.read.text, lines alone": lambda: spark.read.text(path),
+    found: dict[str, Callable[[], DataFrame]] = {
+        case: lambda case=case: read_cdc(spark, path, sample, case)  # type: ignore[misc]
+        for case in CASES
     }
+    if sample.protocol in QUERIES and sample.name not in ("debezium", "simple-avro"):
+        schema, typed = QUERIES[sample.protocol]
+        found[JVM[0]] = lambda: typed(spark.read.schema(schema).json(path))
+        found[JVM[1]] = lambda: typed(
+            spark.read.text(path).select(F.from_json("value", schema).alias("m")).select("m.*")
+        )
+    found[LINES] = lambda: spark.read.text(path)
+    if sample is SAMPLES[0]:
+        ready = spark.read.format("ready").option("tasks", cores)
+        found[READY] = lambda: ready.option("rows", messages).load()
+    return found
 
 
-def cpu_seconds() -> float:
-    """CPU time of Spark's processes so far: what other work on the machine changes least."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents[int(entry.name)] = int(fields[1])
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    total = 0
-    for process in parents:
-        ancestor = process
-        while ancestor > 1 and ancestor != os.getpid():
-            ancestor = parents.get(ancestor, 0)
-        if ancestor == os.getpid():
-            total += ticks[process]
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def write(folder: Path, name: str, megabytes: int) -> tuple[str, int]:
-    """The rows of a golden file, repeated; the path and the number of messages."""
-    values = [message.value or b"" for message in load(name)]
-    # A stream begins with the table's DDL; without it debezium has no types.
-    head, rows = values[:2], values[2:]
-    times = max(1, megabytes * 1_000_000 // sum(map(len, rows)))
-    path = folder / f"{name}.jsonl"
+def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int]:
+    """Golden messages, repeated: the path, the number of row changes and their bytes."""
+    messages = load(sample.name)
+    keyed = sample.protocol == "open-protocol" or sample.name == "simple-avro"
+    lines = [wrap_line(message) if keyed else message.value or b"" for message in messages]
+    # A stream begins with the table's DDL; without it debezium and simple have no types.
+    head, rows = lines[:2], lines[2:]
+    size = sum(map(len, rows))
+    times = int(megabytes * 1_000_000 / size)
+    if not times:
+        rows, times = rows[:_FEW], 1
+    path = folder / f"{sample.name}-{megabytes}.jsonl"
     with path.open("wb") as file:
         file.writelines(line + b"\n" for line in head)
         for _ in range(times):
             file.writelines(line + b"\n" for line in rows)
-    return str(path), len(rows) * times
+    changes = 16 if sample.name == "open-batched" else 1
+    return str(path), len(rows) * times * changes, path.stat().st_size
 
 
-def main() -> None:
-    rounds, megabytes, cores = (
-        int(text) for text in [*sys.argv[1:], *["5", "300", "2"][len(sys.argv) - 1 :]]
-    )
+def open_session(cores: int) -> SparkSession:
     spec = importlib.util.spec_from_file_location(
         "java", Path(__file__).parents[2] / "spark_bridge" / "tests" / "java.py"
     )
@@ -191,6 +130,8 @@ def main() -> None:
     java = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(java)
     os.environ.update(java.environment())
+    # The workers find this folder's modules, too.
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
         .config("spark.ui.enabled", "false")
@@ -202,38 +143,80 @@ def main() -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    results: dict[str, dict[str, Any]] = {}
+    spark.dataSource.register(ReadyBatches)
+    return spark
+
+
+def timed(query: Callable[[], DataFrame]) -> tuple[float, float]:
+    """Seconds, and CPU seconds of all processes."""
+    start, cpu = time.perf_counter(), cpu_seconds()
+    query().write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - start, cpu_seconds() - cpu
+
+
+def measure(
+    spark: SparkSession, folder: Path, sample: Sample, rounds: int, megabytes: int, cores: int
+) -> list[dict[str, Any]]:
+    """A record for each contender, of medians: seconds, CPU seconds, peak of workers' memory."""
+    path, changes, size = write(folder, sample, megabytes)
+    few, _, _ = write(folder, sample, 0)
+    large = contenders(spark, path, sample, changes, cores)
+    small = contenders(spark, few, sample, _FEW, cores)
+    passed: dict[str, list[float]] = {name: [] for name in large}
+    worked: dict[str, list[float]] = {name: [] for name in large}
+    once: dict[str, list[float]] = {name: [] for name in large}
+    memory = dict.fromkeys(large, 0.0)
+    for query in small.values():
+        timed(query)  # warms up
+    for _ in range(rounds):
+        for name, query in large.items():
+            once[name].append(timed(small[name])[1])
+            with peak_memory() as peak:
+                seconds, cpu = timed(query)
+            passed[name].append(seconds)
+            worked[name].append(cpu)
+            memory[name] = max(memory[name], peak())
+    Path(path).unlink()
+    return [
+        {
+            "sample": sample.name,
+            "case": name,
+            "cores": cores,
+            "changes": changes,
+            "bytes": size,
+            "seconds": statistics.median(passed[name]),
+            "cpu": statistics.median(worked[name]),
+            "once": statistics.median(once[name]),
+            "memory": memory[name],
+        }
+        for name in large
+    ]
+
+
+def main() -> None:
+    rounds, megabytes, cores = (
+        int(text) for text in [*sys.argv[1:4], *["5", "500", "2"][len(sys.argv[1:4]) :]]
+    )
+    wanted = sys.argv[4:]
+    spark = open_session(cores)
+    records = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, (protocol, columns) in FILES.items():
-            path, messages = write(Path(folder), name, megabytes)
-            seconds: dict[str, list[float]] = {}
-            work: dict[str, list[float]] = {}
-            for turn in range(rounds + 1):
-                for label, frame in contenders(spark, path, protocol, columns).items():
-                    start, cpu = time.perf_counter(), cpu_seconds()
-                    frame().write.format("noop").mode("overwrite").save()
-                    passed, worked = time.perf_counter() - start, cpu_seconds() - cpu
-                    if turn:  # the first one warms up
-                        seconds.setdefault(label, []).append(passed)
-                        work.setdefault(label, []).append(worked)
-            median = {label: statistics.median(some) for label, some in seconds.items()}
-            of_cpu = {label: statistics.median(some) for label, some in work.items()}
-            print(
-                f"\n{name}: {messages} messages, {cores} cores, median of {rounds}; with multiples "
-                "of spark.read.json and of from_json"
-            )
-            for label, passed in median.items():
-                ratios = " ".join(f"{median[peer] / passed:6.2f}" for peer in list(median)[2:4])
-                cpu_ratios = " ".join(
-                    f"{of_cpu[peer] / of_cpu[label]:6.2f}" for peer in list(median)[2:4]
-                )
+        for sample in SAMPLES:
+            if wanted and sample.name not in wanted:
+                continue
+            records += (some := measure(spark, Path(folder), sample, rounds, megabytes, cores))
+            print(f"\n{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
+            for each in some:
+                micros = each["cpu"] / each["changes"] * 1e6
+                net = (each["cpu"] - each["once"]) / each["changes"] * 1e6
                 print(
-                    f"  {label:<32}{messages / passed:>10,.0f}/s {ratios}   CPU "
-                    f"{of_cpu[label] / messages * 1e6:6.1f} us {cpu_ratios}"
+                    f"  {each['case']:<40}{each['changes'] / each['seconds']:>10,.0f}/s   CPU "
+                    f"{micros:6.1f} µs, {net:6.1f} without what a query costs once   workers "
+                    f"{each['memory']:.0f} MB",
+                    flush=True,
                 )
-            results[name] = {"messages": messages, "seconds": median, "cpu_seconds": of_cpu}
     spark.stop()
-    print(json.dumps(results))
+    print(json.dumps(records))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -85,9 +86,15 @@ class ListBuilder:
         rows, ends = self._rows, self._ends
         self._rows, self._ends, self._bytes = [], [0], 0
         if len(ends) > 1:
-            structs = pa.StructArray.from_arrays(self._columns.arrays(rows), fields=self._fields)
-            offsets = pa.array(ends, type=pa.int32())
-            yield pa.ListArray.from_arrays(offsets, structs, type=self._type)
+            yield self._lists(self._columns.arrays(rows), ends)
+
+    def of_batch(self, batch: pa.RecordBatch, counts: Sequence[int]) -> pa.ListArray:
+        """The rows of a batch as lists, with so many in each."""
+        return self._lists(batch.columns, list(accumulate(counts, initial=0)))
+
+    def _lists(self, columns: list[pa.Array], ends: list[int]) -> pa.ListArray:
+        structs = pa.StructArray.from_arrays(columns, fields=self._fields)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, type=self._type)
 
 
 def array_builder(

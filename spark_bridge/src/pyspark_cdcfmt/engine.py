@@ -20,7 +20,9 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
-from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks, sized
+from pyspark_cdcfmt.columnar.chunks import Chunks
+from pyspark_cdcfmt.columnar.made import sized
+from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
@@ -123,22 +125,36 @@ class Engine:
         if self.chunks is None:
             yield from self._run(messages, BatchBuilder(self._schema), place)
             return
-        made = 0
-        try:
-            for batch in sized(self.chunks.batches(messages)):
-                made += batch.num_rows
-                yield batch
-        finally:
-            by_columns, by_reference = self.chunks.by_columns, self.chunks.by_reference
-            read = by_columns + by_reference
-            self._log({**(place or {}), "messages": read, "rows": made, "by columns": by_columns})
+        batches = (each.batch for each in sized(self.chunks.batches(messages)))
+        yield from self._by_columns(self.chunks, batches, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
         """As :meth:`batches`, but arrays of lists: one list of rows for each message.
 
         :raises DecodeError: in FAILFAST mode.
         """
-        return self._run(messages, ListBuilder(self._schema))
+        builder = ListBuilder(self._schema)
+        if self.chunks is None:
+            return self._run(messages, builder)
+        made = sized(self.chunks.batches(messages, count_rows=True))
+        lists = (builder.of_batch(each.batch, each.counts) for each in made)
+        return self._by_columns(self.chunks, lists)
+
+    def _by_columns(
+        self,
+        chunks: Chunks,
+        arrays: Iterable[Any],
+        place: Mapping[str, object] | None = None,
+    ) -> Iterator[Any]:
+        made = 0
+        try:
+            for array in arrays:
+                made += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
+                yield array
+        finally:
+            read = chunks.by_columns + chunks.by_reference
+            line = {"messages": read, "rows": made, "by columns": chunks.by_columns}
+            self._log({**(place or {}), **line})
 
     def _run(
         self,

@@ -194,7 +194,7 @@ class EventRows:
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
-            "commit_time": _microseconds(None if commit_ts is None else commit_ts >> 18),
+            "commit_time": microseconds(None if commit_ts is None else commit_ts >> 18),
             "source_time": getattr(event, "source_time", None),
             "emit_time": getattr(event, "emit_time", None),
             "extra": encode_variant(extra) if extra else None,
@@ -205,7 +205,7 @@ class EventRows:
                 "partition": message.partition,
                 "offset": message.offset,
                 "index": event.index,
-                "timestamp": _microseconds(message.timestamp),
+                "timestamp": microseconds(message.timestamp),
             },
         }
         if self._wants_headers:
@@ -236,39 +236,39 @@ class EventRows:
         if write is None:
             if len(self._writers) >= _MAX_WRITERS:
                 self._writers.clear()
-            write = self._writers[table] = self._make_writer(table)
+            write = self._writers[table] = image_writer(table, self._policy, as_json=self._json)
         return write
 
-    def _make_writer(self, table: TableSchema) -> Callable[[Image], Any]:
-        types = {column.name: column.type for column in table.columns}
-        # Most types stand for themselves; only these need a look at each value.
-        special = {
-            column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
+
+def image_writer(
+    table: TableSchema, policy: ValuePolicy, *, as_json: bool
+) -> Callable[[Image], Any]:
+    """What makes JSON text or a variant of a table's images."""
+    types = {column.name: column.type for column in table.columns}
+    # Most types stand for themselves; only these need a look at each value.
+    special = {
+        column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
+    }
+    forms = [
+        (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
+    ]
+    encode = VariantEncoder(table.column_names).encode_object
+
+    def write(image: Image) -> Any:
+        values = {
+            name: (
+                value
+                if value is None or type(value) in _STAND_FOR_THEMSELVES
+                else plain_value(value, types[name], special[name], policy, as_json=as_json)
+            )
+            for name, value in image.values.items()
         }
-        forms = [
-            (name, form)
-            for name, type_ in types.items()
-            if (form := variant_form(type_)) is not None
-        ]
-        policy = self._policy
-        encode = VariantEncoder(table.column_names).encode_object
-        as_json = self._json
+        for name, form in forms:
+            if type(values.get(name)) is int:
+                values[name] = form(values[name])
+        return image_to_json(values) if as_json else encode(values)
 
-        def write(image: Image) -> Any:
-            values = {
-                name: (
-                    value
-                    if value is None or type(value) in _STAND_FOR_THEMSELVES
-                    else plain_value(value, types[name], special[name], policy, as_json=as_json)
-                )
-                for name, value in image.values.items()
-            }
-            for name, form in forms:
-                if type(values.get(name)) is int:
-                    values[name] = form(values[name])
-            return image_to_json(values) if as_json else encode(values)
-
-        return write
+    return write
 
 
 def _extra_of(event: Any) -> dict[str, Any] | None:
@@ -298,7 +298,8 @@ def _unsaid(event: Any) -> dict[str, Any]:
     return unsaid
 
 
-def _microseconds(milliseconds: int | None) -> int | None:
+def microseconds(milliseconds: int | None) -> int | None:
+    """A time since 1970, if it is one that a timestamp can show."""
     # What no timestamp can show was never a time.
     if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
         return None

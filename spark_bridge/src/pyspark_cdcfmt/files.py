@@ -60,7 +60,12 @@ class FilesInput(Input):
         )
         return [FilesPartition(splits) for splits in planned]
 
-    def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
+    def read(
+        self,
+        share: Share,
+        counts: Counter[str] | None = None,
+        marks: Sequence[bytes] = (),
+    ) -> Iterator[Message | BadLine]:
         assert isinstance(share, FilesPartition)
         options = self.options
         separator = options["lineSep"]
@@ -71,4 +76,5 @@ class FilesInput(Input):
                 line_separator=None if separator is None else separator.encode(),
                 max_message_bytes=options["maxMessageBytes"],
                 line_format=options["lineFormat"],
+                marks=marks,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import attrs
@@ -41,16 +41,26 @@ class Input(ABC):
         """The shares of a batch; SourceError for what does not exist.  On the driver."""
 
     @abstractmethod
-    def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
-        """The messages of a share, in order, streamed; ``counts`` takes what was passed over."""
+    def read(
+        self,
+        share: Share,
+        counts: Counter[str] | None = None,
+        marks: Sequence[bytes] = (),
+    ) -> Iterator[Message | BadLine]:
+        """The messages of a share, in order, streamed; ``counts`` takes what was passed over.
+
+        With ``marks`` only messages are wanted whose value holds one of these bytes.
+        """
 
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
         """A search for table schemas around a share; None where there is nothing around it."""
         return None
 
-    def read_all(self, shares: Iterable[Share]) -> Iterator[Message | BadLine]:
+    def read_all(
+        self, shares: Iterable[Share], marks: Sequence[bytes] = ()
+    ) -> Iterator[Message | BadLine]:
         """The messages of all shares."""
-        return chain.from_iterable(map(self.read, shares))
+        return chain.from_iterable(self.read(share, marks=marks) for share in shares)
 
 
 def open_input(options: ReadOptions) -> Input:

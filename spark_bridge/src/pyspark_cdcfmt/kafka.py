@@ -60,7 +60,12 @@ class KafkaInput(Input):
         client = KafkaClient(self.options)
         return [*share_out(plan_ranges(self.options, client), self.read_options, client)]
 
-    def read(self, share: Share, counts: Counter[str] | None = None) -> Iterator[Message | BadLine]:
+    def read(
+        self,
+        share: Share,
+        counts: Counter[str] | None = None,
+        marks: Sequence[bytes] = (),
+    ) -> Iterator[Message | BadLine]:
         assert isinstance(share, KafkaPartition)
         return read_range(share.range, self.options, counts)
 

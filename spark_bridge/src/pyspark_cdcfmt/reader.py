@@ -19,7 +19,7 @@ from pyspark_cdcfmt.schemas import find_schemas
 
 def plan_tasks(source: Input, shares: Sequence[Share], options: ReadOptions) -> list[Share]:
     """The shares with the table schemas that are in all of them."""
-    schemas = find_schemas(options, source.read_all(shares))
+    schemas = find_schemas(options, lambda marks: source.read_all(shares, marks))
     return [attrs.evolve(share, schemas=schemas) for share in shares]
 
 

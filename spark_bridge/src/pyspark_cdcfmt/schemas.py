@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_scan import open_schema_scan
@@ -27,19 +27,22 @@ def open_store(options: ReadOptions) -> SchemaStore:
     return KeptSchemaStore(directory, limit)
 
 
-def find_schemas(options: ReadOptions, messages: Iterable[Message | BadLine]) -> SchemaStore:
+def find_schemas(
+    options: ReadOptions, read: Callable[[Sequence[bytes]], Iterable[Message | BadLine]]
+) -> SchemaStore:
     """What the messages say of their tables, and ``schemaStore``.
 
     Nothing is looked for where no format needs it.
 
-    ``messages`` are only read if some format may need it.
+    ``read`` gives the messages, at least those whose value holds one of some bytes; it is
+    only called if some format may need them.
     """
     store = open_store(options)
     scan = open_schema_scan(options.values, options.codec) if options["scanSchemas"] else None
     if scan is None:
         return store
     said = time.monotonic()
-    for count, message in enumerate(messages):
+    for count, message in enumerate(read(scan.marks)):
         if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
             said = time.monotonic()
             logger.warning(

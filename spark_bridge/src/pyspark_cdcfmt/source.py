@@ -127,7 +127,7 @@ def _infer(options: ReadOptions) -> StructType:
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
-    schemas = find_schemas(options, source.read_all(shares))
+    schemas = find_schemas(options, lambda marks: source.read_all(shares, marks))
     columns = infer_columns(
         lambda: source.read_all(shares),
         open_decoder(options, event_filter, schemas=schemas),

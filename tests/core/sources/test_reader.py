@@ -346,3 +346,28 @@ def test_decompression_bombs_are_streamed(tmp_path: Path) -> None:
 
 def _gz_bomb() -> bytes:
     return gzip.compress(b"0" * (20 << 20), 1) * 10
+
+
+@pytest.mark.parametrize("split_bytes", [97, 1 << 30])
+@pytest.mark.parametrize("block_bytes", [1, 7, 64, 300, 1 << 20])
+@pytest.mark.parametrize("line_format", ["value", "auto", "message"])
+def test_only_what_has_a_mark(line_format: str, block_bytes: int, split_bytes: int) -> None:
+    wrapped = wrap_line(Message(None, b'{"mark": 1}'))
+    lines = [b'{"row": %d}' % number for number in range(40)]
+    lines[0] = b'{"mark": 2}'
+    lines[7] = b" " + wrapped
+    lines[20:22] = [b"", b'{"x": "mark"}']
+    lines[33:35] = [wrapped, b"\r"]
+    data = b"\n".join(lines)
+    of_all = [
+        (item.offset, item.value)
+        for item in read(store(data), split_bytes, line_format=line_format)
+        if b"mark" in (item.value or b"")
+    ]
+    items = read(
+        store(data), split_bytes, line_format=line_format, block_bytes=block_bytes, marks=[b"mark"]
+    )
+    assert [(i.offset, i.value) for i in items if b"mark" in (i.value or b"")] == of_all
+    assert len(of_all) == {"value": 2, "auto": 4, "message": 4}[line_format]
+    if line_format != "message" and block_bytes > 60:
+        assert len(items) < 39

@@ -13,7 +13,7 @@ from cdcfmt_canal_json.plans import column_parsers
 from cdcfmt_core.layout import Layout, Members
 
 _MEMBERS: Members = {
-    "id": "passed",
+    "id": "extra",
     "database": "database",
     "table": "table",
     "pkNames": "same",
@@ -21,14 +21,14 @@ _MEMBERS: Members = {
     "type": "op",
     "es": "source_time",
     "ts": "other_time",
-    "sql": "passed",
+    "sql": "extra",
     # It depends on the value: that of a bigint unsigned is -5 or 3.
     "sqlType": "passed",
     "mysqlType": "same",
     "old": "before",
     "data": "after",
-    "gtid": "passed",
-    "_tidb": {"commitTs": "commit_ts", "rowkey": "passed"},
+    "gtid": "extra",
+    "_tidb": {"commitTs": "commit_ts", "rowkey": "extra"},
 }
 
 _CANAL = Layout(
@@ -42,6 +42,7 @@ _CANAL = Layout(
     # Smaller times are seconds, larger ones leave the 63 bits of a commit_ts.
     times=(SECONDS_LIMIT, (1 << 45) - 1, 1000),
     column_types="mysqlType",
+    tells_extra=True,
 )
 
 # "id" is first and always 0 in TiCDC's messages; the Java producers sort their fields.

@@ -207,7 +207,12 @@ def column_parsers(
                 default = fields[column.name].get("default") if column.nullable else None
             plain, parse = value_parser(column.type, own, time_zone, counts)
             note = None if default is None else _DEFAULTS
-            by_name[column.name] = Parser(_unless_plain(plain, parse), default, note)
+            by_name[column.name] = Parser(
+                _unless_plain(plain, parse),
+                default,
+                note,
+                signless=column.type == Int(64) or isinstance(column.type, Unknown),
+            )
         return by_name
 
     return parsers

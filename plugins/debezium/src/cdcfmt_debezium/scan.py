@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from cdcfmt_core.codec import DecoderContext, ScanSchemas
+from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.schema_store import SchemaRecord
@@ -33,4 +33,5 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
             return ()
         return read_schema_changes(payload, context.resolve_type).records
 
-    return scan
+    # Compression hides it.
+    return MarkedScan(scan, (_MARK,) if decompress is None else ())

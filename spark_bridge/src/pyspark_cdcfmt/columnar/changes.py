@@ -103,7 +103,7 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
         row = astuple(image)
         if op == "update" and before is not None:
             old = astuple(before)
-            if keys and _differ(old, row, keys, only_keys):
+            if keys and differ(old, row, keys, only_keys):
                 unusual.add(change)
                 continue
             if both:
@@ -120,7 +120,7 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
     return images
 
 
-def _differ(
+def differ(
     old: tuple[Any, ...], row: tuple[Any, ...], keys: tuple[int, ...], only_keys: bool
 ) -> bool:
     """Whether an update changed the key, as far as the wire tells; ``only_keys`` are in old."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,7 +13,9 @@ import pyarrow as pa
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
+from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
@@ -65,18 +67,23 @@ class Chunks:
         self._plans: list[Plan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
+        self._rows_counts: list[int] = []
+        self._count_rows = False
         self._learned = 0
-        self._mixed = self._other = False
+        self._other = False
         self.by_columns = 0
         self.by_reference = 0
 
     def batches(
-        self, messages: Iterable[Message | BadLine]
-    ) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Record batches and the bytes of the messages in them, in order.
+        self, messages: Iterable[Message | BadLine], *, count_rows: bool = False
+    ) -> Iterator[Made]:
+        """What is made of the messages, in order.
+
+        Batches have a row at least, unless ``count_rows`` asks for the rows of every message.
 
         :raises DecodeError: in FAILFAST mode.
         """
+        self._count_rows = count_rows
         iterator = iter(messages)
         pending = Pending()
         while chunk := _next_chunk(iterator):
@@ -128,10 +135,8 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
-        if self._mixed:
-            if known.look(value) == "unwanted":
-                return True
-            self._mixed = False
+        if not known.look.mentions(value) and known.look(value) == "unwanted":
+            return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
             reader = plan.reader
             document = value
@@ -147,8 +152,7 @@ class Chunks:
             return True
         kind = known.look(value)
         if kind == "unwanted":
-            self._mixed = True
-            return True
+            return self._skip(pending, message)
         if kind == "other":
             self._other = True
             return False
@@ -157,12 +161,19 @@ class Chunks:
         pending.add(message, len(value), None, None)
         return True
 
+    def _skip(self, pending: Pending, message: Message) -> bool:
+        if self._count_rows:
+            pending.skip(message)
+        return True
+
     def _may_learn(self) -> bool:
         return self._learned < _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN
 
-    def _alone(self, message: Message | BadLine) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _alone(self, message: Message | BadLine) -> Iterator[Made]:
         """A message by the reference path, and what is to be learned from it."""
-        self._rows += self._reference.rows(message)
+        rows = self._reference.rows(message)
+        self._rows += rows
+        self._rows_counts.append(len(rows))
         self._rows_bytes += len(message.value or b"")
         if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
@@ -177,28 +188,32 @@ class Chunks:
             return
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
-        tables = self._reference.tables()
-        if tables is None or (other and self._format.forget):
+        changes = self._reference.changes()
+        if changes is None or (other and self._format.forget):
             # What other messages mean may have changed.
             self._plans.clear()
-        elif tables and self._may_learn():
+        elif changes and self._may_learn():
             self._learned += 1
-            if all(table is tables[0] for table in tables):
+            if all(change.table is changes[0].table for change in changes):
                 try:
-                    self._plans.insert(0, self._format.learn(message, tables[0]))
+                    self._plans.insert(0, self._format.learn(message, changes))
                 except Unlike as error:
                     logger.debug("not by columns: %s", error)
                 except Exception as error:
                     logger.warning("cdc: not by columns: %s: %s", type(error).__name__, error)
                 del self._plans[_MAX_PLANS:]
 
-    def _flush_rows(self) -> Iterator[tuple[pa.RecordBatch, int]]:
-        if self._rows:
-            for start in range(0, len(self._rows), MAX_ROWS):
-                yield self._reference.batch(self._rows[start : start + MAX_ROWS]), self._rows_bytes
-            self._rows, self._rows_bytes = [], 0
+    def _flush_rows(self) -> Iterator[Made]:
+        rows, size, counts = self._rows, self._rows_bytes, self._rows_counts
+        self._rows, self._rows_bytes, self._rows_counts = [], 0, []
+        if self._count_rows:
+            if counts:
+                yield Made(self._reference.batch(rows), size, counts)
+            return
+        for start in range(0, len(rows), MAX_ROWS):
+            yield Made(self._reference.batch(rows[start : start + MAX_ROWS]), size)
 
-    def _finish(self, pending: Pending) -> Iterator[tuple[pa.RecordBatch, int]]:
+    def _finish(self, pending: Pending) -> Iterator[Made]:
         """What is pending, as one batch."""
         self._gather(pending)
         if not pending.messages:
@@ -222,16 +237,21 @@ class Chunks:
             some = self._reference.rows(pending.messages[place])
             rows += some
             owners += [place] * len(some)
-        self.by_columns += len(pending.messages) - len(left)
+        self.by_columns += len(pending.messages) - pending.skipped - len(left)
         self.by_reference += len(left)
         if rows:
             pieces.append(self._reference.batch(rows))
         pieces = [piece for piece in pieces if piece.num_rows]
+        counts = [0] * len(pending.messages) if self._count_rows else []
+        if counts:
+            for owner in owners:
+                counts[owner] += 1
+            pieces = pieces or [self._reference.batch([])]
         if pieces:
             yield from self._flush_rows()
-            yield _in_order(pieces, owners), pending.size
+            yield Made(in_order(pieces, owners), pending.size, counts)
 
-    def _usual(self, gathered: Gathered) -> tuple[pa.RecordBatch, list[int]]:
+    def _usual(self, gathered: Gathered | GatheredEvents) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
         batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
         of_rows = gathered.owners
@@ -278,12 +298,3 @@ def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine
         # One by one while they are large.
         at_once = _AT_ONCE if size < len(chunk) * _LARGE else 1
     return chunk
-
-
-def _in_order(pieces: Sequence[pa.RecordBatch], owners: list[int]) -> pa.RecordBatch:
-    """The rows of all pieces in the order of their messages."""
-    if len(pieces) == 1:
-        return pieces[0]
-    batch = pa.concat_batches(pieces)
-    order = sorted(range(len(owners)), key=owners.__getitem__)
-    return batch.take(pa.array(order, pa.int32()))

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 import pyarrow as pa
 
-from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.looks import Look
 from pyspark_cdcfmt.columnar.plans import Plan
@@ -20,12 +20,12 @@ Row: TypeAlias = tuple[Any, ...]
 class Reference:
     """The reference path: ``rows`` of a message, which raises in FAILFAST mode.
 
-    ``tables`` are the table schemas of the row changes in the message before, and None if
-    it may have changed what other messages mean.
+    ``changes`` are the row changes in the message before, and None if it may have changed
+    what other messages mean.
     """
 
     rows: Callable[[Message | BadLine], list[Row]]
-    tables: Callable[[], list[TableSchema] | None]
+    changes: Callable[[], list[RowChange] | None]
     found_nothing_wrong: Callable[[], bool]
     batch: Callable[[list[Row]], pa.RecordBatch]
 
@@ -40,6 +40,6 @@ class Format:
     """
 
     look: Look
-    learn: Callable[[Message, TableSchema], Plan]
+    learn: Callable[[Message, list[RowChange]], Plan]
     forget: bool
     recognises: Callable[[Message], bool] | None = None

@@ -27,6 +27,7 @@ _LOOKED_AT: Mapping[str, Any] = {
 
 
 _OPTIONAL = ("schema", "never", "commit_ts")
+_MAX_VERDICTS = 100_000
 
 
 class Look:
@@ -39,14 +40,25 @@ class Look:
     def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
         paths: dict[str, tuple[int, ...]] = {}
         envelope = _envelope(layout.members, (), paths)
-        get = {role: attrgetter(".".join(f"f{at}" for at in path)) for role, path in paths.items()}
+        places = {role: ".".join(f"f{at}" for at in path) for role, path in paths.items()}
         self._layout = layout
-        self._wants = event_filter.wants
+        self._filter = event_filter
         self._decode = msgspec.json.Decoder(envelope).decode
-        self._op, self._database, self._table = get["op"], get["database"], get["table"]
-        self._schema, self._never, self._commit_ts = (get.get(role) for role in _OPTIONAL)
+        self._roles = [role for role in _LOOKED_AT if role in places]
+        if event_filter.starting_commit_ts is None and event_filter.ending_commit_ts is None:
+            # Of no interest, and different in every message.
+            self._roles = [role for role in self._roles if role != "commit_ts"]
+        self._get_all = attrgetter(*(places[role] for role in self._roles))
+        self._get = {role: attrgetter(places[role]) for role in self._roles}
+        self._verdicts: dict[tuple[Any, ...], Kind] = {}
         self._frames: set[tuple[bytes, bytes]] = set()
         self._frame_bytes = 0
+        table = event_filter.table
+        self._name = b"" if table is None else msgspec.json.encode(table[-1])
+
+    def mentions(self, value: bytes) -> bool:
+        """Whether the wanted table's name is in it: a hint only, as names may be escaped."""
+        return self._name in value
 
     def __call__(self, value: bytes) -> Kind:
         layout = self._layout
@@ -58,24 +70,37 @@ class Look:
             document = value[start:end]
         try:
             message = self._decode(document)
-            op = layout.ops.get(self._op(message))
-            if op is None or _optional(self._never, message) is True:
-                return "other"
-            table = self._table(message)
-            wanted = (
-                not known
-                or not table
-                or self._wants(
-                    "row",
-                    self._database(message),
-                    table,
-                    _optional(self._schema, message) or None,
-                    op,
-                    _optional(self._commit_ts, message),
+            try:
+                found = self._get_all(message)
+            except AttributeError:
+                found = tuple(_optional(self._get[role], message) for role in self._roles)
+            verdict = self._verdicts.get(found)
+            if verdict is None:
+                if len(self._verdicts) > _MAX_VERDICTS:
+                    self._verdicts.clear()
+                verdict = self._verdicts[found] = self._judge(
+                    {
+                        role: None if value is UNSET else value
+                        for role, value in zip(self._roles, found, strict=True)
+                    }
                 )
-            )
         except Exception:
             return "other"
+        return verdict if known or verdict == "other" else "row"
+
+    def _judge(self, found: Mapping[str, Any]) -> Kind:
+        op = self._layout.ops.get(found["op"])
+        if op is None or found.get("never") is True:
+            return "other"
+        table = found["table"]
+        wanted = not table or self._filter.wants(
+            "row",
+            found["database"],
+            table,
+            found.get("schema") or None,
+            op,
+            found.get("commit_ts"),
+        )
         return "row" if wanted else "unwanted"
 
     def trust(self, value: bytes) -> None:
@@ -92,15 +117,12 @@ class Look:
             self._frames.add(frame)
 
 
-def _optional(get: Callable[[Any], Any] | None, message: msgspec.Struct) -> Any:
+def _optional(get: Callable[[Any], Any], message: msgspec.Struct) -> Any:
     """A member that may be missing, as may the object that it is in."""
-    if get is None:
-        return None
     try:
-        value = get(message)
+        return get(message)
     except AttributeError:
         return None
-    return None if value is UNSET else value
 
 
 def _envelope(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 import pyarrow as pa
@@ -17,14 +17,13 @@ from cdcfmt_core.events import (
     Message,
     RowChange,
     SchemaChange,
-    TableSchema,
     TableSchemaEvent,
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS, BatchBuilder
+from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_rows import metadata_fields
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
@@ -64,11 +63,11 @@ class ObservedDecoder:
         """Whether the last message was neither corrupt nor in part."""
         return not any(isinstance(event, Corrupt) for event in self._events)
 
-    def tables(self) -> list[TableSchema] | None:
-        """Schemas of the last message's row changes; None if it was about a schema."""
+    def changes(self) -> list[RowChange] | None:
+        """The last message's row changes; None if it was about a schema."""
         if any(isinstance(event, SchemaChange | TableSchemaEvent) for event in self._events):
             return None
-        return [event.table for event in self._events if isinstance(event, RowChange)]
+        return [event for event in self._events if isinstance(event, RowChange)]
 
 
 def open_chunks(
@@ -83,12 +82,16 @@ def open_chunks(
     policy: ValuePolicy,
     inferred: bool,
 ) -> Chunks | None:
-    """What decodes by columns, for the changes of a table in a format that has layouts."""
-    if options.table is None or event_filter.ops is not None:
+    """What decodes by columns, in a format that has layouts.
+
+    That is for the changes of a table, and for events whose images are JSON.
+    """
+    events = options.table is None
+    if event_filter.ops is not None or (events and not _can_make_events(schema, options)):
         return None
     arrow: pa.Schema = to_arrow_schema(schema, timezone="UTC")
-    prefix = options["metadataPrefix"]
-    added = {field.name for field in metadata_fields(options)}
+    prefix = "" if events else options["metadataPrefix"]
+    added = {field.name for field in (schema.fields if events else metadata_fields(options))}
     metadata = {name: name.removeprefix(prefix) for name in schema.names if name in added}
     shape = Shape(
         fields=[field for field in schema.fields if field.name not in metadata],
@@ -99,6 +102,7 @@ def open_chunks(
         policy=policy,
         inferred=inferred,
         split=options["splitKeyUpdates"] or options["images"] == "after",
+        events=events,
     )
 
     guesses = str(options["protocol"]).lower() == AUTO
@@ -119,9 +123,17 @@ def open_chunks(
         arrow,
         metadata,
         find_format,
-        Reference(rows, decoder.tables, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
+        Reference(rows, decoder.changes, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
         options["maxMessageBytes"],
         policy.counts,
+    )
+
+
+def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
+    return (
+        options["imageFormat"] == "json"
+        and bool({"before", "after"} & set(schema.names))
+        and not {"columns", "headers"} & set(schema.names)
     )
 
 
@@ -140,26 +152,7 @@ def _open_format(
 
     return Format(
         Look(layouts[0], shape.event_filter),
-        Learner(layouts, shape).learn,
+        Learner(codec.name, layouts, shape).learn,
         forget=any(layout.limits is not None for layout in layouts),
         recognises=recognises if guesses else None,
     )
-
-
-def sized(batches: Iterable[tuple[pa.RecordBatch, int]]) -> Iterator[pa.RecordBatch]:
-    """Small batches as fewer ones; the integers are the bytes of the messages in them."""
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch, message_bytes in batches:
-        if not held and batch.num_rows >= MAX_ROWS // 2:
-            yield batch
-            continue
-        held.append(batch)
-        rows += batch.num_rows
-        size += message_bytes
-        if rows >= MAX_ROWS or size >= MAX_MESSAGE_BYTES:
-            yield pa.concat_batches(held)
-            held.clear()
-            rows = size = 0
-    if held:
-        yield pa.concat_batches(held)

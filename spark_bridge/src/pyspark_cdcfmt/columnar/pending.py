@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
 
@@ -16,12 +17,14 @@ class Pending:
     """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
 
     ``read`` are those of the present chunk that a plan has decoded, with their numbers.
+    ``skipped`` counts those that nobody wants.
     """
 
     messages: list[Message | BadLine] = attrs.field(factory=list)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
-    gathered: dict[Plan, Gathered] = attrs.field(factory=dict)
+    gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
+    skipped: int = 0
     size: int = 0
 
     def add(self, message: Message, size: int, plan: Plan | None, decoded: Struct | None) -> None:
@@ -36,13 +39,17 @@ class Pending:
         self.messages.append(message)
         self.size += size
 
+    def skip(self, message: Message) -> None:
+        """A message that has no rows."""
+        self.messages.append(message)
+        self.skipped += 1
+
     def gather(self) -> None:
         """What was decoded becomes cells."""
         for plan, (decoded, owners) in self.read.items():
             if plan not in self.gathered:
-                self.gathered[plan] = Gathered(plan)
-            offsets = [self.messages[owner].offset for owner in owners]
-            self.gathered[plan].add(decoded, owners, offsets)
+                self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
+            self.gathered[plan].add(decoded, owners, [self.messages[owner] for owner in owners])
         self.read.clear()
 
     def give_up(self) -> None:

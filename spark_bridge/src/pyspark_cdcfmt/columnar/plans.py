@@ -12,17 +12,19 @@ import pyarrow as pa
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.events import Column, Message, TableSchema
+from cdcfmt_core.events import Column, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.layout import Layout, Parsers
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.columnar.columns import WireColumn, column_check, column_converter
 from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.framing import learn_framing
+from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
 from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.variant import encode_variant
 
 _MAX_TABLES = 100
 
@@ -33,7 +35,8 @@ class Shape:
 
     ``inferred``: a column that the schema lacks is a change of the table's schema.
     ``split``: an update of the key is two changes, which the reference path makes.
-    ``schemas`` are those that the decoder goes by.
+    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, with
+    images as JSON; there are no ``fields`` then.
     """
 
     fields: Sequence[StructField]
@@ -44,6 +47,17 @@ class Shape:
     policy: ValuePolicy
     inferred: bool
     split: bool
+    events: bool = False
+
+
+@attrs.frozen
+class Told:
+    """What all events of a plan say alike; ``extra`` is a variant."""
+
+    protocol: str
+    table: TableSchema
+    key_columns: tuple[str, ...]
+    extra: tuple[bytes, bytes] | None
 
 
 @attrs.frozen(eq=False)
@@ -55,6 +69,8 @@ class Plan:
     the columns that the wire does not send; ``surplus`` the places of cells that no column
     takes and that must be NULL; ``noted`` those of cells that are counted if they equal a
     value, under which text; ``keys`` those of the key, where a change of it matters.
+    ``event``: for the events shape; ``columns`` then make the texts of JSON images, and
+    ``signless`` are the places of cells that must not be below zero.
     """
 
     layout: Layout
@@ -67,25 +83,31 @@ class Plan:
     keys: tuple[int, ...]
     before_updates: bool
     width: int
+    event: Told | None = None
+    signless: tuple[int, ...] = ()
 
 
 class Learner:
     """Makes plans; what JSON types a column has had is remembered from plan to plan."""
 
-    def __init__(self, layouts: Sequence[Layout], shape: Shape) -> None:
+    def __init__(self, protocol: str, layouts: Sequence[Layout], shape: Shape) -> None:
+        self._protocol = protocol
         self._layouts = layouts
         self._shape = shape
         self._seen: dict[TableSchema, dict[str, set[type]]] = {}
 
-    def learn(self, message: Message, table: TableSchema) -> Plan:
-        """The plan of a message of rows, whose table schema is ``table``.
+    def learn(self, message: Message, changes: Sequence[RowChange]) -> Plan:
+        """The plan of a message of these row changes, all with one table schema.
 
         :raises Unlike: if such messages are for the reference path.
         """
         reasons = []
         for layout in self._layouts:
             try:
-                return self._learn(layout, message, table)
+                plan = self._learn(layout, message, changes[0].table)
+                if not self._shape.events:
+                    return plan
+                return attrs.evolve(plan, event=self._told(layout, changes))
             except Unlike as error:
                 reasons.append(str(error))
         raise Unlike("; ".join(reasons))
@@ -119,6 +141,14 @@ class Learner:
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
         return _plan(self._shape, layout, reader, images, value, table, kinds)
+
+    def _told(self, layout: Layout, changes: Sequence[RowChange]) -> Told:
+        first = changes[0]
+        if not layout.tells_extra or any(change.extra != first.extra for change in changes):
+            raise Unlike("nobody can tell what is in extra")
+        keys = tuple(self._shape.projection.key_columns or first.table.key_columns)
+        extra = encode_variant(first.extra) if first.extra else None
+        return Told(self._protocol, first.table, keys, extra)
 
     def _kinds(
         self, layout: Layout, table: TableSchema, rows: Sequence[Mapping[str, Any]]
@@ -181,6 +211,7 @@ def _images(shape: Shape, table: TableSchema, kinds: Mapping[str, Kind]) -> Imag
         keys=tuple(name for name in key_columns if name in names),
         unknown=tuple(field.name for field in shape.fields if field.name not in names),
         before_updates=projection.before_updates,
+        tell_extra=shape.events,
     )
 
 
@@ -203,6 +234,23 @@ def _plan(
         for column in table.columns
     }
     places = {name: place for place, name in enumerate(images.wanted)}
+    if shape.events:
+        return Plan(
+            layout=layout,
+            reader=reader,
+            columns={
+                name: (place, token_converter(cells[name], table, shape.policy))
+                for name, place in places.items()
+            },
+            checked=(),
+            absent=(),
+            surplus=(),
+            noted=_noted(parsers, places),
+            keys=tuple(places[name] for name in images.keys) if shape.split else (),
+            before_updates=images.before_updates,
+            width=len(images.wanted),
+            signless=tuple(places[name] for name, parser in parsers.items() if parser.signless),
+        )
     own = {field.name: field for field in shape.fields}
     return Plan(
         layout=layout,
@@ -220,12 +268,16 @@ def _plan(
         ],
         absent=images.unknown,
         surplus=tuple(places[name] for name in images.wanted if shape.inferred and name not in own),
-        noted=[
-            (places[name], parser.noted, parser.note)
-            for name, parser in parsers.items()
-            if parser.note is not None and name in places
-        ],
+        noted=_noted(parsers, places),
         keys=tuple(places[name] for name in images.keys) if shape.split else (),
         before_updates=images.before_updates,
         width=len(images.wanted),
     )
+
+
+def _noted(parsers: Parsers, places: Mapping[str, int]) -> list[tuple[int, Any, str]]:
+    return [
+        (places[name], parser.noted, parser.note)
+        for name, parser in parsers.items()
+        if parser.note is not None and name in places
+    ]

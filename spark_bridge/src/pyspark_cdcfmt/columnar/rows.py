@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.plans import Plan
@@ -51,9 +53,12 @@ class Gathered:
         self._time_path = paths["commit_ts" if self._has_commit_ts else "source_time"]
 
     def add(
-        self, messages: Sequence[Struct], owners: Sequence[int], offsets: Sequence[int | None]
+        self,
+        messages: Sequence[Struct],
+        owners: Sequence[int],
+        raw: Sequence[Message | BadLine],
     ) -> None:
-        """Rows of some more messages, with their numbers and offsets."""
+        """Rows of some more messages, with their numbers."""
         plan = self._plan
         unusual: set[int] = set()
         changes = find_changes(plan, messages, unusual)
@@ -85,7 +90,7 @@ class Gathered:
             ]
         base = len(self._times)
         self._times += values_at(self._time_path, messages)
-        self._offsets += offsets
+        self._offsets += [message.offset for message in raw]
         self._kinds += images.kinds
         self._places += [base + place for place in places] if base else places
         self.owners += [owners[place] for place in places]
@@ -99,7 +104,7 @@ class Gathered:
         """
         columns: dict[str, pa.Array] = {}
         for name, (_, column) in self._plan.columns.items():
-            columns[name], bad = _finished(column, self._cells[name])
+            columns[name], bad = finished(column, self._cells[name])
             self.unusual.update(self.owners[row] for row in bad)
         kinds, places = pa.array(self._kinds, _INT32), pa.array(self._places, _INT32)
         times = pa.array(self._times, _INT64).take(places)
@@ -113,7 +118,7 @@ class Gathered:
         if plain == "change_type":
             return _CHANGE_TYPES.take(kinds)
         if plain == "absent":
-            return _repeated(self._plan.absent, len(kinds), type_)
+            return repeated(self._plan.absent, len(kinds), type_)
         if plain == "sequence":
             return self._sequence(type_, times, kinds, places)
         if plain == "commit_version" and self._has_commit_ts:
@@ -146,7 +151,8 @@ class Gathered:
         )
 
 
-def _finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
+def finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
+    """The array of a column from the gathered ones, and the rows that are unusual."""
     if len(arrays) == 1:
         return column.finish(arrays[0])
     if len({array.type for array in arrays}) == 1:
@@ -161,7 +167,8 @@ def _finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.A
     return pa.concat_arrays(finished), unusual
 
 
-def _repeated(names: tuple[str, ...], count: int, type_: pa.DataType) -> pa.Array:
+def repeated(names: tuple[str, ...], count: int, type_: pa.DataType) -> pa.Array:
+    """So many lists of the names."""
     size = len(names)
     offsets: Any = range(0, size * count + 1, size) if size else [0] * (count + 1)
     return pa.ListArray.from_arrays(

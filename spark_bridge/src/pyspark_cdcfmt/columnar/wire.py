@@ -33,6 +33,7 @@ class Images:
     ``names`` are the columns of a row and ``types`` those of their JSON values; ``wanted``
     are the columns that become cells, and ``keys`` those that tell whether an update changed
     the key.  ``unknown`` must not come: columns of the schema that the example lacks.
+    ``tell_extra``: what ``extra`` shows must be what it is in the example.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class Images:
     keys: tuple[str, ...]
     unknown: tuple[str, ...]
     before_updates: bool
+    tell_extra: bool = False
 
 
 @attrs.frozen
@@ -133,6 +135,8 @@ class _Maker:
 
     def _type_of(self, role: str, value: Any, here: Path, limits: tuple[int, int] | None) -> Any:
         if role in ("database", "schema", "table", "same"):
+            return same(value)
+        if role == "extra" and self._images.tell_extra:
             return same(value)
         if role == "never":
             self._nevers.append(here)

@@ -1,0 +1,87 @@
+"""All that docs/bench.md shows, in one run: ``python tests/benchmarks/bench.py`` (``make bench``).
+
+Options: ``--megabytes`` of each file on Spark, ``--rounds``, ``--cores`` (several), ``--samples``
+(names of golden files for Spark), ``--keep`` (parts of the last run: decoding, growth, spark).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import decoding
+import growth
+import report
+
+
+def about(rounds: int) -> dict[str, Any]:
+    """The machine."""
+    names = [
+        line.partition(":")[2].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    ]
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "cpu": names[0] if names else platform.machine(),
+        "cpus": os.cpu_count(),
+        "rounds": rounds,
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def on_spark(rounds: int, megabytes: int, cores: int, samples: list[str]) -> list[dict[str, Any]]:
+    """A session of its own, as a JVM takes its cores when it starts."""
+    script = Path(__file__).with_name("spark.py")
+    arguments = [sys.executable, str(script), str(rounds), str(megabytes), str(cores), *samples]
+    last = ""
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            last = line
+            if not line.startswith("["):
+                print(line, end="", flush=True)
+    if process.returncode:
+        raise SystemExit(f"the part on Spark failed with {process.returncode}")
+    records: list[dict[str, Any]] = json.loads(last)
+    return records
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--megabytes", type=int, default=500)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cores", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--samples", nargs="*", default=[])
+    parser.add_argument("--keep", nargs="*", default=[])
+    given = parser.parse_args()
+    results: dict[str, Any] = {"about": about(given.rounds)}
+    if given.keep:
+        results = json.loads(report.RESULTS.read_text("utf-8"))
+    if "decoding" not in given.keep:
+        results["decoding"] = []
+        for sample in decoding.SAMPLES:
+            print(f"{sample.name} without Spark", flush=True)
+            results["decoding"] += decoding.measure(sample, given.rounds, given.megabytes // 25)
+        results["lines"] = decoding.measure_lines(given.rounds)
+    if "growth" not in given.keep:
+        print("growth", flush=True)
+        results["growth"] = growth.measure(given.rounds)
+    if "spark" not in given.keep:
+        results["spark"] = [
+            record
+            for cores in given.cores
+            for record in on_spark(given.rounds, given.megabytes, cores, given.samples)
+        ]
+    report.write(results)
+    print(report.table(results))
+
+
+if __name__ == "__main__":
+    main()

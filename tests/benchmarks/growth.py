@@ -1,0 +1,140 @@
+"""Whether the cost of a byte stays what it is when something grows.
+
+``python tests/benchmarks/growth.py [rounds]``.  The messages are Canal-JSON of the golden table
+with one thing about it changed; changes by columns, both images, CPU time of one core.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from decoding import SAMPLES, open_engine
+from run import load
+
+from cdcfmt_core.events import Message
+
+_MESSAGES = 2_000
+_BYTES = 12_000_000
+"""As much is decoded at a time, or as many times as that takes."""
+
+
+def _rewritten(change: Callable[[int, dict[str, Any]], None], count: int) -> list[Message]:
+    rows = []
+    golden = [message for message in load(SAMPLES[0].name)[2:] if message.value]
+    for number in range(count):
+        wire = json.loads(golden[number % len(golden)].value or b"")
+        change(number, wire)
+        text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
+        rows.append(Message(None, text.encode(), offset=number))
+    return rows
+
+
+def _images(wire: dict[str, Any]) -> list[dict[str, Any]]:
+    return [image for name in ("data", "old") for image in wire[name] or ()]
+
+
+def of_tables(tables: int) -> list[Message]:
+    """So many tables in turn, one of which is read."""
+
+    def change(number: int, wire: dict[str, Any]) -> None:
+        if number % tables:
+            wire["table"] = f"orders_{number % tables}"
+
+    return _rewritten(change, _MESSAGES)
+
+
+def of_columns(times: int) -> list[Message]:
+    """So many times the table's columns."""
+
+    def change(number: int, wire: dict[str, Any]) -> None:
+        for values in (*_images(wire), wire["mysqlType"], wire["sqlType"]):
+            for name, value in list(values.items()):
+                values.update((f"{name}_{copy}", value) for copy in range(1, times))
+
+    return _rewritten(change, max(_MESSAGES // times, 200))
+
+
+def of_size(size: int) -> list[Message]:
+    """Messages of about so many bytes: of few columns, or with one large text."""
+    kept = ("id",) if size < 500 else ("id", "remark")
+
+    def change(number: int, wire: dict[str, Any]) -> None:
+        for values in (*_images(wire), wire["mysqlType"], wire["sqlType"]):
+            for name in list(values):
+                if name not in kept:
+                    del values[name]
+        if "remark" in kept:
+            room = max(size - 350, 100) // len(_images(wire))
+            for image in _images(wire):
+                image["remark"] = ("please deliver before noon; " * (room // 28 + 1))[:room]
+
+    return _rewritten(change, max(min(_MESSAGES, _BYTES // size), 100))
+
+
+GROWTHS: dict[str, list[tuple[str, Callable[[], list[Message]]]]] = {
+    "tables, one of them read": [
+        (f"{count}", lambda count=count: of_tables(count))  # type: ignore[misc]
+        for count in (1, 2, 10, 100, 1000)
+    ],
+    "columns": [
+        (f"{16 * times}", lambda times=times: of_columns(times))  # type: ignore[misc]
+        for times in (1, 3, 10)
+    ],
+    "bytes of a message": [
+        (f"{size / 1000:g} KB", lambda size=size: of_size(size))  # type: ignore[misc]
+        for size in (300, 1_000, 3_000, 10_000, 30_000, 100_000)
+    ],
+}
+
+
+def measure(rounds: int) -> list[dict[str, Any]]:
+    """Records of what grows, how far, and nanoseconds a byte."""
+    records = []
+    for what, steps in GROWTHS.items():
+        runs = []
+        for step, make in steps:
+            messages = make()
+            size = sum(len(message.value or b"") for message in messages)
+            engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
+            runs.append((step, messages, size, engine, max(1, _BYTES // size)))
+        seconds: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for step, messages, size, engine, times in runs:
+                start = time.process_time()
+                for _ in range(times):
+                    for _ in engine.batches(messages):
+                        pass
+                each = (time.process_time() - start) / times / size
+                seconds.setdefault(step, []).append(each)
+        for step, messages, size, engine, _ in runs:
+            chunks = engine.chunks
+            assert chunks is not None
+            records.append(
+                {
+                    "what": what,
+                    "step": step,
+                    "bytes": size / len(messages),
+                    "ns": statistics.median(seconds[step]) * 1e9,
+                    "by_columns": chunks.by_columns / (chunks.by_columns + chunks.by_reference),
+                }
+            )
+    return records
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    for record in measure(rounds):
+        print(
+            f"  {record['what']:<28}{record['step']:>8}{record['bytes']:>10,.0f} bytes each"
+            f"{record['ns']:>8.2f} ns a byte{record['ns'] * record['bytes'] / 1000:>9.2f} µs a "
+            f"message{record['by_columns']:>7.1%} by columns"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What the processes of this session take: CPU time and memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process's children so far: what other work changes least."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents[int(entry.name)] = int(fields[1])
+            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
+    total = 0
+    for process in parents:
+        ancestor = process
+        while ancestor > 1 and ancestor != os.getpid():
+            ancestor = parents.get(ancestor, 0)
+        if ancestor == os.getpid():
+            total += ticks[process]
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def workers() -> Iterator[int]:
+    """The processes of this session's Python workers."""
+    for process in Path("/proc").iterdir():
+        try:
+            command = (process / "cmdline").read_bytes()
+            if b"pyspark.daemon" in command and os.getsid(int(process.name)) == os.getsid(0):
+                yield int(process.name)
+        except (OSError, ValueError):
+            continue
+
+
+def resident(process: int) -> int:
+    """Pages of memory."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0
+
+
+@contextmanager
+def peak_memory() -> Iterator[Callable[[], float]]:
+    """The largest worker's resident memory inside of the block, in MB."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    peak = 0
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not done.wait(0.1):
+            peak = max([peak, *map(resident, workers())])
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield lambda: peak * page / 1e6
+    finally:
+        done.set()
+        thread.join()

@@ -1,0 +1,202 @@
+"""The table and the picture of a run of ``bench.py``: ``docs/bench.md`` and ``docs/bench.svg``.
+
+``python tests/benchmarks/report.py`` writes them again from ``results.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from drawing import BLUE, GREY, ORANGE, PALE, Bar, Drawing
+from spark import JVM, LINES
+
+HERE = Path(__file__).parent
+DOCS = HERE.parents[1] / "docs"
+RESULTS = HERE / "results.json"
+
+Record = dict[str, Any]
+
+
+def write(results: Record) -> None:
+    """The results, the table and the picture."""
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    (DOCS / "bench.md").write_text(table(results), encoding="utf-8")
+    (DOCS / "bench.svg").write_text(picture(results), encoding="utf-8")
+
+
+def rows_of(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def table(results: Record) -> str:
+    """All figures, as Markdown."""
+    about = results["about"]
+    lines = [
+        "# Figures of the benchmark",
+        "",
+        "Written by `make bench`; [performance.md](performance.md) says what they mean. "
+        f"{about['python']}, {about['cpu']}, {about['cpus']} CPUs; medians of "
+        f"{about['rounds']} rounds; load of the machine when it began: {about['load']}.",
+        "",
+        "![Figures of the benchmark](bench.svg)",
+        "",
+        "## Without Spark",
+        "",
+        "From messages in memory to Arrow batches, CPU time of one core. TiCDC's own decoders, in "
+        "Go, were measured elsewhere, on another machine.",
+        "",
+        *rows_of(
+            ("messages", "", "path", "µs a row", "rows/s", "MB/s", "of TiCDC's Go"),
+            (
+                (
+                    each["sample"],
+                    each["case"],
+                    each["path"],
+                    f"{each['us']:.1f}",
+                    f"{1e6 / each['us']:,.0f}",
+                    f"{each['bytes'] / each['us']:.0f}",
+                    f"{1e6 / each['us'] / each['go']:.1f} x" if each["go"] else "",
+                )
+                for each in results["decoding"]
+            ),
+        ),
+        *(f"- {name}: {each:.1f} µs a message" for name, each in results["lines"].items()),
+        "",
+    ]
+    for cores in sorted({each["cores"] for each in results["spark"]}):
+        lines += _spark_table(results, cores)
+    lines += [
+        "## Growth",
+        "",
+        "Canal-JSON, changes of one table by columns, both images, CPU time.",
+        "",
+        *rows_of(
+            ("what grows", "to", "bytes a message", "ns a byte", "µs a message", "by columns"),
+            (
+                (
+                    each["what"],
+                    each["step"],
+                    f"{each['bytes']:,.0f}",
+                    f"{each['ns']:.1f}",
+                    f"{each['ns'] * each['bytes'] / 1000:.1f}",
+                    f"{each['by_columns']:.1%}",
+                )
+                for each in results["growth"]
+            ),
+        ),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _spark_table(results: Record, cores: int) -> list[str]:
+    lines = [
+        f"## On Spark, {'one core' if cores == 1 else f'{cores} cores'}",
+        "",
+        "A file into `noop`. CPU is that of all processes; *net* leaves out what the same query "
+        "takes for a few messages. Memory is the largest Python worker's peak.",
+        "",
+    ]
+    of_cores = [each for each in results["spark"] if each["cores"] == cores]
+    rows = []
+    for each in of_cores:
+        peer = min(
+            (other for other in of_cores if other["sample"] == each["sample"]),
+            key=lambda other: (other["case"] not in JVM, other["cpu"]),
+        )
+        beside = ("", "")
+        if peer["case"] in JVM:
+            beside = (
+                f"{peer['seconds'] / each['seconds']:.2f} x",
+                f"{net(peer) / net(each):.2f} x",
+            )
+        rows.append(
+            (
+                each["sample"],
+                each["case"],
+                f"{each['changes'] / each['seconds']:,.0f}",
+                f"{each['bytes'] / each['seconds'] / 1e6:.0f}",
+                f"{each['cpu'] / each['changes'] * 1e6:.1f}",
+                f"{net(each):.1f}",
+                *beside,
+                f"{each['memory']:.0f} MB" if each["case"] not in (*JVM, LINES) else "",
+            )
+        )
+    header = ("messages", "", "rows/s", "MB/s", "CPU, µs a row", "net", "rate", "net CPU", "memory")
+    return [
+        *lines,
+        "*rate* and *net CPU* are multiples of the best query of the JVM.",
+        "",
+        *rows_of(header, rows),
+    ]
+
+
+def net(record: Record) -> float:
+    """CPU microseconds of a row, without what the query costs once."""
+    micros: float = max(record["cpu"] - record["once"], 1e-9) / record["changes"] * 1e6
+    return micros
+
+
+_COLOURS = {
+    ("changes", "by columns"): BLUE,
+    ("changes", "reference"): GREY,
+    ("events, images as JSON", "by columns"): PALE,
+    ("events, images as JSON", "reference"): "#ced4da",
+}
+
+
+def picture(results: Record) -> str:
+    """The most important of them, as SVG."""
+    drawing = Drawing("Row changes, decoded")
+    drawing.heading(
+        "Without Spark: thousand row changes a second on one core",
+        "messages in memory to Arrow batches; the mark is TiCDC's own decoder in Go, elsewhere",
+    )
+    bars = []
+    for each in results["decoding"]:
+        colour = _COLOURS.get((each["case"], each["path"]))
+        if colour is not None:
+            go = each["go"] / 1000 if each["go"] and each["case"] == "changes" else None
+            label = f"{each['case'].removesuffix(', images as JSON')}, {each['path']}"
+            bars.append(Bar(each["sample"], label, 1000 / each["us"], colour, go))
+    drawing.bars(bars, "{:.0f}")
+    cores = max((each["cores"] for each in results["spark"]), default=0)
+    drawing.heading(
+        "On Spark: CPU of all processes, microseconds a row change",
+        "a file into noop, without what a query costs once; less is better",
+    )
+    with_peers = {each["sample"] for each in results["spark"] if each["case"] in JVM}
+    bars = []
+    for each in results["spark"]:
+        if each["cores"] != cores or each["sample"] not in with_peers:
+            continue
+        if each["case"] in JVM or each["case"] in ("changes", "changes, images=after", LINES):
+            colour = ORANGE if each["case"] in JVM else GREY if each["case"] == LINES else BLUE
+            label = each["case"] if colour != BLUE else f"cdcfmt, {each['case']}"
+            bars.append(Bar(each["sample"], label, net(each), colour))
+    drawing.bars(bars, "{:.1f}")
+    drawing.heading(
+        "Growth: nanoseconds a byte of Canal-JSON", "changes of one table by columns, both images"
+    )
+    whats = list(dict.fromkeys(each["what"] for each in results["growth"]))
+    drawing.lines(
+        [
+            (
+                what,
+                [(each["step"], each["ns"]) for each in results["growth"] if each["what"] == what],
+            )
+            for what in whats
+        ]
+    )
+    return drawing.text()
+
+
+def main() -> None:
+    write(json.loads(RESULTS.read_text("utf-8")))
+
+
+if __name__ == "__main__":
+    main()

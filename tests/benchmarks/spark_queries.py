@@ -1,0 +1,124 @@
+"""What users write by hand for the table of the golden messages: typed columns of both images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+COLUMNS = {
+    "id": "decimal(20,0)",
+    "order_no": "string",
+    "customer_id": "bigint",
+    "status": "int",
+    "amount": "decimal(16,2)",
+    "discount": "decimal(10,4)",
+    "quantity": "int",
+    "is_gift": "tinyint",
+    "weight": "double",
+    "score": "float",
+    "address": "string",
+    "remark": "string",
+    "payload": "binary",
+    "attrs": "string",
+    "created_at": "timestamp_ntz",
+    "updated_at": "timestamp",
+}
+"""Of the table: each with its Spark type."""
+
+NAMED = COLUMNS | {"status": "string"}
+"""Of a wire that has the names of an enum, or its schema."""
+
+ADDED = (
+    "_change_type string, _commit_version bigint, _commit_timestamp timestamp, "
+    "_sequence struct<commit: bigint, rank: int, offset: bigint, index: int, part: int>, "
+    "_absent array<string>, _corrupt_record struct<reason: string, key: binary, value: binary>"
+)
+
+
+def _canal(frame: DataFrame) -> DataFrame:
+    def column(image: str, name: str, type_: str) -> Any:
+        text = F.col(f"{image}.{name}")
+        # Binary has one Latin-1 character for each byte.
+        value = F.encode(text, "ISO-8859-1") if type_ == "binary" else text.cast(type_)
+        return value.alias(f"{image}_{name}")
+
+    rows = frame.where("type in ('INSERT', 'UPDATE', 'DELETE')").select(
+        F.col("type"),
+        F.col("_tidb.commitTs").alias("commit_ts"),
+        F.col("data")[0].alias("after"),
+        F.col("old")[0].alias("before"),
+    )
+    images = [
+        column(image, name, type_)
+        for image in ("after", "before")
+        for name, type_ in COLUMNS.items()
+    ]
+    return rows.select("type", "commit_ts", *images)
+
+
+def _canal_schema() -> str:
+    image = ", ".join(f"{name}: string" for name in COLUMNS)
+    return (
+        f"type string, es bigint, data array<struct<{image}>>, old array<struct<{image}>>, "
+        "_tidb struct<commitTs: bigint>"
+    )
+
+
+_DEBEZIUM_TYPES = {"payload": "string", "created_at": "bigint", "status": "string"}
+
+
+def _debezium(frame: DataFrame) -> DataFrame:
+    columns: list[Any] = []
+    for image in ("after", "before"):
+        for name in COLUMNS:
+            value = F.col(f"payload.{image}.{name}")
+            if name == "payload":
+                value = F.unbase64(value)
+            elif name == "created_at":
+                value = F.timestamp_millis(value).cast("timestamp_ntz")
+            columns.append(value.alias(f"{image}_{name}"))
+    return frame.where("payload.op in ('c', 'u', 'd')").select(
+        "payload.op", "payload.source.commit_ts", *columns
+    )
+
+
+def _debezium_schema() -> str:
+    image = ", ".join(f"{name}: {_DEBEZIUM_TYPES.get(name, t)}" for name, t in COLUMNS.items())
+    return (
+        "payload struct<op: string, source: struct<commit_ts: bigint>, "
+        f"before: struct<{image}>, after: struct<{image}>>"
+    )
+
+
+def _simple(frame: DataFrame) -> DataFrame:
+    columns: list[Any] = []
+    for wire, image in (("data", "after"), ("old", "before")):
+        for name, type_ in COLUMNS.items():
+            value = F.col(f"{wire}.{name}")
+            if name == "payload":
+                value = F.unbase64(value)
+            elif name == "updated_at":
+                value = F.to_utc_timestamp(value["value"], value["location"])
+            else:
+                value = value.cast(type_)
+            columns.append(value.alias(f"{image}_{name}"))
+    return frame.where("type in ('INSERT', 'UPDATE', 'DELETE')").select(
+        "type", F.col("commitTs").alias("commit_ts"), *columns
+    )
+
+
+def _simple_schema() -> str:
+    zoned = {"updated_at": "struct<location: string, value: string>"}
+    image = ", ".join(f"{name}: {zoned.get(name, 'string')}" for name in COLUMNS)
+    return f"type string, commitTs bigint, data struct<{image}>, old struct<{image}>"
+
+
+QUERIES: dict[str, tuple[str, Callable[[DataFrame], DataFrame]]] = {
+    "canal-json": (_canal_schema(), _canal),
+    "debezium": (_debezium_schema(), _debezium),
+    "simple": (_simple_schema(), _simple),
+}
+"""Protocol → the exact schema of its messages, and the casts behind it."""
