@@ -44,12 +44,12 @@ class App:
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.1)
 
-    def live_on(self, dice: random.Random, *, early: bool) -> None:
+    def live_on(self, dice: random.Random, *, early: bool, longest: float = 2.5) -> None:
         """Return at the moment to kill it: in the middle of some batch, or ``early``, before it
-        has written anything, most often."""
+        has written anything, most often.  ``longest`` is in seconds."""
         if not early:
             self.wait(self.is_busy)
-        time.sleep(dice.uniform(2, 8) if early else dice.uniform(0, 2.5))
+        time.sleep(dice.uniform(2, 8) if early else dice.uniform(0, longest))
         assert self.process.poll() is None, self.log()
 
     def end(self) -> None:

@@ -19,7 +19,7 @@ from stream_app import session, write
 
 def start(spark: SparkSession, folder: Path, name: str, options: dict[str, str]) -> StreamingQuery:
     own = folder / name
-    return (
+    query = (
         spark.readStream.format("cdc")
         .options(**options, schemaStore=str(own / "schemas"))
         .load()
@@ -28,6 +28,10 @@ def start(spark: SparkSession, folder: Path, name: str, options: dict[str, str])
         .trigger(processingTime="1 second")
         .start()
     )
+    # Spark gives a source's process ten seconds to start; all of them at once take longer.
+    while query.isActive and "Initializing" in query.status["message"]:
+        time.sleep(0.05)
+    return query
 
 
 def main(folder: str, servers: str, topic: str, starts: str) -> None:

@@ -80,10 +80,13 @@ def test_from_every_50th_offset_of_a_live_topic(
             # A stream cannot start before its offset is there.
             while number == lives and live.sent < indexes[-1]:
                 time.sleep(0.1)
-            there = {str(n): starts(messages, n) for n in indexes if n <= live.sent}
+            names = [n for n in indexes if n <= live.sent]
+            there = {str(n): starts(messages, n) for n in dice.sample(names, len(names))}
             with started(APP, tmp_path, kafka.servers, live.topic, json.dumps(there)) as app:
                 if number < lives:
-                    app.live_on(dice, early=SOAK and dice.random() < 0.2)
+                    # They start one after the other.
+                    early, longest = SOAK and dice.random() < 0.2, 2.5 * len(names)
+                    app.live_on(dice, early=early, longest=longest)
                 else:
                     app.wait(lambda: live.sent == len(messages))
                     (tmp_path / "complete").touch()
