@@ -35,9 +35,9 @@ smoke: setup
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group docs --no-group spark --group spark-next
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
 
-# Kills the driver of a stream twenty times; `make test` does so three times.
+# Kills drivers of streams twenty times and more; `make test` does so a few times.
 soak: setup
-	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py
+	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py tests/test_simple_kill.py
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
 bench: setup

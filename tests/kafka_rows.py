@@ -7,13 +7,16 @@ from collections import Counter
 from pyspark.sql import DataFrame
 
 
-def comparable(frame: DataFrame) -> Counter[str]:
-    """The rows of events as text, without positions; variants as JSON, which has their types."""
+def comparable(frame: DataFrame, *, places: bool = False) -> Counter[str]:
+    """The rows of events as text; variants as JSON, which has their types.
+
+    Without their ``places``, unless they must be the same, too.
+    """
     columns = [
         f"to_json({field.name}) || schema_of_variant({field.name}) as {field.name}"
         if field.dataType.simpleString() == "variant"
         else field.name
         for field in frame.schema.fields
-        if field.name not in ("_source", "_sequence")
+        if places or field.name not in ("_source", "_sequence")
     ]
     return Counter(str(row.asDict(recursive=True)) for row in frame.selectExpr(*columns).collect())

@@ -1,4 +1,4 @@
-"""Simple's rows in streams: their schemas come before the restart, later, or in partition 0."""
+"""Simple's rows in streams whose schemas come later, or never."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import attrs
 import pytest
@@ -19,7 +18,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
 
 _names = count()
 
@@ -29,35 +27,10 @@ def wire(message: Message) -> dict[str, Any]:
     return dict(json.loads(message.value))
 
 
-def is_row(message: Message) -> bool:
-    return wire(message)["type"] in ("INSERT", "UPDATE", "DELETE")
-
-
-def golden(*, schemas_in_0_only: bool) -> list[Message]:
-    """The golden stream over 3 partitions: a table's rows in one, schemas in one or all."""
-    messages = []
-    for each in load_variant("simple-json", "default").messages:
-        if is_row(each.message):
-            copies = [crc32(wire(each.message)["table"].encode()) % 2 + 1]
-        else:
-            copies = [0] if schemas_in_0_only else [0, 1, 2]
-        messages += [
-            attrs.evolve(each.message, partition=copy, offset=None, timestamp=1_700_000_000_000)
-            for copy in copies
-        ]
-    return messages
-
-
 def topic_of(kafka: Broker, messages: Iterable[Message]) -> str:
     topic = kafka.create_topic(f"simple-{next(_names)}", 3)
     kafka.produce(topic, messages)
     return topic
-
-
-def starts(messages: list[Message], index: int) -> dict[str, int]:
-    """The offsets of all partitions where so many messages were sent."""
-    sent = Counter(message.partition for message in messages[:index])
-    return {str(partition): sent[partition] for partition in range(3)}
 
 
 class Stream:
@@ -103,59 +76,17 @@ class Stream:
         batch.write.mode("overwrite").parquet(str(self.folder / "rows" / str(number)))
 
 
-def test_from_every_50th_message_killed_and_restarted(
-    spark: SparkSession, kafka: Broker, tmp_path: Path
-) -> None:
-    messages = golden(schemas_in_0_only=True)
-    topic = topic_of(kafka, messages)
-    file = tmp_path / "all.jsonl"
-    file.write_bytes(b"\n".join(map(wrap_line, messages)))
-    from_files = spark.read.format("cdc").option("protocol", "simple").load(str(file))
-    whole = spark.read.format("cdc").options(**Stream(spark, kafka, topic, tmp_path).options).load()
-    assert comparable(whole) == comparable(from_files)
-    whole = whole.cache()
-    assert whole.where("kind <> 'corrupt'").count() == len(messages)
-
-    class Killed(Exception):
-        pass
-
-    for index in range(0, len(messages), 50):
-        folder = tmp_path / f"from-{index}"
-        stream = Stream(spark, kafka, topic, folder)
-        offsets = starts(messages, index)
-        stream.options |= {
-            "startingOffsets": f'{{"{topic}": {offsets}}}'.replace("'", '"'),
-            "maxOffsetsPerTrigger": "150",
-        }
-
-        def write_once(batch: DataFrame, number: int, stream: Stream = stream) -> None:
-            stream.write(batch, number)
-            raise Killed
-
-        with pytest.raises(StreamingQueryException):
-            stream.run(write=write_once)
-        found = stream.run()
-        expected = whole.where(
-            " or ".join(
-                f"_source.partition = {partition} and _source.offset >= {offset}"
-                for partition, offset in offsets.items()
-            )
-        )
-        assert comparable(found) == comparable(expected), index
-    whole.unpersist()
-
-
 def schemas_and_rows() -> tuple[list[Message], list[Message]]:
     """A table's bootstrap and its first rows, for partition 1."""
-    golden = [each.message for each in load_variant("simple-json", "default").messages]
-    bootstrap = next(message for message in golden if wire(message)["type"] == "BOOTSTRAP")
+    golden = load_variant("simple-json", "default").messages
+    bootstrap = next(each.message for each in golden if each.kind == "bootstrap")
     schema = wire(bootstrap)["tableSchema"]
     rows = [
-        message
-        for message in golden
-        if is_row(message)
-        and wire(message)["table"] == schema["table"]
-        and wire(message)["schemaVersion"] == schema["version"]
+        each.message
+        for each in golden
+        if each.kind == "row"
+        and wire(each.message)["table"] == schema["table"]
+        and wire(each.message)["schemaVersion"] == schema["version"]
     ]
     assert rows
     place = {"partition": 1, "offset": None, "timestamp": 1_700_000_000_000}

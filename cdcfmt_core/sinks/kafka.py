@@ -22,10 +22,12 @@ from cdcfmt_core.sources.kafka.config import (
     open_client,
     require_client,
 )
+from cdcfmt_core.sources.kafka.trouble import Trouble
 
-FIRST_CONTACT_SECONDS: Final = 20.0
+FIRST_CONTACT_SECONDS: Final = 15.0
 """How long brokers may take until they answer the driver."""
 
+_QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
 _GRACE_SECONDS = 10.0
 """How much later than a message's own deadline its failure may be told."""
@@ -82,11 +84,19 @@ class KafkaSink:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
 
-        admin = open_client(lambda: AdminClient(admin_config(self.config)))
-        try:
-            found = admin.list_topics(self.topic, timeout=FIRST_CONTACT_SECONDS)
-        except KafkaException as error:
-            raise self._failure(error.args[0].str()) from None
+        trouble = Trouble(self.servers)
+        config = {**admin_config(self.config), "error_cb": trouble.note}
+        admin = open_client(lambda: AdminClient(config))
+        deadline = time.monotonic() + FIRST_CONTACT_SECONDS
+        while True:
+            try:
+                found = admin.list_topics(self.topic, timeout=_QUESTION_SECONDS)
+                break
+            except KafkaException as error:
+                # What the connections met: the answer tells only that there is none.
+                admin.poll(0)
+                if trouble.refused or time.monotonic() > deadline:
+                    raise SinkError(f"topic {self.topic}: {trouble.text(error.args[0])}") from None
         topic = found.topics[self.topic]
         if topic.error is not None or not topic.partitions:
             raise SinkError(

@@ -55,7 +55,7 @@ class KafkaClient:
         from confluent_kafka.admin import AdminClient
 
         self._options = options
-        self._trouble = Trouble(options)
+        self._trouble = Trouble(options.servers)
         config = {**admin_config(options.config), "error_cb": self._trouble.note}
         self._admin = open_client(lambda: AdminClient(config))
         self._answered = False

@@ -53,7 +53,7 @@ class _RangeReader:
         self._wanted = wanted
         self._options = options
         self._counts = counts
-        self._trouble = Trouble(options)
+        self._trouble = Trouble(options.servers)
         config = reading_config(options.config, options.group_prefix, wanted.size)
         self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._note}))
         self._position = wanted.start

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdcfmt_core.sources.kafka.options import KafkaOptions
-
 
 class Trouble:
     """The last errors of the connections, which tell why there is no answer."""
 
-    def __init__(self, options: KafkaOptions) -> None:
-        self._options = options
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
         self._last: Any = None
         self.refused = False
         """Whether a broker refused user or password."""
@@ -37,13 +35,13 @@ class Trouble:
         detail = what.str()
         if self.refused:
             return (
-                f"Kafka at {self._options.servers} refuses the login ({detail}); check "
+                f"Kafka at {self._servers} refuses the login ({detail}); check "
                 "kafka.sasl.username, kafka.sasl.password, kafka.sasl.mechanism and "
                 "kafka.security.protocol"
             )
         return (
-            f"no Kafka broker answers at {self._options.servers} ({detail}); check "
-            "kafka.bootstrap.servers and kafka.security.protocol"
+            f"no Kafka broker answers at {self._servers} ({detail}); check "
+            "kafka.bootstrap.servers, kafka.security.protocol and what the brokers advertise"
         )
 
 

@@ -46,7 +46,7 @@ def test_messages_arrive_in_order(kafka: Broker) -> None:
 def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 1.0)
     sink = KafkaSink.of("x", {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000"})
-    with pytest.raises(SinkError, match=f"Kafka at {nobody}, topic x: .*; check"):
+    with pytest.raises(SinkError, match=f"topic x: no Kafka broker answers at {nobody} .*refused"):
         sink.partitions()
     with (
         pytest.raises(SinkError, match="a message was not delivered"),
@@ -87,7 +87,7 @@ def test_no_topic(kafka: Broker) -> None:
         sink.partitions()
 
 
-def test_secrets_stay_secret(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_password_is_told_and_no_password_shown(kafka: Broker) -> None:
     topic = kafka.create_topic("sasl-sink", 1)
     login = {
         "bootstrap.servers": kafka.sasl_servers,
@@ -100,9 +100,8 @@ def test_secrets_stay_secret(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> 
         producer.send(Message(None, b"v", partition=0))
     assert PASSWORD not in repr(good)
     assert pickle.loads(pickle.dumps(good)) == good
-    monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 2.0)
     wrong = KafkaSink.of(topic, {**login, "sasl.password": "wr0ng-word"})
-    with pytest.raises(SinkError, match="topic sasl-sink") as caught:
+    with pytest.raises(SinkError, match=r"topic sasl-sink: .* refuses the login") as caught:
         wrong.partitions()
     assert "wr0ng-word" not in str(caught.value)
 

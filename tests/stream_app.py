@@ -1,0 +1,32 @@
+"""What the streams that are killed have in common: a session, and a sink."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+import pyspark_cdcfmt
+
+
+def session(tasks: int) -> SparkSession:
+    """A session that runs so many tasks at a time."""
+    spark = (
+        SparkSession.builder.master(f"local[{tasks}]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        # Else a field that has integers and decimals in one file has decimals only.
+        .config("spark.sql.variant.inferShreddingSchema", "false")
+        .getOrCreate()
+    )
+    # Spares the look-up.
+    pyspark_cdcfmt.register(spark)
+    return spark
+
+
+def write(frame: DataFrame, batch: int, folder: Path, app_folder: Path) -> None:
+    """Each batch replaces its own folder, so that a batch that runs again is not double."""
+    frame.write.mode("overwrite").parquet(f"{folder}/out/batch={batch}")
+    (app_folder / "busy").touch()
