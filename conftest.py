@@ -53,11 +53,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A real broker; skipped only where Java or Maven Central is missing."""
-    from kafka_broker import BrokerUnavailableError, start_broker
+    from kafka_broker import start_broker
+    from maven import UnavailableError
 
     try:
         broker = start_broker(tmp_path_factory.mktemp("kafka"))
-    except BrokerUnavailableError as reason:
+    except UnavailableError as reason:
         pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
     yield broker
     broker.stop()

@@ -1,18 +1,11 @@
-"""A real Kafka broker for the tests: KRaft, one node, no Docker.
-
-The broker's jars come from Maven Central through the Ivy that PySpark ships, once, into the
-user's cache folder.
-"""
+"""A real Kafka broker for the tests: KRaft, one node, no Docker."""
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 import uuid
 from base64 import urlsafe_b64encode
@@ -23,7 +16,7 @@ from typing import Any
 import attrs
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from java import environment
+from maven import java_program, resolve
 
 from cdcfmt_core.events import Message
 
@@ -58,10 +51,6 @@ log.retention.check.interval.ms=500
 """
 
 
-class BrokerUnavailableError(Exception):
-    """There is no Java or no Maven Central here."""
-
-
 class BrokerNotStartedError(Exception):
     """It ended, or nobody answers."""
 
@@ -79,52 +68,6 @@ def start_broker(folder: Path) -> Broker:
         else:
             break
     return broker
-
-
-def cache_folder() -> Path:
-    """Where downloads of the tests are kept from run to run."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "cdcfmt-tests"
-
-
-def java_program() -> str:
-    home = environment().get("JAVA_HOME")
-    program = str(Path(home, "bin", "java")) if home else shutil.which("java")
-    if program is None:
-        raise BrokerUnavailableError("there is no Java")
-    return program
-
-
-def resolve(group: str, artifact: str, version: str, *, transitive: bool = True) -> Path:
-    """The folder with the jars of an artifact, from the cache or Maven Central."""
-    import pyspark
-
-    folder = cache_folder() / f"{artifact}-{version}"
-    if folder.is_dir():
-        return folder
-    (ivy,) = Path(pyspark.__file__).parent.glob("jars/ivy-*.jar")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        jars = Path(temporary, "jars")
-        done = subprocess.run(
-            [java_program(), "-cp", str(ivy), "org.apache.ivy.Main"]
-            + ["-cache", str(Path(temporary, "ivy"))]
-            + ["-dependency", group, artifact, version, "-types", "jar", "bundle"]
-            + ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
-            + ([] if transitive else ["-notransitive"]),
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if done.returncode or not jars.is_dir():
-            raise BrokerUnavailableError(
-                f"{group}:{artifact}:{version} cannot be resolved: {done.stdout[-500:]}"
-            )
-        # Another run may have been faster.
-        if not folder.is_dir():
-            jars.rename(folder)
-    return folder
 
 
 def _free_ports(count: int) -> list[int]:

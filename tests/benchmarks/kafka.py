@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 
-from kafka_broker import Broker, resolve, start_broker
+from kafka_broker import Broker, start_broker
+from maven import resolve
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
