@@ -69,6 +69,7 @@ class Chunks:
         self._mixed = self._other = False
         self.by_columns = 0
         self.by_reference = 0
+        self.unwanted = 0
 
     def batches(
         self, messages: Iterable[Message | BadLine]
@@ -130,6 +131,7 @@ class Chunks:
             return False
         if self._mixed:
             if known.look(value) == "unwanted":
+                self.unwanted += 1
                 return True
             self._mixed = False
         for place, plan in enumerate(self._plans):
@@ -147,6 +149,7 @@ class Chunks:
             return True
         kind = known.look(value)
         if kind == "unwanted":
+            self.unwanted += 1
             self._mixed = True
             return True
         if kind == "other":
