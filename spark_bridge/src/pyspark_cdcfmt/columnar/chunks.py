@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
@@ -52,6 +53,7 @@ class Chunks:
         reference: Reference,
         max_message_bytes: int,
         counts: Counter[str],
+        schemas: SchemaStore,
     ) -> None:
         self._schema = schema
         self._metadata = {
@@ -62,6 +64,8 @@ class Chunks:
         self._reference = reference
         self._limit = max_message_bytes
         self._counts = counts
+        self._schemas = schemas
+        self._known_schemas = schemas.changes
         self._plans: list[Plan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
@@ -81,6 +85,10 @@ class Chunks:
         iterator = iter(messages)
         pending = Pending()
         while chunk := _next_chunk(iterator):
+            if self._schemas.changes != self._known_schemas:
+                # Somebody else's message told of a table.
+                self._known_schemas = self._schemas.changes
+                self._plans.clear()
             if not self._read_alike(pending, chunk):
                 for message in chunk:
                     if not self._read(pending, message):

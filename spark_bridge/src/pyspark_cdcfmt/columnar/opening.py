@@ -122,6 +122,7 @@ def open_chunks(
         Reference(rows, decoder.tables, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
         options["maxMessageBytes"],
         policy.counts,
+        schemas,
     )
 
 
