@@ -351,6 +351,17 @@ def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, A
     return {**codec, "onMissingSchema": "raw" if policy == "raw" else "fail"}
 
 
+_OF_STREAMS = frozenset(
+    {"maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "schemawaittimeout"}
+    | {"maxfilespertrigger", "maxfileage"}
+)
+
+
+def is_of_stream(given: Mapping[str, Any]) -> bool:
+    """Whether options are there that only mean something in a stream."""
+    return not _OF_STREAMS.isdisjoint(map(str.lower, given))
+
+
 def is_sparks_own(name: str) -> bool:
     """Whether an option, in lower case, is one that Spark adds to the user's."""
     return name in _SPARKS_OWN or name.startswith(_SPARKS_PREFIXES)

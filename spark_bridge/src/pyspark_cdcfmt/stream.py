@@ -33,12 +33,20 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     partitions.
     """
 
-    def __init__(self, schema: StructType, options: ReadOptions, kafka: KafkaOptions) -> None:
+    def __init__(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        kafka: KafkaOptions,
+        *,
+        inferred: bool = False,
+    ) -> None:
         kafka.check_stream()
         check_stream(options)
         self._schema = schema
         self._options = options
         self._kafka = kafka
+        self._inferred = inferred
 
     def initialOffset(self) -> dict[str, Any]:
         # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
@@ -80,6 +88,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition,
             self._schema,
             self._options,
+            inferred=self._inferred,
             streaming=True,
         )
 
