@@ -124,24 +124,31 @@ class MissingSchemaError(DecodeError):
     """A row's table schema is not known: it stands elsewhere in the stream, or nowhere.
 
     Whoever reads the stream may look for it there and decode the row once more.
-    ``position`` is that of :class:`~cdcfmt_core.schema_store.SchemaStore`.
+    ``position`` is that of :class:`~cdcfmt_core.schema_store.SchemaStore`, in ``stream``.  With
+    ``exact`` the schema of that very position is wanted, else the newest one before it.
     """
 
     def __init__(
         self,
         database: str,
         table: str,
-        position: tuple[Any, ...],
+        position: tuple[Any, ...] | None,
         *,
         schema: str | None = None,
+        stream: str = "",
+        exact: bool = True,
+        reason: str | None = None,
         **known: Any,
     ) -> None:
         self.database = database
         self.schema = schema
         self.table = table
         self.position = position
+        self.stream = stream
+        self.exact = exact
         name = ".".join(part for part in (database, schema, table) if part is not None)
-        super().__init__(f"schema {name}@{':'.join(map(str, position))} not seen", **known)
+        where = ":".join(map(str, position or ()))
+        super().__init__(reason or f"schema {name}@{where} not seen", **known)
 
 
 class EncodeError(_Located, CdcfmtError, ValueError):

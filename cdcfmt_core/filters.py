@@ -69,6 +69,8 @@ class EventFilter:
     Table filters do not apply to kinds that belong to no table, and never to corrupt
     messages.  A commit_ts range is inclusive at both ends, and an event that it must
     judge and that has none is an error; a table's schema without one belongs to no time.
+
+    ``rows_refused`` grows whenever rows are found unwanted.
     """
 
     table: tuple[str, ...] | None = None
@@ -78,6 +80,7 @@ class EventFilter:
     ending_commit_ts: int | None = None
     kinds: frozenset[str] | None = None
     ops: frozenset[str] | None = None
+    rows_refused: int = attrs.field(init=False, default=0, eq=False, repr=False)
     _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _tables: dict[tuple[str, str | None, str], bool] = attrs.field(init=False, factory=dict)
@@ -137,6 +140,20 @@ class EventFilter:
         commit_ts: int | None = None,
     ) -> bool:
         """All of the above for one event."""
+        wanted = self._wants(kind, database, table, schema, op, commit_ts)
+        if not wanted and kind == "row":
+            self.rows_refused += 1
+        return wanted
+
+    def _wants(
+        self,
+        kind: str,
+        database: str,
+        table: str,
+        schema: str | None,
+        op: str | None,
+        commit_ts: int | None,
+    ) -> bool:
         if kind == "corrupt":
             return self.wants_kind(kind)
         if not self.wants_kind(kind) or (op is not None and not self.wants_op(op)):

@@ -159,6 +159,13 @@ class SchemaStore:
             del self._tables[key]
 
 
+class NoSchemas(SchemaStore):
+    """Keeps nothing: for who may not know more than a message tells by itself."""
+
+    def add(self, record: SchemaRecord) -> None:
+        """Forget it."""
+
+
 def _with(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
     others = tuple(other for other in known if other is not table)
     return (*others[1 - _MAX_ALTERNATIVES :], table)

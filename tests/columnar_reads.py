@@ -54,10 +54,11 @@ def inferred_schema(messages: Sequence[Message], options: ReadOptions) -> Struct
 
 @attrs.define
 class Result:
-    """Rows, what was counted, and the error that ended the read."""
+    """Rows, what was counted, messages with unwanted rows, and the error that ended the read."""
 
     rows: pa.Table
     counts: Counter[str]
+    skipped: int
     error: str | None
     by_columns: int = 0
     by_reference: int = 0
@@ -89,7 +90,7 @@ def read(
         batches, counts = [], None  # how many came before it depends on the size of batches
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
-    result = Result(rows, engine.counts, error, rows_of_messages=counts)
+    result = Result(rows, engine.counts, engine.skipped, error, rows_of_messages=counts)
     if engine.chunks is not None:
         result.by_columns = engine.chunks.by_columns
         result.by_reference = engine.chunks.by_reference
@@ -117,6 +118,7 @@ def check_equal(
         raise AssertionError("equal as Python values only")
     if expected.error is None:
         assert actual.counts == expected.counts
+        assert actual.skipped == expected.skipped
     return actual
 
 

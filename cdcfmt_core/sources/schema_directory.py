@@ -65,32 +65,30 @@ class SchemaDirectory:
         self._saved.add(name)
         return written
 
-    def give_up(self, lookup: str, database: str, table: str, schema: str | None = None) -> None:
-        """Note that a schema was looked for in vain; ``lookup`` says which, where and by whom.
+    def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
+        """Keep a note about a table: that a schema was looked for, which, where and by whom.
 
-        Who reads the same once more gets the same rows, whatever has been learnt since.
+        Who reads the same once more goes by it, whatever has been learnt since.
         """
         filesystem, root = self._open()
-        path = self._note_of(root, lookup, database, table, schema)
+        path = self._note_of(root, text, database, table, schema)
         try:
             filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
-            self._put(filesystem, path, lookup.encode("utf-8", "backslashreplace"))
+            self._put(filesystem, path, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise self._failure(path, error) from error
 
-    def gave_up(self, lookup: str, database: str, table: str, schema: str | None = None) -> bool:
-        """Whether :meth:`give_up` was called so."""
+    def noted(self, text: str, database: str, table: str, schema: str | None = None) -> bool:
+        """Whether there is such a note."""
         filesystem, root = self._open()
-        path = self._note_of(root, lookup, database, table, schema)
+        path = self._note_of(root, text, database, table, schema)
         try:
             return filesystem.exists(path)
         except OSError as error:
             raise self._failure(path, error) from error
 
-    def _note_of(
-        self, root: str, lookup: str, database: str, table: str, schema: str | None
-    ) -> str:
-        return f"{root}/{_folder_of(database, schema, table)}/_missing-{_digest(lookup, 32)}"
+    def _note_of(self, root: str, text: str, database: str, table: str, schema: str | None) -> str:
+        return f"{root}/{_folder_of(database, schema, table)}/_note-{_digest(text, 32)}"
 
     def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """All schemas of one table, in no particular order."""

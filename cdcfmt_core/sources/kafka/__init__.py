@@ -2,7 +2,8 @@
 
 :func:`parse_kafka_options` validates options, which are those of Spark's Kafka source.
 :func:`plan_ranges` asks the cluster once which offsets a batch has; :func:`read_range` reads
-a part of one partition, and :class:`SchemaSearch` finds table schemas around it.
+a part of one partition.  :class:`SchemaSearch` finds a certain table schema around it, and
+:class:`TopicSchemaStore` has all that came before its rows.
 :class:`StreamProgress` moves a stream from offset to offset, and
 :class:`Fences` tell which row changes are duplicates.
 """
@@ -21,6 +22,7 @@ from cdcfmt_core.sources.kafka.plan import plan_ranges
 from cdcfmt_core.sources.kafka.progress import StreamProgress
 from cdcfmt_core.sources.kafka.reader import read_range
 from cdcfmt_core.sources.kafka.schema_search import SchemaSearch
+from cdcfmt_core.sources.kafka.topic_schemas import TopicSchemaStore
 
 __all__ = [
     "CLIENT_PREFIX",
@@ -32,6 +34,7 @@ __all__ = [
     "OffsetRequest",
     "SchemaSearch",
     "StreamProgress",
+    "TopicSchemaStore",
     "is_kafka",
     "parse_kafka_options",
     "plan_ranges",

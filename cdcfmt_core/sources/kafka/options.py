@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -102,8 +103,9 @@ KAFKA_OPTIONS = (
     ),
     Option(
         name="maxTriggerDelay",
-        default="15m",
-        help="Streams: how long `minOffsetsPerTrigger` may wait, such as `30s` or `15m`.",
+        type="duration",
+        default=timedelta(minutes=15),
+        help="Streams: how long `minOffsetsPerTrigger` may wait.",
     ),
     Option(
         name="maxRecordsPerPartition",
@@ -133,8 +135,6 @@ KAFKA_OPTIONS = (
 )
 
 _SELECTING = ("subscribe", "subscribePattern", "assign")
-_DURATION = re.compile(r"(\d+)\s*(ms|s|sec|m|min|h|d)?")
-_SECONDS = {"ms": 0.001, None: 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 @attrs.frozen
@@ -167,7 +167,6 @@ class KafkaOptions:
     topics: TopicSelection
     starting: OffsetRequest | None
     ending: OffsetRequest | None
-    max_trigger_seconds: float
     values: Mapping[str, Any] = attrs.field(repr=False)
 
     def __getitem__(self, name: str) -> Any:
@@ -228,7 +227,6 @@ def parse_kafka_options(values: Mapping[str, Any], client: Mapping[str, str]) ->
         _selection(values),
         offset_request(values, "starting"),
         offset_request(values, "ending"),
-        _seconds("maxTriggerDelay", values["maxTriggerDelay"]),
         values,
     )
 
@@ -249,13 +247,6 @@ def _selection(values: Mapping[str, Any]) -> TopicSelection:
             f"option subscribePattern: {pattern!r} is no regular expression: {error}"
         ) from None
     return TopicSelection(pattern=pattern)
-
-
-def _seconds(option: str, text: str) -> float:
-    found = _DURATION.fullmatch(text.strip().lower())
-    if found is None:
-        raise OptionError(f"option {option}: {text!r} is not a time such as 30s or 15m")
-    return int(found[1]) * _SECONDS[found[2]]
 
 
 def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> None:

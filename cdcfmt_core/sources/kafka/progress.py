@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -130,7 +131,8 @@ class StreamProgress:
     def _should_wait(self, size: int, least: int | None) -> bool:
         if least is None or self._available_now or size >= least:
             return False
-        return time.monotonic() - self._last_batch < self._options.max_trigger_seconds
+        longest: timedelta = self._options["maxTriggerDelay"]
+        return time.monotonic() - self._last_batch < longest.total_seconds()
 
     def _first(self) -> tuple[Offsets, Offsets, dict[str, str]]:
         topics = self._client.complete_topics()

@@ -6,20 +6,15 @@ behind the rows that need them, and in partition 0 alone.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 
 import attrs
 
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.schema_store import SchemaRecord
-from cdcfmt_core.sources.kafka.client import KafkaClient
 from cdcfmt_core.sources.kafka.offsets import EARLIEST, LATEST, OffsetRange
 from cdcfmt_core.sources.kafka.options import KafkaOptions
-from cdcfmt_core.sources.kafka.reader import read_range
-
-_FIRST_PIECE = 5_000
-_LARGEST_PIECE = 100_000
+from cdcfmt_core.sources.kafka.schema_reading import LARGEST_PIECE, SchemaReading
 
 
 @attrs.define
@@ -49,9 +44,7 @@ class SchemaSearch:
         reach: int,
     ) -> None:
         self._home = home
-        # What is gone cannot be searched; that is no loss of data.
-        self._options = attrs.evolve(options, values={**options.values, "failOnDataLoss": False})
-        self._scan = scan
+        self._reading = SchemaReading(options, scan)
         self._reach = reach
         self._partitions: list[_Partition] | None = None
 
@@ -93,34 +86,20 @@ class SchemaSearch:
         ]
 
     def _back(self, partition: _Partition) -> Iterator[list[SchemaRecord]]:
-        size = _FIRST_PIECE
-        while partition.low > partition.first:
-            start = max(partition.first, partition.low - size)
-            found = self._records(partition.number, start, partition.low)
-            partition.low = start
-            size = min(2 * size, _LARGEST_PIECE)
-            yield found
+        place = self._home.topic, partition.number
+        for stretch in self._reading.back(place, partition.low, partition.first):
+            partition.low = stretch.start
+            yield stretch.records
 
     def _ahead(self, partition: _Partition, on: bool) -> Iterator[list[SchemaRecord]]:
+        place = self._home.topic, partition.number
         end = self._offsets({partition.number: LATEST})[partition.number]
         end = end if on else min(end, partition.last)
         while partition.high < end:
-            start, partition.high = partition.high, min(partition.high + _LARGEST_PIECE, end)
-            yield self._records(partition.number, start, partition.high)
-
-    def _records(self, partition: int, start: int, end: int) -> list[SchemaRecord]:
-        wanted = OffsetRange(self._home.topic, partition, start, end)
-        return [
-            record
-            for message in read_range(wanted, self._options)
-            for record in self._scan(message)
-        ]
+            start, partition.high = partition.high, min(partition.high + LARGEST_PIECE, end)
+            yield self._reading.read(place, start, partition.high).records
 
     def _offsets(self, wanted: dict[int, int]) -> dict[int, int]:
         topic = self._home.topic
-        found = self._client.all_offsets({(topic, number): at for number, at in wanted.items()})
+        found = self._reading.offsets({(topic, number): at for number, at in wanted.items()})
         return {number: offset for (_, number), offset in found.items()}
-
-    @functools.cached_property
-    def _client(self) -> KafkaClient:
-        return KafkaClient(self._options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -13,22 +14,25 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
-from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError
-from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
-from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
+from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.made import sized
 from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.row_maker import RowMaker
 
 logger = logging.getLogger("pyspark_cdcfmt")
+
+_WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
+"""Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
 
 
 def open_decoder(
@@ -93,7 +97,9 @@ class Engine:
             rows = EventRows(schema, options, policy)
         else:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
-        self._make = RowMaker(rows, observed, options["mode"], self._counts, missing, fence)
+        self._make = RowMaker(
+            rows, observed, options["mode"], self._counts, event_filter, missing, fence
+        )
         self.chunks = None
         if by_columns:
             self.chunks = open_chunks(
@@ -113,12 +119,23 @@ class Engine:
         """What was done to messages and values, by a text that names it."""
         return self._counts
 
+    @property
+    def skipped(self) -> int:
+        """Messages with rows that the filters do not want."""
+        return self._make.skipped + self._unwanted
+
+    @property
+    def _unwanted(self) -> int:
+        """Those of them that were not even decoded."""
+        return self.chunks.unwanted if self.chunks is not None else 0
+
     def batches(
         self, messages: Iterable[Message | BadLine], place: Mapping[str, object] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order; what was done to them is logged at the end.
 
         That is one line of JSON, which begins with ``place``: where the messages come from.
+        ``skipped`` are messages with rows that the filters do not want.
 
         :raises DecodeError: in FAILFAST mode.
         """
@@ -152,9 +169,7 @@ class Engine:
                 made += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
                 yield array
         finally:
-            read = chunks.by_columns + chunks.by_reference
-            line = {"messages": read, "rows": made, "by columns": chunks.by_columns}
-            self._log({**(place or {}), **line})
+            self._log(place, made, chunks.by_columns)
 
     def _run(
         self,
@@ -162,22 +177,38 @@ class Engine:
         builder: BatchBuilder | ListBuilder,
         place: Mapping[str, object] | None = None,
     ) -> Iterator[Any]:
-        read = made = 0
+        made = 0
         try:
             for message in messages:
                 size = len(message.value) if message.value is not None else 0
                 rows = self._make.rows(message)
-                read += 1
                 made += len(rows)
                 yield from builder.add(rows, size)
             yield from builder.flush()
         finally:
-            self._log({**(place or {}), "messages": read, "rows": made})
+            self._log(place, made)
 
-    def _log(self, line: dict[str, object]) -> None:
-        line = {"event": "cdc task", **line}
+    def _log(
+        self,
+        place: Mapping[str, object] | None,
+        rows: int,
+        by_columns: int = 0,
+    ) -> None:
+        by_reference = self._make.messages
+        line: dict[str, object] = {
+            "event": "cdc task",
+            **(place or {}),
+            "messages": by_columns + by_reference + self._unwanted,
+            "rows": rows,
+            "skipped": self.skipped,
+            "by columns": by_columns,
+            "by reference": by_reference,
+        }
         if self._counts:
             line["counts"] = self._counts
+        if _WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
+            # Who turned it on wants to see the lines of tasks without trouble, too.
+            logger.setLevel(logging.INFO)
         logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
 
     def _projection(self) -> Projection:
@@ -188,102 +219,3 @@ class Engine:
         elif options.table is not None and not self._inferred:
             columns = frozenset(self._schema.names)
         return Projection(columns, options["images"] == "both", options["keyColumns"])
-
-
-class RowMaker:
-    """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST."""
-
-    def __init__(
-        self,
-        shape: EventRows | ChangeRows,
-        decoder: Decoder,
-        mode: str,
-        counts: Counter[str],
-        missing: MissingSchemas | None = None,
-        fence: int = 0,
-    ) -> None:
-        self._shape = shape
-        self._decoder = decoder
-        self._mode = mode
-        self._counts = counts
-        self._missing = missing
-        self._fence = fence
-
-    def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
-        """All rows of a message; DecodeError in FAILFAST."""
-        if isinstance(message, BadLine):
-            held = Message(None, message.value, path=message.path, offset=message.offset)
-            return self._corrupt(held, Corrupt(message.error))
-        rows: list[tuple[Any, ...]] = []
-        events = self._decoder.decode(message)
-        if self._missing is not None:
-            events = self._with_schemas(message, events, self._missing)
-        if self._fence:
-            events = self._without_duplicates(events)
-        protocol = self._decoder.protocol
-        for event in events:
-            if isinstance(event, Corrupt):
-                rows += self._corrupt(message, event)
-                continue
-            try:
-                rows += list(self._shape.rows(message, event, protocol))
-            except Exception as error:
-                # Whatever a row does to us, in PERMISSIVE the job goes on.
-                rows += self._corrupt(message, self._bad_row(message, event, error))
-        return rows
-
-    def _with_schemas(
-        self, message: Message, events: list[Event], missing: MissingSchemas
-    ) -> list[Event]:
-        looked_for = set()
-        while True:
-            for event in events:
-                if type(event) is Corrupt and isinstance(event.error, MissingSchemaError):
-                    error = event.error
-                    name = (error.database, error.schema, error.table, error.position)
-                    if name not in looked_for:
-                        looked_for.add(name)
-                        if missing.find(error, message):
-                            break
-            else:
-                return events
-            events = self._decoder.decode(message)
-
-    def _without_duplicates(self, events: list[Event]) -> list[Event]:
-        fence = self._fence
-        new = [
-            event
-            for event in events
-            if type(event) is not RowChange or event.commit_ts is None or event.commit_ts >= fence
-        ]
-        if len(new) < len(events):
-            self._counts["duplicates dropped"] += len(events) - len(new)
-        return new
-
-    def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
-        if self._mode == "FAILFAST":
-            raise event.error
-        self._counts["corrupt messages and rows"] += 1
-        if self._mode == "DROPMALFORMED":
-            return []
-        return list(self._shape.rows(message, event, self._decoder.protocol))
-
-    def _bad_row(self, message: Message, event: Event, error: Exception) -> Corrupt:
-        table = getattr(event, "table", None)
-        name = table if isinstance(table, str) else getattr(table, "table", None)
-        field = getattr(error, "field", None)
-        reason = str(getattr(error, "reason", error))
-        if not isinstance(error, BadRow | BadValue | CdcfmtError):
-            reason = f"the row cannot be shown: {type(error).__name__}: {reason}"
-        return Corrupt(
-            DecodeError(
-                reason,
-                field=".".join(filter(None, [name, field])) or None,
-                protocol=self._decoder.protocol,
-                topic=message.topic,
-                path=message.path,
-                partition=message.partition,
-                offset=message.offset,
-            ),
-            event.index,
-        )

@@ -35,9 +35,10 @@ _NAMES_IN_WARNING = 5
 class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the files that come into a directory, oldest first."""
 
-    def __init__(self, schema: StructType, options: ReadOptions) -> None:
+    def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool = False) -> None:
         self._schema = schema
         self._options = options
+        self._inferred = inferred
         self._watch = Watch()
         self._target: list[FileInfo] | None = None
         self._files: list[FileInfo] = []
@@ -85,11 +86,22 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "of files, and an offset names the files of one step only"
             )
         files = [FileInfo(path, size) for path, size in after.batch.items()]
-        return plan_tasks(self._input, self._input.share_out(files), self._options)
+        shares = self._input.share_out(files)
+        if self._options["schemaStore"] is None:
+            # What its own files tell would hang on where a micro-batch ends.
+            return shares
+        return plan_tasks(self._input, shares, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, FilesPartition)
-        return read_share(self._input, partition, self._schema, self._options, streaming=True)
+        return read_share(
+            self._input,
+            partition,
+            self._schema,
+            self._options,
+            inferred=self._inferred,
+            streaming=True,
+        )
 
     def _list(self) -> list[FileInfo]:
         return find_files(self._options, empty_globs=True)

@@ -68,6 +68,16 @@ def infer_columns(
     ]
 
 
+def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
+    """The columns of all versions of a table; a type that changed on the way widens."""
+    types: dict[str, LogicalType] = {}
+    for schema in schemas:
+        for column in schema.columns:
+            known = types.get(column.name)
+            types[column.name] = merge(known, column.type) if known else column.type
+    return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+
+
 def _with_progress(
     messages: Iterable[Message | BadLine], table: tuple[str, ...]
 ) -> Iterator[Message | BadLine]:

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, KeptSchemaStore
 from cdcfmt_core.sources.kafka import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 
@@ -55,6 +55,15 @@ class Input(ABC):
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
         """A search for table schemas around a share; None where there is nothing around it."""
         return None
+
+    def schemas_around(
+        self, share: Share, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
+    ) -> KeptSchemaStore:
+        """The store of a stream's task, which may look around the share for what it lacks.
+
+        ``run`` names the query through all of its restarts.
+        """
+        return store
 
     def read_all(
         self, shares: Iterable[Share], marks: Sequence[bytes] = ()

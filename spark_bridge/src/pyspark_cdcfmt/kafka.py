@@ -10,17 +10,19 @@ import attrs
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, KeptSchemaStore
 from cdcfmt_core.sources.kafka import (
     Fences,
     KafkaClient,
     KafkaOptions,
     OffsetRange,
     SchemaSearch,
+    TopicSchemaStore,
     plan_ranges,
     read_range,
     split_ranges,
 )
+from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from pyspark_cdcfmt.engine import open_decoder
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
@@ -28,12 +30,17 @@ from pyspark_cdcfmt.options import ReadOptions
 
 @attrs.frozen
 class KafkaPartition(Share):
-    """The messages of a topic's partition with ``start`` <= offset < ``end``."""
+    """The messages of a topic's partition with ``start`` <= offset < ``end``.
+
+    ``begins``, of a stream's, has where its batch begins here and in the partitions that may
+    tell of its tables.
+    """
 
     topic: str
     partition: int
     start: int
     end: int
+    begins: Mapping[TopicPartition, int] = attrs.field(factory=dict, kw_only=True)
 
     @property
     def range(self) -> OffsetRange:
@@ -72,6 +79,24 @@ class KafkaInput(Input):
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(share, KafkaPartition)
         return SchemaSearch(share.range, self.options, scan, reach)
+
+    def schemas_around(
+        self, share: Share, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
+    ) -> KeptSchemaStore:
+        assert isinstance(share, KafkaPartition)
+        return TopicSchemaStore(
+            store, share.range, share.begins, self.options, scan, reach=reach, run=run
+        )
+
+
+def begins_around(
+    share: KafkaPartition, begins: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Of where a batch begins, what :class:`TopicSchemaStore` asks for."""
+    parts = share.topic.split(".")
+    topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    places = [(share.topic, share.partition), *((topic, 0) for topic in sorted(topics))]
+    return {place: begins[place] for place in places if place in begins}
 
 
 def share_out(

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from cdcfmt_core import default_registry
 from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.sources import KeptSchemaStore
@@ -25,20 +25,27 @@ NO_STORE = (
     "behind them: set schemaStore to one that driver and executors can write"
 )
 
-Policy: TypeAlias = Literal["wait", "corrupt", "fail"]
+Policy: TypeAlias = Literal["wait", "corrupt", "fail", "raw"]
 
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_NEWS = 10.0
 
-_Wanted: TypeAlias = tuple[str, str | None, str, tuple[Any, ...]]
+_Wanted: TypeAlias = tuple[str, str | None, str, tuple[Any, ...] | None]
 
 
 def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
     """What ``onMissingSchema`` says, or means where it is not set.
 
-    :raises OptionError: for ``wait`` where nothing more will come.
+    :raises OptionError: for ``wait`` where nothing more will come, and for ``raw`` where rows
+        cannot be read so.
     """
     given: Policy | None = options["onMissingSchema"]
+    protocol = options["protocol"]
+    if given == "raw" and protocol.lower() != AUTO and _needs_schemas(protocol):
+        raise OptionError(
+            f"option onMissingSchema: a row of {protocol} cannot be read without its table's "
+            "schema; wait, corrupt or fail"
+        )
     if given == "wait" and not streaming:
         raise OptionError(
             "option onMissingSchema: nothing comes to a batch while it runs, so wait is for "
@@ -52,8 +59,12 @@ def check_stream(options: ReadOptions) -> None:
     protocol = options["protocol"]
     if options["schemaStore"] is not None or protocol.lower() == AUTO:
         return
-    if default_registry().get_codec(protocol).needs_schemas:
+    if _needs_schemas(protocol):
         raise OptionError(f"protocol {protocol}: {NO_STORE}")
+
+
+def _needs_schemas(protocol: str) -> bool:
+    return default_registry().get_codec(protocol).needs_schemas
 
 
 class MissingSchemas:
@@ -89,10 +100,10 @@ class MissingSchemas:
 
         :raises SourceError: under ``fail``, and under ``wait`` when time is up.
         """
-        wanted = (error.database, error.schema, error.table, error.position)
+        wanted = _wanted(error)
         if wanted in self._given_up:
             return False
-        if wanted in self._told and isinstance(self._store, KeptSchemaStore):
+        if error.exact and wanted in self._told and isinstance(self._store, KeptSchemaStore):
             # More schemas are in use than the store may hold.
             self._store.reload(*_table_of(wanted))
             return True
@@ -107,9 +118,10 @@ class MissingSchemas:
         started = said = time.monotonic()
         seconds = self._options["schemaWaitTimeout"].total_seconds()
         waits = self._policy == "wait"
+        known = self._newest(error)
         while True:
             for _ in self._look(wanted, message, on=waits):
-                if wanted in self._told:
+                if wanted in self._told if error.exact else self._newest(error) is not known:
                     return True
                 now = time.monotonic()
                 if waits and now - started > seconds:
@@ -133,6 +145,14 @@ class MissingSchemas:
             )
         self._give_up(wanted)
         return False
+
+    def _newest(self, error: MissingSchemaError) -> TableSchema | None:
+        """What is known of the table at the row, where any schema before it will do."""
+        if error.exact:
+            return None
+        return self._store.find(
+            error.database, error.table, error.position, schema=error.schema, stream=error.stream
+        )
 
     def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Learns what is told in one place after the other."""
@@ -172,16 +192,22 @@ class MissingSchemas:
             self._policy == "corrupt"
             and isinstance(self._store, KeptSchemaStore)
             and self._share is not None
-            and self._store.directory.gave_up(self._lookup(wanted), *_table_of(wanted))
+            and self._store.directory.noted(self._lookup(wanted), *_table_of(wanted))
         )
 
     def _give_up(self, wanted: _Wanted) -> None:
         if isinstance(self._store, KeptSchemaStore) and self._share is not None:
-            self._store.directory.give_up(self._lookup(wanted), *_table_of(wanted))
+            self._store.directory.note(self._lookup(wanted), *_table_of(wanted))
 
     def _lookup(self, wanted: _Wanted) -> str:
         assert self._share is not None
-        return f"{dict(self._share.describe())} {wanted}"
+        return f"no schema in {dict(self._share.describe())} of {wanted}"
+
+
+def _wanted(error: MissingSchemaError) -> _Wanted:
+    # Where any schema before a row will do, rows that lack one do so together.
+    position = error.position if error.exact else None
+    return error.database, error.schema, error.table, position
 
 
 def _name_of(record: SchemaRecord) -> _Wanted:

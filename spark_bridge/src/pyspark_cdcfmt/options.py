@@ -202,10 +202,11 @@ SCHEMA_OPTIONS = (
     Option(
         name="onMissingSchema",
         type="choice",
-        choices=("wait", "corrupt", "fail"),
+        choices=("wait", "corrupt", "fail", "raw"),
         help="A row whose table schema is neither known nor found around it. `wait` (default in "
         "streams): go on looking for `schemaWaitTimeout`, then fail; nothing is lost. `corrupt` "
-        "(default elsewhere): a bad row. `fail`: an error.",
+        "(default elsewhere): a bad row. `fail`: an error. `raw` (debezium's default elsewhere): "
+        "its values as the JSON has them.",
     ),
     Option(
         name="schemaWaitTimeout",
@@ -326,6 +327,10 @@ class ReadOptions:
         """Options of the file system; the error never shows the text."""
         return parse_storage_options(self["storageOptions"])
 
+    def in_stream(self) -> ReadOptions:
+        """The same for a stream, where formats never do without schemas by themselves."""
+        return attrs.evolve(self, codec=_with_policy(self.codec, self["onMissingSchema"] or "wait"))
+
     def event_filter(self) -> EventFilter:
         """What to decode, from the options alone."""
         return EventFilter(
@@ -336,6 +341,25 @@ class ReadOptions:
             ending_commit_ts=self["endingCommitTs"],
             kinds=None if self.table is None else frozenset({"row", "ddl", "corrupt"}),
         )
+
+
+def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, Any]:
+    """The formats' options with what ``onMissingSchema``, which the bridge has too, says."""
+    if "onMissingSchema" not in codec or policy is None:
+        return codec
+    # Whoever looks for schemas learns from the failure that one is missing.
+    return {**codec, "onMissingSchema": "raw" if policy == "raw" else "fail"}
+
+
+_OF_STREAMS = frozenset(
+    {"maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "schemawaittimeout"}
+    | {"maxfilespertrigger", "maxfileage"}
+)
+
+
+def is_of_stream(given: Mapping[str, Any]) -> bool:
+    """Whether options are there that only mean something in a stream."""
+    return not _OF_STREAMS.isdisjoint(map(str.lower, given))
 
 
 def is_sparks_own(name: str) -> bool:
@@ -407,7 +431,7 @@ def parse_options(
             )
     options = ReadOptions(
         values,
-        validate(codec, of_codecs.values(), owner=owner),
+        _with_policy(validate(codec, of_codecs.values(), owner=owner), values["onMissingSchema"]),
         parse_kafka_options(values, client) if from_kafka else None,
     )
     if options.table is not None and options["images"] == "none":

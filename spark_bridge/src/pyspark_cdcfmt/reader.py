@@ -6,10 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 import attrs
+from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_store import NoSchemas, SchemaStore
+from cdcfmt_core.sources import KeptSchemaStore
+from cdcfmt_core.sources.kafka import TopicSchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
@@ -62,10 +67,14 @@ def read_share(
     streaming: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
     """What a task does: the record batches of a share."""
+    schemas = share.schemas
+    if streaming:
+        options = options.in_stream()
+        schemas = stream_schemas(source, share, options)
     missing = MissingSchemas(
         policy_of(options, streaming=streaming),
         options,
-        share.schemas,
+        schemas,
         share=share,
         source=source,
         streaming=streaming,
@@ -75,13 +84,29 @@ def read_share(
         options,
         inferred=inferred,
         event_filter=event_filter,
-        schemas=share.schemas,
+        schemas=schemas,
         missing=missing,
         fence=share.fence,
     )
-    batches = engine.batches(source.read(share, engine.counts), share.describe())
+    messages = source.read(share, engine.counts)
+    if isinstance(schemas, TopicSchemaStore):
+        messages = schemas.follow(messages)
+    batches = engine.batches(messages, share.describe())
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
+
+
+def stream_schemas(source: Input, share: Share, options: ReadOptions) -> SchemaStore:
+    """Where a stream's task has table schemas from: what its rows mean may not hang on it."""
+    store = share.schemas
+    if not isinstance(store, KeptSchemaStore):
+        return NoSchemas()
+    scan = open_schema_scan(options.values, options.codec)
+    if scan is None:
+        return store
+    context = TaskContext.get()
+    run = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return source.schemas_around(share, store, scan, options["schemaSearchMessages"], run)
 
 
 class PushdownReader(CdcBatchReader):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _NO_STREAM_SCHEMA = (
     "a stream of changes needs its schema from you, since inferring one from some messages would "
-    "give another one at every start: give .schema(...). In batch "
-    'spark.read.format("cdc").option("table", ...) shows what would be inferred'
+    "give another one at every start: give .schema(...), or a schemaStore that tells the table's "
+    'columns. In batch spark.read.format("cdc").option("table", ...) shows what would be inferred'
 )
 
 
@@ -32,6 +32,8 @@ class CdcDataSource(DataSource):
     """
 
     _inferred = False
+    _told = False
+    """Whether the inferred schema is that of the schema store, so that a stream may have it."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,8 +43,9 @@ class CdcDataSource(DataSource):
     # whenever it looks for any data source.
 
     def schema(self) -> StructType:
+        from cdcfmt_core.errors import OptionError
         from pyspark_cdcfmt.events import events_schema
-        from pyspark_cdcfmt.options import parse_options
+        from pyspark_cdcfmt.options import is_of_stream, parse_options
 
         options = parse_options(self.options)
         options.require_input()
@@ -50,6 +53,13 @@ class CdcDataSource(DataSource):
             return events_schema(options)
         # Spark asks only where the user gave no schema, and keeps this object.
         self._inferred = True
+        told = _told_by_store(options)
+        if told is not None:
+            self._told = True
+            return told
+        # Spark does not say here whether it is about a stream; some options do.
+        if is_of_stream(self.options):
+            raise OptionError(_NO_STREAM_SCHEMA)
         return _infer(options)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -71,16 +81,16 @@ class CdcDataSource(DataSource):
 
         options = parse_options(self.options)
         options.require_input()
-        if self._inferred:
+        if self._inferred and not self._told:
             raise OptionError(_NO_STREAM_SCHEMA)
         check_schema(schema, options)
         if options.kafka is not None:
             from pyspark_cdcfmt.stream import KafkaStreamReader
 
-            return KafkaStreamReader(schema, options, options.kafka)
+            return KafkaStreamReader(schema, options, options.kafka, inferred=self._inferred)
         from pyspark_cdcfmt.file_stream import FileStreamReader
 
-        return FileStreamReader(schema, options)
+        return FileStreamReader(schema, options, inferred=self._inferred)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from pyspark_cdcfmt.kafka_writer import CdcKafkaWriter, KafkaWriter
@@ -110,6 +120,35 @@ def check_schema(schema: StructType, options: ReadOptions) -> None:
 
     check = check_events_schema if options.table is None else check_changes_schema
     check(schema, options)
+
+
+def _told_by_store(options: ReadOptions) -> StructType | None:
+    """The table's columns as ``schemaStore`` has them, and else the messages' schema events."""
+    from cdcfmt_core.sources import KeptSchemaStore
+    from pyspark_cdcfmt.change_rows import changes_schema
+    from pyspark_cdcfmt.infer import merge_columns
+    from pyspark_cdcfmt.inputs import open_input
+    from pyspark_cdcfmt.schemas import find_schemas, open_store
+    from pyspark_cdcfmt.types import TypeOptions
+
+    store = open_store(options)
+    if not isinstance(store, KeptSchemaStore):
+        return None
+    assert options.table is not None
+    database, *schema, table = options.table
+    name = (database, table, schema[0] if schema else None)
+    records = store.reload(*name)
+    if not records:
+        source = open_input(options)
+        shares = source.plan()
+        find_schemas(options, lambda marks: source.read_all(shares, marks))
+
+        records = store.reload(*name)
+    if not records:
+        return None
+    records.sort(key=lambda record: (record.stream, record.position))
+    columns = merge_columns((record.table for record in records), TypeOptions.of(options.values))
+    return changes_schema(columns, options)
 
 
 def _infer(options: ReadOptions) -> StructType:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
 from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
-from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition, share_out
+from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition, begins_around, share_out
 from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.reader import read_share
@@ -33,12 +33,20 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     partitions.
     """
 
-    def __init__(self, schema: StructType, options: ReadOptions, kafka: KafkaOptions) -> None:
+    def __init__(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        kafka: KafkaOptions,
+        *,
+        inferred: bool = False,
+    ) -> None:
         kafka.check_stream()
         check_stream(options)
         self._schema = schema
         self._options = options
         self._kafka = kafka
+        self._inferred = inferred
 
     def initialOffset(self) -> dict[str, Any]:
         # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
@@ -65,9 +73,13 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # The end offset alone: a batch that runs again must read the same.
-        shares = share_out(StreamOffset.of_json(end).ranges(), self._options, self._client)
+        offset = StreamOffset.of_json(end)
+        shares = share_out(offset.ranges(), self._options, self._client)
         schemas = open_store(self._options)
-        return [attrs.evolve(share, schemas=schemas) for share in shares]
+        return [
+            attrs.evolve(share, schemas=schemas, begins=begins_around(share, offset.starts))
+            for share in shares
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, KafkaPartition)
@@ -76,6 +88,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             partition,
             self._schema,
             self._options,
+            inferred=self._inferred,
             streaming=True,
         )
 

@@ -15,9 +15,10 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Parser
+from cdcfmt_core.schema_store import Position
 from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import DocumentReader, WireSchema
@@ -46,7 +47,7 @@ class TablePlan:
 
 @attrs.frozen
 class _Source:
-    """Where a row's types come from: what a plan is made of, and the key to find it again."""
+    """Where a row's types come from: what a plan is made of."""
 
     wire: WireSchema | None
     stored: TableSchema | None
@@ -74,23 +75,25 @@ class TablePlans:
         encoding: Encoding,
         names: tuple[str, ...],
         keys: tuple[str, ...] | None,
+        at: tuple[Position | None, str],
     ) -> TablePlan:
         """The plan for rows with these columns; ``keys`` is None where nothing names them.
 
-        :raises DecodeError: for a column that the message's schema does not list, and where
-            types are unknown and must not be.
+        ``at`` are the position of the row and its stream.
+
+        :raises DecodeError: for a column that the message's schema does not list.
+        :raises MissingSchemaError: where types are unknown and must not be.
         """
         key = (wire, stored, place, encoding, names, keys)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = self._make(
-                _Source(wire, stored, *place, encoding, names, keys)
-            )
+            source = _Source(wire, stored, *place, encoding, names, keys)
+            plan = self._plans[key] = self._make(source, *at)
         return plan
 
-    def _make(self, source: _Source) -> TablePlan:
+    def _make(self, source: _Source, position: Position | None, stream: str) -> TablePlan:
         stored = {column.name: column for column in source.stored.columns} if source.stored else {}
         fields = source.wire.row_fields() if source.wire else None
         missing = [
@@ -99,9 +102,15 @@ class TablePlans:
         if missing and fields is not None:
             raise DecodeError("the schema lists no such column", field=missing[0])
         if missing and self._fail:
-            raise DecodeError(
-                f"no schema tells the type of {missing[0]}: the message has none, and no DDL "
-                "before it is in the input; onMissingSchema=raw reads values as they stand",
+            raise MissingSchemaError(
+                source.database,
+                source.table,
+                position,
+                schema=source.schema,
+                stream=stream,
+                exact=False,
+                reason=f"no schema tells the type of {missing[0]}: the message has none, and no "
+                "DDL before it is known; onMissingSchema=raw reads values as they stand",
                 field=f"{source.database}.{source.table}",
             )
         keys = source.keys

@@ -52,11 +52,9 @@ class RowDecoder:
         ``may_lack``: the message holds a placeholder of an unavailable value.
         """
         database, table, schema = place
-        stored = (
-            self._schemas.find(database, table, position, schema=schema, stream=stream)
-            if self._schemas
-            else None
-        )
+        stored = None
+        if self._schemas and (wire is None or key is None or not wire.has_own_types):
+            stored = self._schemas.find(database, table, position, schema=schema, stream=stream)
         only_key = False
         if op == "delete":
             after = None
@@ -76,7 +74,7 @@ class RowDecoder:
         lacking_after = self._unavailable.take_from(after) if may_lack and after else ()
         names = _names(before or None, after, wire, stored, lacking_before + lacking_after)
         keys = None if key is None else tuple(key)
-        plan = self._plans.find(wire, stored, place, encoding, names, keys)
+        plan = self._plans.find(wire, stored, place, encoding, names, keys, (position, stream))
 
         old: Image | None = None
         new: Image | None = None

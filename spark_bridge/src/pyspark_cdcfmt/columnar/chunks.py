@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
@@ -54,6 +55,7 @@ class Chunks:
         reference: Reference,
         max_message_bytes: int,
         counts: Counter[str],
+        schemas: SchemaStore,
     ) -> None:
         self._schema = schema
         self._metadata = {
@@ -64,6 +66,8 @@ class Chunks:
         self._reference = reference
         self._limit = max_message_bytes
         self._counts = counts
+        self._schemas = schemas
+        self._known_schemas = schemas.changes
         self._plans: list[Plan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
@@ -73,6 +77,7 @@ class Chunks:
         self._other = False
         self.by_columns = 0
         self.by_reference = 0
+        self.unwanted = 0
 
     def batches(
         self, messages: Iterable[Message | BadLine], *, count_rows: bool = False
@@ -87,6 +92,10 @@ class Chunks:
         iterator = iter(messages)
         pending = Pending()
         while chunk := _next_chunk(iterator):
+            if self._schemas.changes != self._known_schemas:
+                # Somebody else's message told of a table.
+                self._known_schemas = self._schemas.changes
+                self._plans.clear()
             if not self._read_alike(pending, chunk):
                 for message in chunk:
                     if not self._read(pending, message):
@@ -162,6 +171,7 @@ class Chunks:
         return True
 
     def _skip(self, pending: Pending, message: Message) -> bool:
+        self.unwanted += 1
         if self._count_rows:
             pending.skip(message)
         return True

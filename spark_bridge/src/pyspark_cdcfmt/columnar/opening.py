@@ -126,6 +126,7 @@ def open_chunks(
         Reference(rows, decoder.changes, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
         options["maxMessageBytes"],
         policy.counts,
+        schemas,
     )
 
 

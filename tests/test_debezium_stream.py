@@ -1,0 +1,110 @@
+"""Debezium without schemas in streams of Kafka: types come from the DDL that the log holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from golden_data import native_messages
+from kafka_broker import Broker
+from kafka_rows import comparable
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+
+PREFIX = "dbz_noschema_default"
+UNKNOWN = "kind = 'row' AND exists(columns, c -> c.source_type = '')"
+
+
+@pytest.fixture(scope="module")
+def topics(kafka: Broker) -> dict[str, str]:
+    """The connector's own topics: one for each table, and one for the DDL of all."""
+    messages = list(native_messages(f"debezium/{PREFIX.removeprefix('dbz_')}"))
+    for topic in {message.topic or "" for message in messages}:
+        kafka.create_topic(topic)
+    for message in messages:
+        kafka.produce(message.topic or "", [attrs.evolve(message, offset=None, timestamp=None)])
+    return {
+        "kafka.bootstrap.servers": kafka.servers,
+        "subscribePattern": f"{PREFIX}.*",
+        "protocol": "debezium",
+    }
+
+
+def run(stream: DataFrame, folder: Path, write: Any) -> None:
+    query = (
+        stream.writeStream.option("checkpointLocation", str(folder / "checkpoint"))
+        .foreachBatch(write)
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    finally:
+        query.stop()
+
+
+def test_rows_are_those_of_a_batch_and_stay_so(
+    spark: SparkSession, topics: dict[str, str], tmp_path: Path
+) -> None:
+    options = topics | {"includeColumns": "true", "startingOffsets": "earliest"}
+    whole = spark.read.format("cdc").options(**options).load()
+    assert whole.where(UNKNOWN).count() == 0
+    expected = comparable(whole)
+    options |= {"schemaStore": str(tmp_path / "schemas"), "maxOffsetsPerTrigger": "220"}
+    stream = spark.readStream.format("cdc").options(**options).load()
+    seen: dict[int, Counter[str]] = {}
+
+    def read_twice(batch: DataFrame, number: int) -> None:
+        rows = comparable(batch)
+        # A batch that runs again, here after a failure, has what it had.
+        assert rows == comparable(batch) == seen.get(number, rows)
+        failed = number == 1 and number not in seen
+        seen[number] = rows
+        assert not failed, "for once"
+
+    with pytest.raises(StreamingQueryException, match="for once"):
+        run(stream, tmp_path, read_twice)
+    run(stream, tmp_path, read_twice)
+    assert len(seen) >= 3
+    assert sum(seen.values(), Counter()) == expected
+
+
+def test_changes_have_the_columns_of_the_store(
+    spark: SparkSession, topics: dict[str, str], tmp_path: Path
+) -> None:
+    table = {"table": "shop.wide", "mode": "FAILFAST", "startingOffsets": "earliest"}
+    whole = spark.read.format("cdc").options(**topics, **table).load()
+    store = {"schemaStore": str(tmp_path / "schemas"), "maxOffsetsPerTrigger": "300"}
+    stream = spark.readStream.format("cdc").options(**topics, **table, **store).load()
+    types = {field.name: field.dataType for field in stream.schema}
+    assert types == {field.name: field.dataType for field in whole.schema}
+    seen: list[Counter[str]] = []
+    columns = whole.columns
+    run(stream, tmp_path, lambda batch, _: seen.append(comparable(batch.select(columns))))
+    assert len(seen) >= 2
+    assert sum(seen, Counter()) == comparable(whole)
+
+
+def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:
+    reader = spark.readStream.format("cdc").options(**topics, startingOffsets="earliest")
+    with pytest.raises(StreamingQueryException, match=r"no schema tells .*raw.* set schemaStore"):
+        run(reader.load(), tmp_path, lambda batch, _: batch.count())
+    # Or the types are nowhere, wherever a batch begins.
+    untyped: list[int] = []
+    raw = reader.options(onMissingSchema="raw", includeColumns="true").load()
+    run(raw, tmp_path / "raw", lambda batch, _: untyped.append(batch.where(UNKNOWN).count()))
+    assert (
+        sum(untyped)
+        == spark.read.format("cdc")
+        .options(**topics)
+        .load()
+        .where("kind = 'row' and op <> 'truncate'")
+        .count()
+    )
+    # Refused at once, before anything is read: there is no such topic.
+    refused = {**topics, "subscribePattern": "nobody", "maxOffsetsPerTrigger": "9"}
+    with pytest.raises(PySparkException, match=r"needs its schema .* schemaStore"):
+        spark.readStream.format("cdc").options(**refused, table="shop.wide").load()
