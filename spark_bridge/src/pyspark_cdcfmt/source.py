@@ -142,7 +142,6 @@ def _told_by_store(options: ReadOptions) -> StructType | None:
         source = open_input(options)
         shares = source.plan()
         find_schemas(options, lambda marks: source.read_all(shares, marks))
-
         records = store.reload(*name)
     if not records:
         return None
