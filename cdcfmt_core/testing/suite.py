@@ -13,6 +13,7 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing.carries import RoundTrip
 from cdcfmt_core.testing.cases import Case, load_cases
 from cdcfmt_core.testing.checks import (
+    columnar,
     declaration,
     encoding,
     golden,
@@ -125,6 +126,12 @@ class CodecTests:
 
     def test_bad_values_are_not_written(self) -> None:
         encoding.check_errors(self._written_subject())
+
+    def test_columnar_equals_reference(self) -> None:
+        try:
+            columnar.check_columnar(self.subject())
+        except columnar.NotChecked as missing:
+            pytest.skip(str(missing))
 
     def _written_subject(self) -> Subject:
         if not self.subject().writes:

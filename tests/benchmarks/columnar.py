@@ -17,10 +17,9 @@ from run import load
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from columnar_reads import inferred_schema, parsed
-
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.testing import inferred_schema, parsed
 
 FILES = {
     "canal-json": "canal-json",
