@@ -76,31 +76,64 @@ _Time: TypeAlias = Literal["commit_ts", "source_time", "emit_time"]
 
 @attrs.frozen(kw_only=True)
 class Carries:
-    """What a format's events may hold.  What is left at its default is tried in full.
+    """What a format's events may hold; what is left at its default is tried in full."""
 
-    ``types``: of a table's columns.  ``column`` makes one: name, type, whether it is of the key.
-    ``kinds``, ``ops``: of events and rows; None for all that the encoder takes and the codec
-    emits.
-    ``times``: those that events have; a source time is the physical part of the commit_ts if
-    there are both.  ``time_unit``: of source and emit time, in microseconds.
-    ``invalid_dates``: days that no calendar has.  ``earliest_year``: of dates and datetimes.
-    ``ddl_tables``: how many table schemas a DDL carries: none, the one after it, or both.
-    ``ddl_first``: rows come behind a DDL that tells their table.
-    ``statuses``, ``transaction_ids``: of the borders of transactions.
-    """
-
-    types: tuple[LogicalType, ...] = ALL_TYPES
-    column: Callable[[str, LogicalType, bool], Column] = mysql_column
-    kinds: frozenset[Kind] | None = None
-    ops: tuple[Op, ...] | None = None
-    times: frozenset[_Time] = frozenset({"commit_ts", "source_time", "emit_time"})
-    time_unit: int = 1_000
-    invalid_dates: bool = True
-    earliest_year: int = 1
-    ddl_tables: Literal[0, 1, 2] = 0
-    ddl_first: bool = False
-    statuses: tuple[Literal["begin", "commit", "rollback"], ...] = ("begin", "commit", "rollback")
-    transaction_ids: bool = True
+    types: tuple[LogicalType, ...] = attrs.field(
+        default=ALL_TYPES,
+        metadata={"help": "Types of columns."},
+    )
+    column: Callable[[str, LogicalType, bool], Column] = attrs.field(
+        default=mysql_column,
+        metadata={
+            "help": "Makes a column of its name, its type and whether it is of the key: for "
+            "sources other than MySQL."
+        },
+    )
+    kinds: frozenset[Kind] | None = attrs.field(
+        default=None,
+        metadata={
+            "help": "Kinds of events; by default all that the encoder takes and the codec emits."
+        },
+    )
+    ops: tuple[Op, ...] | None = attrs.field(
+        default=None,
+        metadata={"help": "Operations of rows; by default all that the encoder takes."},
+    )
+    times: frozenset[_Time] = attrs.field(
+        default=frozenset({"commit_ts", "source_time", "emit_time"}),
+        metadata={
+            "help": "The times that events have. A source time is the physical part of the "
+            "commit_ts if there are both."
+        },
+    )
+    time_unit: int = attrs.field(
+        default=1_000,
+        metadata={"help": "Unit of source and emit time, in microseconds."},
+    )
+    invalid_dates: bool = attrs.field(
+        default=True,
+        metadata={"help": "Whether there are days that no calendar has."},
+    )
+    earliest_year: int = attrs.field(
+        default=1,
+        metadata={"help": "The earliest year of dates and datetimes."},
+    )
+    ddl_tables: Literal[0, 1, 2] = attrs.field(
+        default=0,
+        metadata={"help": "How many table schemas a DDL carries: none, the one after it, or both."},
+    )
+    ddl_first: bool = attrs.field(
+        default=False,
+        metadata={"help": "Whether rows come behind a DDL that tells their table."},
+    )
+    statuses: tuple[Literal["begin", "commit", "rollback"], ...] = attrs.field(
+        default=("begin", "commit", "rollback"),
+        metadata={"help": "The borders of transactions."},
+    )
+    transaction_ids: bool = attrs.field(
+        default=True,
+        metadata={"help": "Whether these borders have an id."},
+    )
 
 
 def _unchanged(event: Event, decoded: Event) -> Event:
