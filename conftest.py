@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cdcfmt_core import row_functions
+
 if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
@@ -64,6 +66,14 @@ def _delta_jars(request: pytest.FixtureRequest) -> list[Path] | str:
         return delta_jars()
     except UnavailableError as reason:
         return str(reason)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_early() -> Iterator[None]:
+    """A table's first row goes column by column, the others as those of a busy table do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_functions, "_ROWS_BEFORE_COMPILING", 1)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,8 @@ from cdcfmt_core.errors import EncodeError
 
 _SHORT: Final = re.compile(rb"\\[\\bf]")
 _find_short: Final = re.compile(rb"\\[bf]").search
+NO_BYTES: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates that stand for no byte; JSON can write one, as ``"\\ud800"``."""
 _LONG: Final = {b"\\b": b"\\u0008", b"\\f": b"\\u000c", b"\\\\": b"\\\\"}
 
 
@@ -67,7 +69,8 @@ def valid_text(text: str, context: EncoderContext, *, column: str | None = None)
             sample=text,
         )
     context.counts["texts that are not UTF-8, written with U+FFFD"] += 1
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    escaped = NO_BYTES.sub("\ufffd", text).encode("utf-8", "surrogateescape")
+    return escaped.decode("utf-8", "replace")
 
 
 def valid_name(name: str) -> str:

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import attrs
 import doc_examples
 from conversions import conversion_table
 from doc_wires import samples, type_tables
@@ -22,7 +23,7 @@ from cdcfmt_core import Option, default_registry
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
-from cdcfmt_core.testing import CodecTests, suite
+from cdcfmt_core.testing import Carries, CodecTests, suite
 from pyspark_cdcfmt.options import OPTION_GROUPS
 from pyspark_cdcfmt.output_options import OUTPUT_GROUPS
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
@@ -49,7 +50,13 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
-    result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
+    result[ROOT / "docs/conformance-kit.md"] = {
+        "tests": kit_table(),
+        "carries": _table(
+            ("`Carries`", ""),
+            [(f"`{field.name}`", field.metadata["help"]) for field in attrs.fields(Carries)],
+        ),
+    }
     messages, types = samples(), type_tables()
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)

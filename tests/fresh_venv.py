@@ -39,6 +39,7 @@ class Venv:
     """An environment of its own."""
 
     folder: Path
+    wheels: tuple[Path, ...] = ()
 
     @property
     def python(self) -> str:
@@ -80,7 +81,8 @@ class Venv:
 def make_venv(folder: Path, wheels: Iterable[Path]) -> Venv:
     """A new environment with these wheels."""
     _run(uv(), "venv", "--quiet", "--offline", "--python", sys.executable, folder)
-    venv = Venv(folder)
+    wheels = tuple(wheels)
+    venv = Venv(folder, wheels)
     where = venv.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
     site = Path(where.stdout.strip())
     others = folder / "others"

@@ -17,19 +17,13 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import (
-    list_files,
-    open_claim_check_store,
-    plan_partitions,
-    read_split,
-)
+from cdcfmt_core.sources import list_files, plan_partitions, read_split
+from cdcfmt_core.testing import opening
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -178,41 +172,20 @@ def open_decoder(
     counts: Counter[str] | None = None, schemas: SchemaStore | None = None, **options: str
 ) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
-    values, special = _validated(options)
-    uri = values["claimCheckStorageUri"]
-    wanted = EventFilter(
-        starting_commit_ts=values["startingCommitTs"], ending_commit_ts=values["endingCommitTs"]
-    )
-    return open_message_decoder(
-        values,
-        special,
-        wanted,
-        claim_checks=None if uri is None else open_claim_check_store(uri),
-        counts=counts,
-        schemas=schemas,
-    )
+    return opening.open_decoder(options["protocol"], options, counts=counts, schemas=schemas)
 
 
 def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:
     """What all messages say of their tables, as a batch reader looks for it first."""
-    scan = open_schema_scan(*_validated(options))
+    scan = open_schema_scan(
+        *opening.decoding_options(options["protocol"], options, default_registry())
+    )
     assert scan is not None
     store = SchemaStore()
     for message in messages:
         for record in scan(message):
             store.add(record)
     return store
-
-
-def _validated(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    codec = default_registry().get_codec(options["protocol"])
-    own = {option.name for option in codec.options}
-    common = {name: value for name, value in options.items() if name not in own}
-    special = {name: value for name, value in options.items() if name in own}
-    return (
-        validate(common, DECODING_OPTIONS, owner="the test"),
-        validate(special, codec.options, owner="the test"),
-    )
 
 
 def read_files(paths: Iterable[Path]) -> list[Message]:

@@ -6,7 +6,7 @@ import random
 
 import attrs
 import pytest
-from columnar_reads import check_equal, inferred_schema, mutated, parsed, read, table_option
+from columnar_damage import mutated
 from golden_data import (
     load_variant,
     native_messages,
@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
 PROTOCOLS = ("canal-json", "debezium")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]

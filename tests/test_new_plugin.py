@@ -10,6 +10,7 @@ import re
 import runpy
 import shlex
 import shutil
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from doc_snippets import files_in_snippets, snippets
 from fresh_venv import ROOT, Venv, build_wheels, make_venv
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Heartbeat
 from cdcfmt_core.template import create_plugin
+from cdcfmt_core.testing import RoundTrip
 from cdcfmt_core.testing.cases import read_messages
 
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
@@ -98,6 +101,24 @@ def bad_plugins(tmp_path: Path) -> Path:
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[cdcfmt]\n{entry_point} = {module}\n")
     return tmp_path
+
+
+def test_the_kit_is_in_cores_wheel(venv: Venv, tmp_path: Path) -> None:
+    """With its extra, its samples and the template; and nobody imports it who does not ask."""
+    (wheel,) = (path for path in venv.wheels if path.name.startswith("cdcfmt_core-"))
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+        text = archive.read(metadata).decode()
+    for folder in ("cdcfmt_core/testing", "cdcfmt_core/template"):
+        inside = (path for path in (ROOT / folder).rglob("*") if path.is_file())
+        wanted = {p.relative_to(ROOT).as_posix() for p in inside if p.suffix != ".pyc"}
+        assert wanted <= names
+    assert "Provides-Extra: testing" in text
+    for package in ("hypothesis", "pytest"):
+        assert re.search(rf"Requires-Dist: {package}>=[0-9.]+; extra == 'testing'", text)
+    modules = "import sys, cdcfmt_core.cli; print({'pytest', 'hypothesis'} & {*sys.modules})"
+    assert venv.run("-c", modules).stdout == "set()\n"
 
 
 def test_both_are_listed(venv: Venv) -> None:
@@ -241,6 +262,26 @@ def test_quoted_code_is_the_examples() -> None:
     assert quoted == 8
 
 
+def test_the_lists_of_the_kits_docs_are_ones() -> None:
+    scope: dict[str, Any] = {}
+    for snippet in snippets("docs/conformance-kit.md"):
+        if snippet.runs:
+            exec(compile(snippet.code, snippet.id, "exec"), scope)
+    (trip,) = scope["ROUND_TRIPS"]
+    assert isinstance(trip, RoundTrip)
+    written = Heartbeat(source_time=1_999_999)
+    read = Heartbeat(source_time=1_000_000, extra={"number": 7})
+    assert trip.normalise(written, read) == read
+    assert all(": " in place and reason for place, reason in scope["DIFFERENCES"].items())
+
+
+def test_the_round_trip_of_the_docs_is_the_templates(template: Path) -> None:
+    (quoted,) = (s.code for s in SNIPPETS if s.code.startswith("# the template's "))
+    first, _, code = quoted.partition("\n")
+    file = template / first.removeprefix("# the template's ")
+    assert code.strip() in file.read_text(encoding="utf-8")
+
+
 def test_quoted_messages_and_events_are_the_examples() -> None:
     messages = read_messages(MAXWELL / "cases/rows/messages.jsonl")
     known = {message.key for message in messages} | {message.value for message in messages}
@@ -271,7 +312,7 @@ def test_the_template_is_whole(template: Path) -> None:
         "pyproject.toml",
         *(
             f"src/cdcfmt_acme_json/{name}.py"
-            for name in ("__init__", "decode", "message", "options", "sniff", "types")
+            for name in ("__init__", "decode", "encode", "message", "options", "sniff", "types")
         ),
         "tests/test_conformance.py",
         *(

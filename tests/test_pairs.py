@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 import pytest
-from event_strategies import Carries, row_changes
 from golden_data import open_decoder
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -15,6 +14,8 @@ from hypothesis import strategies as st
 
 from cdcfmt_core import row_functions
 from cdcfmt_core.events import Event, Image, Message, RowChange
+from cdcfmt_core.testing import Carries
+from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -78,7 +79,9 @@ PAIRS = [(source, target) for source in FORMATS for target in FORMATS]
 @st.composite
 def changes(draw: st.DrawFn, types: tuple[LogicalType, ...]) -> list[RowChange]:
     """Rows of a table with a key, which no update changes, and with another column."""
-    carries = Carries(types, invalid_dates=False, source_time=True)
+    carries = Carries(
+        types=types, invalid_dates=False, times=frozenset({"commit_ts", "source_time"})
+    )
     events: list[RowChange] = draw(
         row_changes(carries).filter(
             lambda events: 0 < len(events[0].table.key_columns) < len(events[0].table.columns)

@@ -8,7 +8,6 @@ from typing import Any
 
 import fastavro
 import pytest
-from event_strategies import ALL_TYPES, Carries, row_changes
 from golden_data import (
     GOLDEN,
     load_variant,
@@ -23,6 +22,8 @@ from naive_values import document_value
 
 from cdcfmt_core import row_functions
 from cdcfmt_core.events import Corrupt, Event, Image, RowChange, TableSchema
+from cdcfmt_core.testing import Carries, without
+from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -44,7 +45,7 @@ SCHEMA: Any = fastavro.parse_schema(
 )
 NAMESPACE = "com.pingcap.simple.avro."
 # VECTOR's text is no matter of Avro.
-TYPES = tuple(t for t in ALL_TYPES if not isinstance(t, (Geometry, Vector)))
+CARRIES = Carries(types=without(Geometry, Vector), times=frozenset({"commit_ts", "emit_time"}))
 
 
 def by_fastavro(message: Any) -> bytes:
@@ -101,7 +102,7 @@ def datum(event: RowChange, version: int) -> Any:
 
 @pytest.mark.parametrize("rows_before_compiling", [0, 1_000])
 @settings(deadline=None, max_examples=50, phases=[Phase.reuse, Phase.generate])
-@given(events=row_changes(Carries(TYPES, emit_time=True)))
+@given(events=row_changes(CARRIES))
 def test_arbitrary_rows(rows_before_compiling: int, events: list[RowChange]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_functions, "_ROWS_BEFORE_COMPILING", rows_before_compiling)

@@ -12,17 +12,22 @@ It needs the extra ``cdcfmt-core[testing]``; docs/conformance-kit.md says what i
 
 from __future__ import annotations
 
+from cdcfmt_core.testing.carries import ALL_TYPES, Carries, RoundTrip, without
 from cdcfmt_core.testing.cases import Case, load_case, load_cases
 from cdcfmt_core.testing.event_json import events_from_json, events_to_json
 from cdcfmt_core.testing.subject import Subject
 from cdcfmt_core.testing.suite import CodecTests
 
 __all__ = [
+    "ALL_TYPES",
+    "Carries",
     "Case",
     "CodecTests",
+    "RoundTrip",
     "Subject",
     "events_from_json",
     "events_to_json",
     "load_case",
     "load_cases",
+    "without",
 ]

@@ -6,6 +6,7 @@ A case is a folder:
   (:mod:`cdcfmt_core.sources.lines`)
 - ``events.json``: the events of each message (:mod:`cdcfmt_core.testing.event_json`)
 - ``options.json``: what a user has to set to read them; left out where that is nothing
+- ``writing.json``: what a user has to set to write them so; left out where that is nothing
 - ``origin.txt``: which producer wrote the messages, and how
 - ``claims/``: the files of claim-check messages, if there are any
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -22,7 +24,7 @@ from cdcfmt_core.events import Event, Message
 from cdcfmt_core.sources.lines import BadLine, parse_line
 from cdcfmt_core.testing.event_json import events_from_json
 
-_FILES = {"messages.jsonl", "events.json", "options.json", "origin.txt", "claims"}
+_FILES = {"messages.jsonl", "events.json", "options.json", "writing.json", "origin.txt", "claims"}
 
 
 @attrs.frozen
@@ -30,13 +32,16 @@ class Case:
     """Messages in the order in which one reader gets them, and their events.
 
     ``events`` are those of each message; None where other tests hold them against the truth.
-    ``options`` are spelt as users spell them, the format's own and everyone's.
+    ``options`` are spelt as users spell them, the format's own and everyone's, and so are
+    ``writing``, for writing the messages again as they are; None where nobody could, as with
+    messages that were batched or compressed by another library.
     """
 
     name: str
     messages: tuple[Message, ...] = attrs.field(repr=False)
     events: tuple[tuple[Event, ...], ...] | None = attrs.field(default=None, repr=False)
     options: Mapping[str, str] = attrs.field(factory=dict)
+    writing: Mapping[str, Any] | None = attrs.field(factory=dict)
 
 
 def load_cases(folder: Path) -> list[Case]:
@@ -74,6 +79,7 @@ def load_case(folder: Path) -> Case:
         tuple(messages),
         None if events is None else tuple(map(tuple, events)),
         _read_options(folder),
+        _read_json(folder / "writing.json"),
     )
 
 
@@ -92,8 +98,11 @@ def read_messages(path: Path) -> list[Message]:
 
 
 def _read_options(folder: Path) -> dict[str, str]:
-    path = folder / "options.json"
-    options: dict[str, str] = json.loads(path.read_bytes()) if path.is_file() else {}
+    options: dict[str, str] = _read_json(folder / "options.json")
     if (folder / "claims").is_dir():
         options.setdefault("claimCheckStorageUri", str((folder / "claims").resolve()))
     return options
+
+
+def _read_json(path: Path) -> Any:
+    return json.loads(path.read_bytes()) if path.is_file() else {}

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from typing import Final
 
 from cdcfmt_core import types
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import CdcfmtError, DecodeError
 from cdcfmt_core.events import (
     KIND_OF,
     Column,
@@ -78,7 +78,7 @@ def check_error(error: DecodeError, message: Message, protocol: str | None) -> N
         )
 
 
-def check_pickles(error: DecodeError) -> None:
+def check_pickles(error: CdcfmtError) -> None:
     """Spark pickles errors on their way from the executors."""
     try:
         copy = pickle.loads(pickle.dumps(error))

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
 from cdcfmt_core.codec import CodecSpec, DecoderContext
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import ClaimCheckStore
-from cdcfmt_core.options import validate
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.sources.claim_checks import open_claim_check_store
+from cdcfmt_core.testing import opening
 from cdcfmt_core.testing.cases import Case
-from cdcfmt_core.testing.event_json import events_to_json
+
+_NOW: Final = 1_700_000_000_000_000
 
 
 @attrs.frozen
@@ -36,7 +35,7 @@ class Specimen:
 
 def json_of_value(message: Message) -> Any:
     """The message's value as JSON; ValueError if it is none."""
-    return json.loads(message.value or b"")
+    return json.loads((message.value or b"").decode("utf-8", "surrogateescape"))
 
 
 def with_json_value(message: Message, wire: Any) -> Message:
@@ -60,6 +59,7 @@ class Subject:
 
     ``take_apart`` gives a message's content as JSON (ValueError where it is none), and
     ``put_together`` a message with other content, for wires whose JSON is in frames.
+    ``content_of`` is what two messages are compared by; ``take_apart`` where it is None.
     """
 
     def __init__(
@@ -68,42 +68,47 @@ class Subject:
         cases: Iterable[Case],
         take_apart: Callable[[Message], Any] = json_of_value,
         put_together: Callable[[Message, Any], Message] = with_json_value,
+        content_of: Callable[[Message], Any] | None = None,
     ) -> None:
         self.spec = spec
         self.registry: Registry = _OneCodec(spec)
         self.cases = tuple(cases)
         self.take_apart = take_apart
         self.put_together = put_together
+        self.content_of = content_of or take_apart
 
     def open(self, options: Mapping[str, Any]) -> MessageDecoder:
         """A new decoder with options as users spell them."""
-        common = self._common(options)
-        return open_message_decoder(
-            common,
-            self.own_options(options),
-            EventFilter(),
-            claim_checks=_claim_checks(common),
-            registry=self.registry,
+        return opening.open_decoder(self.spec.name, options, registry=self.registry)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the format is written, too."""
+        return self.spec.open_encoder is not None
+
+    def open_encoder(self, options: Mapping[str, Any]) -> MessageEncoder:
+        """A new encoder with options as users spell them, at a time that stands still."""
+        return opening.open_encoder(
+            self.spec.name, options, registry=self.registry, now=lambda: _NOW
         )
+
+    @staticmethod
+    def writing_options(case: Case) -> dict[str, Any]:
+        """What the messages of a case are written with; the time zone is that of reading."""
+        zone = {n: value for n, value in case.options.items() if n == "sourceTimeZone"}
+        return {**zone, **(case.writing or {})}
 
     def own_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """The format's own options, validated."""
-        own = {option.name.lower() for option in self.spec.options}
-        given = {name: value for name, value in options.items() if name.lower() in own}
-        return validate(given, self.spec.options, owner=f"format {self.spec.name}")
-
-    def _common(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        own = {option.name.lower() for option in self.spec.options}
-        given = {name: value for name, value in options.items() if name.lower() not in own}
-        return validate({"protocol": self.spec.name, **given}, DECODING_OPTIONS, owner="cdcfmt")
+        return opening.decoding_options(self.spec.name, options, self.registry)[1]
 
     def context(self, case: Case) -> DecoderContext:
-        """What the decoder of a case is given, apart from claim checks and filters."""
-        common = self._common(case.options)
+        """What the decoder of a case is given, apart from filters."""
+        common, _ = opening.decoding_options(self.spec.name, case.options, self.registry)
         return DecoderContext(
             self.registry.get_type_map(common["typeMap"] or self.spec.type_map),
             source_time_zone=common["sourceTimeZone"],
-            claim_checks=_claim_checks(common),
+            claim_checks=opening.claim_checks_of(common),
         )
 
     def decode(self, case: Case) -> list[list[Event]]:
@@ -150,17 +155,7 @@ class Subject:
         return [specimen for _, _, specimen in sorted(ranked, key=lambda item: item[:2])]
 
 
-def _claim_checks(common: Mapping[str, Any]) -> ClaimCheckStore | None:
-    uri = common["claimCheckStorageUri"]
-    return None if uri is None else open_claim_check_store(uri)
-
-
 def _sort_of(event: Event) -> Any:
     if isinstance(event, RowChange):
         return event.op, event.before is None, event.after is None
     return type(event), getattr(event, "ddl_type", None)
-
-
-def rendered(events: Iterable[Event]) -> str:
-    """Events as text that is equal where they are."""
-    return events_to_json([events])

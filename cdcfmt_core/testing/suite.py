@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,8 +10,20 @@ import pytest
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.testing.carries import RoundTrip
 from cdcfmt_core.testing.cases import Case, load_cases
-from cdcfmt_core.testing.checks import declaration, golden, images, malformed, recognising, state
+from cdcfmt_core.testing.checks import (
+    columnar,
+    declaration,
+    encoding,
+    golden,
+    images,
+    malformed,
+    recognising,
+    round_trips,
+    state,
+    written,
+)
 from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
 
 
@@ -21,11 +33,18 @@ class CodecTests:
     ``codec`` is the format's name, ``cases`` the folder of its golden cases, and
     ``known_failures`` what it does not do, test by test, each with the reason: such a test
     must fail, or the entry has to go.  A test with a case is named ``test_golden[case]``.
+
+    Of a format that is written, too: ``round_trips`` are ways to write events and read them
+    again, and ``differences`` are the places in which a case's messages are written
+    differently, each with the reason: ``shop.orders: data[].price``, with ``*`` for anything.
+    What is listed must differ, or the entry has to go.
     """
 
     codec: ClassVar[str]
     cases: ClassVar[Path]
     known_failures: ClassVar[Mapping[str, str]] = {}
+    round_trips: ClassVar[Sequence[RoundTrip]] = (RoundTrip(),)
+    differences: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def load_cases(cls) -> Iterable[Case]:
@@ -43,6 +62,11 @@ class CodecTests:
         return with_json_value(message, wire)
 
     @classmethod
+    def content_of(cls, message: Message) -> Any:
+        """What `differences` are places in, as JSON has it; for wires that are no JSON."""
+        return cls.take_apart(message)
+
+    @classmethod
     def subject(cls) -> Subject:
         """The format with its cases, made once."""
         if "_subject" not in cls.__dict__:
@@ -51,6 +75,7 @@ class CodecTests:
                 cls.load_cases(),
                 take_apart=cls.take_apart,
                 put_together=cls.put_together,
+                content_of=cls.content_of,
             )
         return cls._subject
 
@@ -60,6 +85,9 @@ class CodecTests:
         if "case" in metafunc.fixturenames:
             cases = self.subject().cases
             metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+        if "round_trip" in metafunc.fixturenames:
+            trips = self.round_trips
+            metafunc.parametrize("round_trip", trips, ids=[trip.name for trip in trips])
 
     @pytest.fixture(autouse=True)
     def _expect_known_failures(self, request: pytest.FixtureRequest) -> None:
@@ -71,7 +99,9 @@ class CodecTests:
                 )
 
     def test_known_failures_name_tests(self) -> None:
-        names = {f"test_golden[{case.name}]" for case in self.subject().cases}
+        tests = ("test_golden", "test_written_again")
+        names = {f"{test}[{case.name}]" for case in self.subject().cases for test in tests}
+        names |= {f"test_round_trip[{trip.name}]" for trip in self.round_trips}
         names |= {name for name in dir(self) if name.startswith("test_")}
         unknown = sorted(self.known_failures.keys() - names)
         assert not unknown, f"known_failures names {unknown}, which are no tests"
@@ -81,6 +111,32 @@ class CodecTests:
 
     def test_every_kind_of_event(self) -> None:
         golden.check_kinds(self.subject())
+
+    def test_written_again(self, case: Case) -> None:
+        written.check_case(self._written_subject(), case, self.differences)
+
+    def test_differences_are_there(self) -> None:
+        written.check_differences(self._written_subject(), self.differences)
+
+    def test_round_trip(self, round_trip: RoundTrip) -> None:
+        round_trips.check_round_trip(self._written_subject(), round_trip)
+
+    def test_absent_is_not_written_as_null(self) -> None:
+        encoding.check_absent(self._written_subject())
+
+    def test_bad_values_are_not_written(self) -> None:
+        encoding.check_errors(self._written_subject())
+
+    def test_columnar_equals_reference(self) -> None:
+        try:
+            columnar.check_columnar(self.subject())
+        except columnar.NotChecked as missing:
+            pytest.skip(str(missing))
+
+    def _written_subject(self) -> Subject:
+        if not self.subject().writes:
+            pytest.skip(f"{self.codec} is only read: its codec has no open_encoder")
+        return self.subject()
 
     def test_the_codec_says_what_it_is(self) -> None:
         declaration.check_spec(self.subject())

@@ -20,14 +20,11 @@ import msgspec
 import orjson
 from run import load
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from columnar_reads import inferred_schema, parsed
-
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, read_split
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.testing import inferred_schema, parsed
 
 
 @attrs.frozen

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, Final, get_args
 
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_core.events import Kind, Message
+from cdcfmt_core.encoder import Encoder, EncoderContext
+from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.errors import EncodeError, OptionError
+from cdcfmt_core.events import KIND_OF, Event, Kind, Message, RowChange
 from cdcfmt_core.options import Option
+from cdcfmt_core.testing.checks.encoding import write
 from cdcfmt_core.testing.outcome import check_events, expect
 from cdcfmt_core.testing.subject import Subject
 
@@ -30,8 +35,13 @@ def check_spec(subject: Subject) -> None:
 
 def check_options(subject: Subject) -> None:
     """Every option is documented, has a default that it may have, and a name of its own."""
-    known = {option.name.lower() for option in DECODING_OPTIONS}
-    for option in subject.spec.options:
+    _check_options(subject.spec.options, DECODING_OPTIONS)
+    _check_options(subject.spec.encode_options, ENCODING_OPTIONS)
+
+
+def _check_options(own: Iterable[Option], common: Iterable[Option]) -> None:
+    known = {option.name.lower() for option in common}
+    for option in own:
         name = option.name
         expect(re.fullmatch(r"[a-z][a-zA-Z0-9]*", name), f"option {name!r} is not in camelCase")
         expect(name.lower() not in known, f"option {name} exists already")
@@ -49,7 +59,7 @@ def check_options(subject: Subject) -> None:
 
 
 def check_option_values(subject: Subject) -> None:
-    """Messages can be decoded under every option, and none is used that is not declared."""
+    """Every option's values work, in reading and writing, and none is used undeclared."""
     for option in subject.spec.options:
         for value in _values_of(option):
             for specimen in subject.specimens:
@@ -61,8 +71,49 @@ def check_option_values(subject: Subject) -> None:
         decode = subject.spec.open_decoder(used, subject.context(case))
         for message in case.messages:
             _exhaust(decode, message)
-        more = used.asked - {option.name for option in subject.spec.options}
-        expect(not more, f"the decoder uses options that it does not declare: {sorted(more)}")
+        _expect_declared(used, subject.spec.options, "decoder")
+    if subject.spec.open_encoder is not None:
+        _check_writing_options(subject, subject.spec.open_encoder)
+
+
+def _check_writing_options(
+    subject: Subject, open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder]
+) -> None:
+    options = subject.spec.encode_options
+    for option in options:
+        for value in _values_of(option):
+            for specimen in subject.specimens:
+                writing = {**(specimen.case.writing or {}), option.name: value}
+                try:
+                    encoder = subject.open_encoder(writing)
+                except OptionError:
+                    # Options may rule each other out; one alone has to work.
+                    expect(len(writing) > 1 or option.type == "choice", f"{writing} is refused")
+                    continue
+                except Exception as error:
+                    raise AssertionError(f"writing with {writing} fails: {error!r}") from error
+                write(encoder, specimen.events)
+    used = _Recorded({option.name: option.default for option in options})
+    own = open_encoder(used, EncoderContext())
+    for specimen in subject.specimens:
+        for event in specimen.events:
+            with suppress(EncodeError):
+                if _takes(own, event):
+                    list(own.encode(event))
+    _expect_declared(used, options, "encoder")
+
+
+def _takes(encoder: Encoder, event: Event) -> bool:
+    if encoder.needs_commit_ts and getattr(event, "commit_ts", 0) is None:
+        return False
+    if isinstance(event, RowChange):
+        return event.op in encoder.ops
+    return KIND_OF[type(event)] in encoder.kinds
+
+
+def _expect_declared(used: _Recorded, options: Iterable[Option], what: str) -> None:
+    more = used.asked - {option.name for option in options}
+    expect(not more, f"the {what} uses options that it does not declare: {sorted(more)}")
 
 
 def _values_of(option: Option) -> Iterator[str]:
@@ -108,10 +159,15 @@ def _exhaust(decode: Any, message: Message) -> None:
         return
 
 
+_FUNCTIONS: Final = (
+    "open_decoder", "open_encoder", "sniff", "scan_schemas", "explain", "open_layouts",
+)  # fmt: skip
+
+
 def check_pickles(subject: Subject) -> None:
     """Factories, sniff and options can be sent to another process: functions by their names."""
     spec = subject.spec
-    for name in ("open_decoder", "open_encoder", "sniff", "scan_schemas", "options"):
+    for name in (*_FUNCTIONS, "options", "encode_options"):
         value = getattr(spec, name)
         try:
             copy = pickle.loads(pickle.dumps(value))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from cdcfmt_core.events import KIND_OF, Corrupt, Event
 from cdcfmt_core.testing.cases import Case
-from cdcfmt_core.testing.event_json import events_to_json
 from cdcfmt_core.testing.outcome import check_events, expect
-from cdcfmt_core.testing.subject import Subject, rendered
+from cdcfmt_core.testing.sameness import rendered, text_difference
+from cdcfmt_core.testing.subject import Subject
 
 
 def check_case(subject: Subject, case: Case) -> None:
@@ -30,7 +29,7 @@ def check_case(subject: Subject, case: Case) -> None:
         if not _same(expected, events):
             raise AssertionError(
                 f"case {case.name}, message {number} gives other events:\n"
-                + _difference(expected, events)
+                + text_difference(rendered(expected), rendered(events), ("expected", "decoded"))
             )
 
 
@@ -46,18 +45,6 @@ def _same(expected: Sequence[Event], events: Sequence[Event]) -> bool:
         elif rendered([wanted]) != rendered([given]):
             return False
     return True
-
-
-def _difference(expected: Sequence[Event], events: Sequence[Event]) -> str:
-    lines = difflib.unified_diff(
-        events_to_json([expected]).splitlines(),
-        events_to_json([events]).splitlines(),
-        "expected",
-        "decoded",
-        lineterm="",
-        n=1,
-    )
-    return "\n".join(lines)
 
 
 def check_kinds(subject: Subject) -> None:

@@ -32,7 +32,8 @@ from cdcfmt_core.testing.damage import (
 )
 from cdcfmt_core.testing.limits import memory_limit, time_limit
 from cdcfmt_core.testing.outcome import check_events, expect
-from cdcfmt_core.testing.subject import Specimen, Subject, rendered
+from cdcfmt_core.testing.sameness import rendered
+from cdcfmt_core.testing.subject import Specimen, Subject
 
 _Decode: TypeAlias = Callable[[Message], list[Event]]
 

@@ -12,19 +12,21 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.events import Event, TableSchema
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Corrupt, Event, TableSchema
 from cdcfmt_core.testing.cases import Case
 from cdcfmt_core.testing.event_json import events_to_json
 from cdcfmt_core.testing.outcome import expect
 from cdcfmt_core.testing.subject import Subject
 
-_MOST: Final = 200
-"""Messages of a case that are decoded in the other process, too."""
+_MOST: Final = 60
+"""Messages of a case that are looked at, so that a format is done in seconds."""
 _OTHER_ZONE: Final = {"sourceTimeZone": "-03:30"}
+_WRITE_ANYTHING: Final = {"unsupportedEvents": "skip", "synthesizeCommitTs": True}
 
 
 def check_deterministic(subject: Subject) -> None:
-    """A new decoder, and one in another process, in which all else comes first, agree.
+    """A new decoder or encoder, and one in another process, after all else, agree.
 
     The other process has another seed for hashes, so that the order of sets shows; it
     decodes the cases in reverse and under another time zone first, so that what decoders
@@ -34,13 +36,14 @@ def check_deterministic(subject: Subject) -> None:
     here = [_decode(subject, case) for case in jobs]
     for case, text in zip(jobs, here, strict=True):
         expect(
-            _decode(subject, case) == text, f"case {case.name} gives other events the second time"
+            _decode(subject, case) == text,
+            f"case {case.name} gives other events or messages the second time",
         )
     for case, text, there in zip(jobs, here, _decode_elsewhere(subject.spec, jobs), strict=True):
         expect(
             there == text,
-            f"case {case.name} gives other events in another process: is there a set whose "
-            "order matters, or state outside of what open_decoder returns?",
+            f"case {case.name} gives other events or messages in another process: is there a set "
+            "whose order matters, or state outside of what open_decoder or open_encoder returns?",
         )
 
 
@@ -53,7 +56,8 @@ def check_nothing_is_shared(subject: Subject) -> None:
         owners: dict[int, tuple[Any, str]] = {}
         tables: dict[int, int] = {}
         for number in range(2):
-            for at, events in enumerate(subject.decode(case)):
+            some = attrs.evolve(case, messages=case.messages[:_MOST], events=None)
+            for at, events in enumerate(subject.decode(some)):
                 for event in events:
                     place = f"message {at} of case {case.name}"
                     for part in _parts(event):
@@ -100,7 +104,22 @@ def _jobs(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def _decode(subject: Subject, case: Case) -> str:
-    return events_to_json(subject.decode(case))
+    """The events of a case as text and, if the format is written, what is written of them."""
+    decoded = subject.decode(case)
+    text = events_to_json(decoded)
+    if not subject.writes:
+        return text
+    encoder = subject.open_encoder({**subject.writing_options(case), **_WRITE_ANYTHING})
+    messages: list[Any] = []
+    for events in decoded:
+        for event in events:
+            if not isinstance(event, Corrupt):
+                try:
+                    messages += encoder.encode(event)
+                except EncodeError as error:
+                    messages.append(str(error))
+    messages += encoder.flush()
+    return "\n".join([text, *map(repr, messages)])
 
 
 def _decode_elsewhere(spec: CodecSpec, jobs: list[Case]) -> list[str]:

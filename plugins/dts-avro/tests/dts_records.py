@@ -72,3 +72,17 @@ def _branch(value: Any) -> Any:
     if value is None or value[0] == "EmptyObject":
         return value and value[1]
     return NAMESPACE + value[0], value[1]
+
+
+def read_record(value: bytes) -> dict[str, Any]:
+    """The datum, all of its bytes."""
+    stream = io.BytesIO(value)
+    found: Any = fastavro.schemaless_reader(stream, schema(), None, return_record_name=True)
+    assert stream.tell() == len(value)
+    wire: dict[str, Any] = found
+    return wire
+
+
+def branch_of(value: Any) -> str:
+    """Which kind of value an image's is."""
+    return value[0].removeprefix(NAMESPACE) if isinstance(value, tuple) else "null"

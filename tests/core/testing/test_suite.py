@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cdcfmt_core.registry import KNOWN_PACKAGES
+from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
 from cdcfmt_core.testing import load_case, load_cases
 from cdcfmt_core.testing.__main__ import main
 from cdcfmt_core.testing.checks.recognising import sample_messages
@@ -137,3 +137,81 @@ def test_there_are_samples_of_every_first_party_format() -> None:
     for messages in sample_messages().values():
         assert messages
         assert all(message.value for message in messages)
+
+
+# Writing
+
+WRITING = """
+import json
+from pathlib import Path
+
+from cdcfmt_core import CodecSpec, Encoder, default_registry, hookimpl
+from cdcfmt_core.events import Heartbeat, Message
+from cdcfmt_core.testing import Case, CodecTests
+
+
+def open_decoder(options, context):
+    return lambda message: [Heartbeat(source_time=json.loads(message.value)["time"])]
+
+
+class Beats(Encoder):
+    kinds = frozenset({"heartbeat"})
+
+    def encode(self, event):
+        return [Message(None, json.dumps({"time": event.source_time}).encode())]
+
+
+class Plugin:
+    @hookimpl
+    def cdcfmt_register_codecs(self):
+        return [
+            CodecSpec(
+                name="beats-NAME", summary="Beats", spec_url="https://example.com",
+                open_decoder=open_decoder, sniff=lambda message: 0.0,
+                emits=frozenset({"heartbeat"}),
+                open_encoder=ENCODER,
+            )
+        ]
+
+
+default_registry().register(Plugin(), "beats-NAME")
+
+
+class TestBeats(CodecTests):
+    codec = "beats-NAME"
+    differences = DIFFERENCES
+
+    @classmethod
+    def load_cases(cls):
+        yield Case("beats", (Message(None, b'{"at": "a", "time": 1}'),))
+"""
+
+
+def written(
+    pytester: pytest.Pytester, name: str, encoder: str, differences: dict[str, str]
+) -> dict[str, int]:
+    source = WRITING.replace("NAME", name).replace("ENCODER", encoder)
+    pytester.makepyfile(**{f"test_{name}": source.replace("DIFFERENCES", repr(differences))})
+    result = pytester.runpytest_inprocess(
+        "-p", "no:cacheprovider", "-k", "written_again or differences", f"test_{name}.py"
+    )
+    default_registry.cache_clear()
+    return result.parseoutcomes()
+
+
+def test_what_is_written_differently_is_a_strict_list(pytester: pytest.Pytester) -> None:
+    def beats(name: str, *places: str) -> dict[str, int]:
+        found = written(
+            pytester, name, "lambda *_: Beats()", dict.fromkeys(places, "it is not kept")
+        )
+        return {outcome: found.get(outcome, 0) for outcome in ("passed", "failed")}
+
+    assert beats("listed", "heartbeat: at") == {"passed": 2, "failed": 0}
+    assert beats("any", "*: a*") == {"passed": 2, "failed": 0}
+    # What is not listed differs, and what is listed does not.
+    assert beats("unlisted") == {"passed": 1, "failed": 1}
+    assert beats("more", "heartbeat: at", "heartbeat: time") == {"passed": 1, "failed": 1}
+
+
+def test_a_format_that_is_only_read_has_nothing_written(pytester: pytest.Pytester) -> None:
+    assert written(pytester, "read", "None", {})["skipped"] == 2

@@ -27,7 +27,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.json_output import escape_for_go, valid_name
+from cdcfmt_core.json_output import NO_BYTES, escape_for_go, valid_name
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import DateTime, is_lossless_text
@@ -301,5 +301,6 @@ def _with_bytes(value: Any) -> Any:
         return [_with_bytes(inner) for inner in value]
     if isinstance(value, str) and not is_lossless_text(value):
         text = json.dumps(value, ensure_ascii=False)
+        text = NO_BYTES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
         return orjson.Fragment(text.encode("utf-8", "surrogateescape"))
     return value

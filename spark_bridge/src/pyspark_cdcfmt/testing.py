@@ -1,13 +1,15 @@
-"""The same messages by columns and by the reference path."""
+"""For the conformance kit: the same messages by columns and by the reference path.
+
+``cdcfmt_core.testing`` runs :func:`check_columnar` where this package is installed.  It
+needs pyspark's types, and no Java.
+"""
 
 from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -15,8 +17,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import DecodeError, SourceError
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.testing import Case, Subject
+from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
+from cdcfmt_core.testing.outcome import expect
 from pyspark_cdcfmt.change_rows import changes_schema
 from pyspark_cdcfmt.engine import Engine, open_decoder
 from pyspark_cdcfmt.infer import infer_columns
@@ -122,79 +127,66 @@ def check_equal(
     return actual
 
 
-# --- Messages that nobody would send --------------------------------------------------
-
-ODD: tuple[Any, ...] = (
-    None, True, False, 0, -1, 7, 1.5, 1e300, 2**63, 2**64, 10**30, "", " ", "0", "1", "-0", "+5",
-    "007", "0x10", "1e3", "1.50", ".5", "5.", "nan", "Infinity", "1e400", "12345678901234567890",
-    "2024-01-01", "2024-01-01 10:00:00", "2024-01-01T10:00:00.123456", "0000-00-00",
-    "0000-00-00 00:00:00", "2024-02-30", "9999-12-31 23:59:59.999999", "24:00:00", "-838:59:59",
-    "\u00e9\u00ff", "\u4e2d", "\x00", "\U0001f600", "\ud800", "a,b", "[1,2]", '{"a": 1}', "{",
-    [], {}, ["x"], {"a": None}, "1_000", "\u0663", "1" * 70, "x" * 300,
-)  # fmt: skip
+# So that a format is done in seconds.
+_MOST_MESSAGES = 100
+_MOST_TABLES = 2
+_OPTIONS: tuple[dict[str, str], ...] = (
+    {"incompleteRows": "emit"},
+    {"images": "after", "invalidValues": "text", "onSchemaChange": "ignore"},
+)
 
 
-_IMMENSE = re.compile(rb"[0-9][eE][+]?[0-9]{4}|[0-9]{1000}")
+def check_columnar(subject: Subject) -> None:
+    """By columns, as `open_layouts` says, the same rows as through the decoder.
+
+    Of the tables of each case, under some options; damaged messages are among the good ones.
+    """
+    by_columns = 0
+    for case in subject.cases:
+        messages = case.messages[:_MOST_MESSAGES]
+        for place, table in enumerate(_tables(subject, case)):
+            given = {"protocol": subject.spec.name, **case.options, "table": table}
+            options = parsed({**given, **_OPTIONS[place % len(_OPTIONS)]})
+            schema = inferred_schema(messages, options)
+            if schema is not None:
+                for some in (messages, _damaged(messages)):
+                    by_columns += check_equal(some, schema, options).by_columns
+    expect(
+        by_columns,
+        "open_layouts promises a way by columns, and no message of the cases goes it: does any "
+        "layout fit them?",
+    )
 
 
-def mutated(value: bytes, chance: random.Random) -> bytes:
-    """The message with one thing about it changed."""
-    result = _mutated(value, chance)
-    # In what nobody reads such a number is not seen (docs/decisions.md).
-    return value if _IMMENSE.search(result) else result
+def _tables(subject: Subject, case: Case) -> list[str]:
+    """The tables of most rows."""
+    rows = Counter(
+        (event.table.database, event.table.table)
+        for events in subject.decode(attrs.evolve(case, messages=case.messages[:_MOST_MESSAGES]))
+        for event in events
+        if isinstance(event, RowChange)
+    )
+    return [table_option(*name) for name, _ in rows.most_common(_MOST_TABLES)]
 
 
-def _mutated(value: bytes, chance: random.Random) -> bytes:
-    if chance.random() < 0.3:
-        return _with_other_bytes(value, chance)
-    try:
-        wire = json.loads(value)
-    except ValueError:
-        return _with_other_bytes(value, chance)
-    path: list[Any] = []
-    inner: Any = wire
-    while isinstance(inner, dict | list) and inner:
-        places = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
-        path.append(chance.choice(places))
-        if chance.random() < 0.2:
-            break
-        inner = inner[path[-1]]
-    parent: Any = wire
-    if not path:
-        return value
-    for place in path[:-1]:
-        parent = parent[place]
-    what = chance.randrange(6)
-    if what == 0:
-        del parent[path[-1]]
-    elif what == 1 and isinstance(parent, dict):
-        parent[chance.choice(["unknown", "id", "a", "_tidb", "gtid"])] = chance.choice(ODD)
-    elif what == 2 and isinstance(parent, dict):
-        shuffled = list(parent.items())
-        chance.shuffle(shuffled)
-        parent.clear()
-        parent.update(shuffled)
-    elif what == 3 and isinstance(parent, list):
-        parent.append(parent[path[-1]])
-    else:
-        parent[path[-1]] = chance.choice(ODD)
-    text = json.dumps(wire, ensure_ascii=chance.random() < 0.5, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass")
+def _damaged(messages: Sequence[Message]) -> list[Message]:
+    """Every message twice: as it is, and with a value in it replaced or bytes lost."""
+    chance = random.Random(0)
+    found: list[Message] = []
+    for message in messages:
+        found.append(message)
+        if message.value is None:
+            continue
+        try:
+            wire = json.loads(message.value)
+            path = chance.choice(paths_of(wire)[1:])
+            text = json.dumps(changed(wire, path, chance.choice(_OTHER_VALUES)))
+            value = text.encode("utf-8", "surrogatepass")
+        except (ValueError, IndexError):
+            (value,) = patches(message.value, 1)
+        found.append(attrs.evolve(message, value=value))
+    return found
 
 
-def _with_other_bytes(value: bytes, chance: random.Random) -> bytes:
-    data = bytearray(value)
-    place = chance.randrange(len(data))
-    what = chance.randrange(5)
-    if what == 0:
-        data[place] = chance.randrange(256)
-    elif what == 1:
-        del data[place]
-    elif what == 2:
-        del data[place:]
-    elif what == 3:
-        data.insert(place, chance.choice(b' ",{}[]:\\0eE.-\n\x00\xff'))
-    else:
-        end = min(place + chance.randrange(1, 60), len(data))
-        data[end:end] = data[place:end]
-    return bytes(data)
+# In what nobody reads a number of more than a thousand digits is not seen (docs/decisions.md).
+_OTHER_VALUES = [value for value in OTHER_VALUES if len(repr(value)) < 100]

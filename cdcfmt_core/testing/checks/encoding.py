@@ -1,0 +1,130 @@
+"""What an encoder refuses, and what it does not make up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from cdcfmt_core.encoding import MessageEncoder
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.testing.damage import OTHER_VALUES
+from cdcfmt_core.testing.limits import time_limit
+from cdcfmt_core.testing.outcome import check_pickles, expect
+from cdcfmt_core.testing.subject import Specimen, Subject
+
+_IMAGES: Final = ("before", "after")
+# So that a format is done in seconds.
+_MOST_SPECIMENS: Final = 8
+_MOST_COLUMNS: Final = 12
+
+
+def check_absent(subject: Subject) -> None:
+    """A column that an event's image lacks is not written as NULL.
+
+    Every column of every row of the cases is left out in turn.  The row may be refused.
+    """
+    for specimen, number, row in _rows(subject):
+        for side in _IMAGES:
+            image = getattr(row, side)
+            for name in list(image.values)[:_MOST_COLUMNS] if image is not None else ():
+                values = {other: value for other, value in image.values.items() if other != name}
+                cut = attrs.evolve(image, values=values, complete=False, completed=())
+                lacking = attrs.evolve(row, **{side: cut})
+                for event in _read_again(subject, specimen, _with(specimen, number, lacking)):
+                    _expect_absent(event, side, name, row)
+
+
+def _expect_absent(event: Event, side: str, name: str, row: RowChange) -> None:
+    if not isinstance(event, RowChange):
+        return
+    image = getattr(event, side)
+    # A before image may be completed from a NULL.
+    others = [getattr(row, other) for other in _IMAGES]
+    was_null = any(other is not None and other.values.get(name, 0) is None for other in others)
+    expect(
+        image is None or was_null or image.values.get(name, "absent") is not None,
+        f"column {name} is absent from the {side} image, and is read again as NULL",
+    )
+
+
+def check_errors(subject: Subject) -> None:
+    """A value that its column cannot hold is an EncodeError that names the column.
+
+    Or it is written as the wire can: then what is read again is no corrupt message.
+    """
+    for specimen, number, row in _rows(subject):
+        side = "before" if row.op == "delete" else "after"
+        image = getattr(row, side)
+        if image is None:
+            continue
+        for name in list(image.values)[:_MOST_COLUMNS]:
+            for value in (*OTHER_VALUES, object(), b"\xff", float("inf")):
+                bad = attrs.evolve(image, values={**image.values, name: value})
+                events = _with(specimen, number, attrs.evolve(row, **{side: bad}))
+                error = write(_open_encoder(subject, specimen), events)
+                expect(
+                    not isinstance(error, EncodeError)
+                    or isinstance(error, UnsupportedEventError)
+                    or error.column == name,
+                    f"with {value!r:.100} in column {name} the error names column "
+                    f"{getattr(error, 'column', None)!r}: {error!s:.500}",
+                )
+
+
+def write(encoder: MessageEncoder, events: list[Event] | tuple[Event, ...]) -> object:
+    """The messages, or the EncodeError that is met first, which has to be a good one.
+
+    :raises AssertionError: for an error that the encoder did not mean to give.
+    """
+    messages: list[Message] = []
+    try:
+        with time_limit("writing an event"):
+            for event in events:
+                messages += encoder.encode(event)
+            return messages + encoder.flush()
+    except EncodeError as error:
+        # MessageEncoder turns any other exception into this one.
+        expect(
+            not error.reason.startswith("the encoder failed"),
+            f"an exception that is no EncodeError: {error}",
+        )
+        expect(error.protocol, f"an error without protocol: {error}")
+        check_pickles(error)
+        return error
+
+
+def _rows(subject: Subject) -> Iterator[tuple[Specimen, int, RowChange]]:
+    """A row of each of some specimens, and its place among the specimen's events."""
+    found = 0
+    for specimen in subject.specimens:
+        if specimen.case.writing is None:
+            continue
+        for number, event in enumerate(specimen.events):
+            if isinstance(event, RowChange) and found < _MOST_SPECIMENS:
+                found += 1
+                yield specimen, number, event
+                break
+
+
+def _with(specimen: Specimen, number: int, event: RowChange) -> tuple[Event, ...]:
+    return (*specimen.events[:number], event)
+
+
+def _open_encoder(subject: Subject, specimen: Specimen) -> MessageEncoder:
+    options = {"synthesizeCommitTs": True, **subject.writing_options(specimen.case)}
+    return subject.open_encoder(options)
+
+
+def _read_again(subject: Subject, specimen: Specimen, events: tuple[Event, ...]) -> Iterator[Event]:
+    """What is read of the last of some events; nothing where it is refused."""
+    written = write(_open_encoder(subject, specimen), events)
+    if isinstance(written, list):
+        decoder = subject.open_warm(specimen.case)
+        decoded = [event for message in written for event in decoder.decode(message)]
+        for event in decoded:
+            if isinstance(event, Corrupt):
+                raise AssertionError(f"what was written is corrupt: {event.error}")
+        yield from decoded[-1:]

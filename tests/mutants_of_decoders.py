@@ -1,0 +1,292 @@
+"""Bugs that authors of decoders make, sown into copies of open-protocol."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Mutant:
+    """A bug: in which file ``old`` becomes ``new``, and which tests must each see it."""
+
+    bug: str
+    tests: str
+    file: str
+    old: str
+    new: str
+
+
+MUTANTS = [
+    Mutant("wrong endian", "test_golden", "frames", 'Struct(">q")', 'Struct("<q")'),
+    Mutant(
+        "off-by-one batch",
+        "test_golden",
+        "frames",
+        "    return frames\n",
+        "    return frames[:-1] or frames\n",
+    ),
+    Mutant(
+        "dropped rows", "test_golden", "decode", "if event is not None:", "if event and index < 8:"
+    ),
+    Mutant(
+        "UTF-8 as latin-1",
+        "test_golden",
+        "decode",
+        "return orjson.loads(data)",
+        'return orjson.loads(data.decode("latin-1"))',
+    ),
+    Mutant(
+        "float decimals",
+        "test_golden",
+        "columns",
+        "        parse_text = text_parser(",
+        "        if type(logical).__name__ == 'Decimal':\n"
+        "            return (lambda text: __import__('decimal').Decimal(float(text))), _refuse\n"
+        "        parse_text = text_parser(",
+    ),
+    Mutant(
+        "decimals that are floats",
+        "test_golden",
+        "columns",
+        "        parse_text = text_parser(",
+        "        if type(logical).__name__ == 'Decimal':\n"
+        "            return float, _refuse\n"
+        "        parse_text = text_parser(",
+    ),
+    Mutant(
+        "time zone ignored",
+        "test_golden",
+        "columns",
+        "self._context.time_zone, self",
+        "__import__('datetime').UTC, self",
+    ),
+    Mutant(
+        "lost watermark",
+        "test_every_kind_of_event",
+        "decode",
+        "return Watermark(commit_ts, index=index, extra=extra_of(key))",
+        "return None",
+    ),
+    Mutant(
+        "a kind that is not announced",
+        "test_every_kind_of_event",
+        "__init__",
+        'frozenset({"row", "ddl", "watermark"})',
+        'frozenset({"row", "ddl"})',
+    ),
+    Mutant(
+        "NULL for absent",
+        "test_absent_is_not_null",
+        "rows",
+        "before = _before_image(old_values, values, unknown, only_handle_key)",
+        "before = Image({name: old_values.get(name) for name in values})",
+    ),
+    Mutant(
+        "swallowed error",
+        "test_any_value_in_any_place",
+        "decode",
+        "event = Corrupt(error, index)",
+        "continue",
+    ),
+    Mutant(
+        "bad messages skipped",
+        "test_any_bytes test_cut_off_at_every_byte test_every_bit_is_flipped "
+        "test_bytes_are_lost_or_put_in",
+        "decode",
+        "    return _Decoder(options, context).decode",
+        """\
+    decode = _Decoder(options, context).decode
+
+    def skip(message):
+        try:
+            return decode(message)
+        except DecodeError:
+            return []
+
+    return skip""",
+    ),
+    Mutant(
+        "an exception that is no DecodeError",
+        "test_any_value_in_any_place test_any_json_in_any_place",
+        "plans",
+        'raise DecodeError("a column has no value", field=f"{field}.v", sample=cell)',
+        'raise KeyError("v")',
+    ),
+    Mutant(
+        "position of a bad row lost",
+        "test_any_value_in_any_place",
+        "decode",
+        "event = Corrupt(error, index)",
+        "event = Corrupt(error)",
+    ),
+    Mutant(
+        "position of a good row lost",
+        "test_golden",
+        "rows",
+        'commit_ts=key["ts"], index=index, extra=extra',
+        'commit_ts=key["ts"], extra=extra',
+    ),
+    Mutant(
+        "field of an error lost",
+        "test_errors_name_the_field",
+        "decode",
+        '    return error.at(field=f"{field}.{error.field}" if error.field else field)',
+        "    return DecodeError(error.reason)",
+    ),
+    Mutant(
+        "state outside of the decoder",
+        "test_nothing_is_shared",
+        "plans",
+        "        self._plans: dict[tuple[Any, ...], TablePlan] = {}",
+        "        self._plans = globals().setdefault('shared', {})",
+    ),
+    Mutant(
+        "parsers of the first decoder's time zone",
+        "test_deterministic",
+        "columns",
+        "        self._parsers: dict[tuple[int, int | None], Parsers] = {}",
+        "        self._parsers = globals().setdefault('shared', {})",
+    ),
+    Mutant(
+        "events that share an object",
+        "test_nothing_is_shared",
+        "event_key",
+        "    return extra or None",
+        "    shared = globals().setdefault('shared', {})\n"
+        "    shared.update(extra)\n"
+        "    return shared or None",
+    ),
+    Mutant(
+        "order of a set",
+        "test_deterministic",
+        "plans",
+        "handle = tuple(column.name for column in columns if column.key)",
+        "handle = tuple({column.name for column in columns})",
+    ),
+    Mutant(
+        "a made-up identity",
+        "test_deterministic",
+        "event_key",
+        "    return extra or None",
+        "    return {**extra, 'uuid': str(__import__('uuid').uuid4())}",
+    ),
+    Mutant(
+        "plans by name only",
+        "test_bad_messages_harm_no_others",
+        "plans",
+        "key = (database, table, types)",
+        "key = (database, table)",
+    ),
+    Mutant(
+        "sniff too greedy",
+        "test_messages_of_others_are_refused",
+        "sniff",
+        "    if key is None or key[:8] != _VERSION_1:",
+        "    if message.value:\n        return 0.5\n    if key is None or key[:8] != _VERSION_1:",
+    ),
+    Mutant(
+        "sniff that expects text",
+        "test_anything_is_sniffed",
+        "sniff",
+        "    if key is None or",
+        "    (key or b'').decode()\n    if key is None or",
+    ),
+    Mutant(
+        "sniff too shy",
+        "test_own_messages_are_recognised",
+        "sniff",
+        "len(key) > 8",
+        "len(key) > 100",
+    ),
+    Mutant(
+        "sniff that fails",
+        "test_messages_of_others_are_refused",
+        "sniff",
+        "if key is None or key",
+        "if key",
+    ),
+    Mutant(
+        "another format that reads the same",
+        "test_others_leave_its_messages",
+        "__init__",
+        'name="open-protocol"',
+        'name="open-two"',
+    ),
+    Mutant(
+        "a name that cannot be typed",
+        "test_the_codec_says_what_it_is",
+        "__init__",
+        'name="open-protocol"',
+        'name="Open Protocol"',
+    ),
+    Mutant(
+        "option undocumented",
+        "test_options_are_documented",
+        "options",
+        'help="Most events in one message; a message with more is corrupt."',
+        'help=""',
+    ),
+    Mutant(
+        "option that users set and nobody declares",
+        "test_every_option_works",
+        "decode",
+        'self._limit = options["maxBatchEvents"]',
+        'self._limit = options.get("batchLimit") or options["maxBatchEvents"]',
+    ),
+    Mutant(
+        "a choice that does not work",
+        "test_every_option_works",
+        "decode",
+        '"auto": None}',
+        '"auto": "upserts"}',
+    ),
+    Mutant(
+        "allocation by a claimed length",
+        "test_lengths_lie",
+        "frames",
+        "        position += 8\n",
+        "        position += 8\n        bytearray(min(abs(length), 1 << 28))\n",
+    ),
+    Mutant(
+        "endless loop by a claimed length",
+        "test_lengths_lie",
+        "frames",
+        "        position += 8\n",
+        "        position += 8\n        while length > 1 << 40:\n            length += 1\n",
+    ),
+    Mutant(
+        "recursion",
+        "test_deep_nesting",
+        "decode",
+        "    return loads_exact(data)",
+        "    return __import__('json').loads(data)",
+    ),
+    Mutant(
+        "the whole value in a reason",
+        "test_huge_values",
+        "plans",
+        "DecodeError(str(error), field=",
+        'DecodeError(f"{error}: {value!r}", field=',
+    ),
+    Mutant(
+        "tombstones are corrupt",
+        "test_tombstones",
+        "decode",
+        "        if value is None:\n            return None\n",
+        "        if value is None:\n            raise DecodeError('no value', field=field)\n",
+    ),
+    Mutant(
+        "a factory that cannot be pickled",
+        "test_factories_and_options_are_pickled",
+        "__init__",
+        "open_decoder=_open_decoder",
+        "open_decoder=lambda options, context: _open_decoder(options, context)",
+    ),
+    Mutant(
+        "an error that cannot be pickled",
+        "test_cut_off_at_every_byte",
+        "frames",
+        '            raise DecodeError(\n                f"cut off:',
+        '            raise type("Local", (DecodeError,), {})(\n                f"cut off:',
+    ),
+]

@@ -1,0 +1,178 @@
+"""Bugs that authors of encoders make, sown into copies of open-protocol."""
+
+from __future__ import annotations
+
+from mutants_of_decoders import Mutant
+
+MUTANTS = [
+    Mutant(
+        "dropped column",
+        "test_written_again test_round_trip",
+        "encode",
+        "        if not cells:\n",
+        "        cells = dict(list(cells.items())[:3])\n        if not cells:\n",
+    ),
+    Mutant(
+        "absent written as NULL",
+        "test_absent_is_not_written_as_null",
+        "encode_plans",
+        "            continue\n        value = values[name]\n",
+        "            cells[name] = {**cell, 'v': None}\n"
+        "            continue\n        value = values[name]\n",
+    ),
+    Mutant(
+        "NULL written as absent",
+        "test_written_again test_round_trip",
+        "encode",
+        "        if not cells:\n",
+        "        cells = {n: c for n, c in cells.items() if c['v'] is not None} or cells\n"
+        "        if not cells:\n",
+    ),
+    Mutant(
+        "watermark not written",
+        "test_written_again test_round_trip",
+        "encode",
+        """return [Message(HEAD + framed(b'{"ts":%d,"t":3}' % event.commit_ts), framed(b""))]""",
+        "return []",
+    ),
+    Mutant(
+        "watermark of another time",
+        "test_written_again test_round_trip",
+        "encode",
+        """'{"ts":%d,"t":3}' % event.commit_ts""",
+        """'{"ts":%d,"t":3}' % (event.commit_ts >> 18 << 18)""",
+    ),
+    Mutant(
+        "wrong key columns",
+        "test_written_again test_round_trip",
+        "encode_plans",
+        "self._column(column, column.name in handle)",
+        "self._column(column, column is columns[0])",
+    ),
+    Mutant(
+        "update as insert",
+        "test_written_again test_round_trip",
+        "encode",
+        'if event.op != "update" or not self._old_values:',
+        'if event.op == "update":',
+    ),
+    Mutant(
+        "delete of the wrong image",
+        "test_round_trip",
+        "encode",
+        'row = event.before if event.op == "delete" else event.after',
+        "row = event.before or event.after",
+    ),
+    Mutant(
+        "the last batch is lost",
+        "test_written_again test_round_trip",
+        "encode",
+        "        return self._batch.take()",
+        "        return []",
+    ),
+    Mutant(
+        "off-by-one batch in encoding",
+        "test_round_trip",
+        "batches",
+        "        self._keys, self._values = [], []\n",
+        "        again = len(self._keys) >= self._max_rows > 1\n"
+        "        self._keys = self._keys[-1:] * again\n"
+        "        self._values = self._values[-1:] * again\n",
+    ),
+    Mutant(
+        "time zone ignored in encoding",
+        "test_written_again test_round_trip",
+        "encode_plans",
+        "text_printer(logical, time_zone=context.time_zone)",
+        "text_printer(logical, time_zone=__import__('datetime').UTC)",
+    ),
+    Mutant(
+        "printers of the first encoder's time zone",
+        "test_deterministic",
+        "encode_plans",
+        "return text_printer(logical, time_zone=context.time_zone)",
+        "return globals().setdefault('shared', {}).setdefault(\n"
+        "        logical, text_printer(logical, time_zone=context.time_zone)\n    )",
+    ),
+    Mutant(
+        "UTF-8 written as latin-1",
+        "test_round_trip",
+        "encode_plans",
+        "            return print_text\n",
+        '            return lambda value: value.encode().decode("latin-1")\n',
+    ),
+    Mutant(
+        "decimals written through floats",
+        "test_written_again test_round_trip",
+        "encode_plans",
+        "    if isinstance(logical, Bool):\n",
+        "    if type(logical).__name__ == 'Decimal':\n"
+        "        return lambda value: str(float(value))\n"
+        "    if isinstance(logical, Bool):\n",
+    ),
+    Mutant(
+        "the order of a set is written",
+        "test_deterministic",
+        "encode_plans",
+        "columns = sorted(table.columns, key=lambda column: valid_name(column.name).encode())",
+        "columns = [c for n in {c.name for c in table.columns} for c in table.columns"
+        " if c.name == n]",
+    ),
+    Mutant(
+        "the event is changed",
+        "test_written_again",
+        "encode",
+        "            return self._batch.add(*self._row(event))",
+        "            event.extra = {**(event.extra or {}), 'written': True}\n"
+        "            return self._batch.add(*self._row(event))",
+    ),
+    Mutant(
+        "a value that does not fit is no EncodeError",
+        "test_bad_values_are_not_written",
+        "encode_plans",
+        "            raise value_error(name, value, error) from error",
+        "            raise",
+    ),
+    Mutant(
+        "an EncodeError without its column",
+        "test_bad_values_are_not_written",
+        "encode_plans",
+        "            raise value_error(name, value, error) from error",
+        "            raise EncodeError(str(error)) from error",
+    ),
+    Mutant(
+        "text that is no JSON any more",
+        "test_bad_values_are_not_written",
+        "encode",
+        'cell["v"] = valid_text(cell["v"], self._context, column=name)',
+        "cell[\"v\"] = cell[\"v\"].encode('utf-8', 'surrogateescape').decode('latin-1')",
+    ),
+    Mutant(
+        "encode option undocumented",
+        "test_options_are_documented",
+        "options",
+        'help="Write only the handle key of deleted rows."',
+        'help="Only keys"',
+    ),
+    Mutant(
+        "encode option that nobody declares",
+        "test_every_option_works",
+        "encode",
+        'self._old_values: bool = options["outputOldValue"]',
+        'self._old_values: bool = options.get("oldValues", options["outputOldValue"])',
+    ),
+    Mutant(
+        "an encode option that does not work",
+        "test_every_option_works",
+        "encode",
+        'self._only_updated: bool = options["onlyOutputUpdatedColumns"]',
+        'self._only_updated: bool = {"false": 0}[str(options["onlyOutputUpdatedColumns"]).lower()]',
+    ),
+    Mutant(
+        "an encoder's factory that cannot be pickled",
+        "test_factories_and_options_are_pickled",
+        "__init__",
+        "open_encoder=_open_encoder",
+        "open_encoder=lambda options, context: _open_encoder(options, context)",
+    ),
+]

@@ -1,0 +1,77 @@
+"""The conformance kit holds a codec's layouts against its decoder, and catches false ones."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from golden_encoding import golden_case
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.testing import Subject
+from cdcfmt_core.testing.checks import columnar
+
+PLUGIN = Path(__file__).parents[1] / "plugins/canal-json/src/cdcfmt_canal_json"
+
+MUTANTS = {
+    "none": ("", ""),
+    "times taken for each other": (
+        '"es": "source_time",\n    "ts": "other_time"',
+        '"es": "other_time",\n    "ts": "source_time"',
+    ),
+    "updates that are inserts": ("ops=OP_OF_TYPE", 'ops={**OP_OF_TYPE, "UPDATE": "insert"}'),
+    "another unit of time": ("(1 << 45) - 1, 1000)", "(1 << 45) - 1, 1)"),
+    "a layout that no message has": ("_TICDC_BEGINS = b'{\"id\":0,'", "_TICDC_BEGINS = b'['"),
+}
+"""Bug → the text of layouts.py, and what it becomes."""
+
+
+@pytest.fixture
+def fresh_registry() -> Iterator[None]:
+    """What is registered here is forgotten behind it."""
+    default_registry.cache_clear()
+    yield
+    default_registry.cache_clear()
+
+
+@pytest.mark.parametrize("bug", MUTANTS)
+def test_false_layouts_are_caught(
+    bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
+) -> None:
+    name = f"columnar_{list(MUTANTS).index(bug)}"
+    (tmp_path / name).mkdir()
+    old, new = MUTANTS[bug]
+    for path in PLUGIN.glob("*.py"):
+        text = path.read_text(encoding="utf-8").replace("cdcfmt_canal_json", name)
+        text = text.replace('name="canal-json"', f'name="{name}"').replace('("canal",)', "()")
+        if path.stem == "layouts" and old:
+            assert old in text, f"{bug}: sow it elsewhere"
+            text = text.replace(old, new)
+        (tmp_path / name / path.name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    plugin = importlib.import_module(name)
+    info = default_registry().register(plugin, name)
+    assert info.error is None
+    subject = Subject(
+        default_registry().get_codec(name), [golden_case("canal-json", "default", 60)]
+    )
+    if not old:
+        columnar.check_columnar(subject)
+        return
+    with pytest.raises(AssertionError):
+        columnar.check_columnar(subject)
+
+
+def test_without_the_bridge_it_says_that_nothing_was_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.testing", None)
+    subject = Subject(default_registry().get_codec("canal-json"), [])
+    with pytest.raises(columnar.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
+        columnar.check_columnar(subject)
+    # A format that declares no layouts has nothing to be checked.
+    columnar.check_columnar(Subject(default_registry().get_codec("dts-avro"), []))
