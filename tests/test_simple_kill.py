@@ -16,7 +16,7 @@ from kafka_broker import Broker
 from kafka_rows import comparable
 from killing import SOAK, kills, started
 from pyspark.sql import DataFrame, SparkSession
-from simple_messages import PARTITIONS, golden, starts
+from simple_topics import PARTITIONS, golden, starts
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
