@@ -109,7 +109,7 @@ KIT_VARIANTS = {
         "lz4",
         "claim-check",
     ),
-    "simple-avro": ("default", "handle-key-only", "checksum"),
+    "simple-avro": ("default", "handle-key-only", "checksum", "raw-change-event"),
     "simple-json": (
         "default",
         "handle-key-only",
