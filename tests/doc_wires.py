@@ -230,7 +230,7 @@ def _frames(message: Message) -> tuple[Any, Any]:
 
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:38] + "…"
+    return text if len(text) <= 30 else text[:28] + "…"
 
 
 def _code(text: str) -> str:
