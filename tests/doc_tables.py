@@ -43,6 +43,7 @@ TYPE_CHOICES = {
 @cache
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
+    messages, types = samples(), type_tables()
     writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
@@ -50,7 +51,6 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     result[ROOT / "docs/conformance-kit.md"] = {"tests": kit_table()}
-    messages, types = samples(), type_tables()
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         head, *rows = types[name]
