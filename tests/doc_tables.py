@@ -44,6 +44,7 @@ TYPE_CHOICES = {
 @cache
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
+    messages, types = samples(), type_tables()
     writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
@@ -57,7 +58,6 @@ def tables() -> dict[Path, dict[str, str]]:
             [(f"`{field.name}`", field.metadata["help"]) for field in attrs.fields(Carries)],
         ),
     }
-    messages, types = samples(), type_tables()
     for name, spec in default_registry().codecs().items():
         table = option_table(spec.options)
         head, *rows = types[name]

@@ -99,7 +99,7 @@ def type_tables() -> dict[str, list[Row]]:
     frames = _frames(open_.message)[1]["u"]
     after = _document(debezium[0].message)["payload"]["after"]
     return {
-        "canal-json": _table(data["canal"]["data"][0], [plain, full]),
+        "canal-json": _table(data["canal"]["data"][0], [plain, full], texts=False),
         "open-protocol": _table(
             {name: column["v"] for name, column in frames.items()},
             [open_],
@@ -154,7 +154,11 @@ def _table(
     columns = [wire.columns() for wire in wires]
     head = ["in the source", *more, "on the wire"]
     for wire in wires:
-        head += [f"type {wire.label}".strip(), "on Spark"] if texts else [f"on Spark {wire.label}"]
+        head += (
+            [f"type {wire.label}".strip(), "on Spark"]
+            if texts
+            else [f"on Spark {wire.label}".strip()]
+        )
     rows: list[Row] = [tuple(head)]
     for name in COLUMNS:
         row = [_code(_declared()[name]), *(extra[name] for extra in more.values())]
@@ -230,7 +234,7 @@ def _frames(message: Message) -> tuple[Any, Any]:
 
 def _short(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else text[:38] + "…"
+    return text if len(text) <= 30 else text[:28] + "…"
 
 
 def _code(text: str) -> str:
