@@ -50,6 +50,13 @@ def print_bool(value: Any) -> str:
     raise TypeError("not a boolean")
 
 
+def check_bool(value: Any) -> int:
+    """BOOL as a number."""
+    if type(value) is bool:
+        return int(value)
+    raise TypeError("not a boolean")
+
+
 def check_year(value: Any) -> int:
     """YEAR: 0 or 1901 to 2155."""
     if type(value) is int and (value == 0 or 1901 <= value <= 2155):

@@ -28,6 +28,7 @@ from cdcfmt_core.mysql.codes import (
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import (
+    check_bool,
     check_int,
     check_year,
     finite_text,
@@ -220,7 +221,7 @@ class EncodePlans:
 
 def _of_other(logical: LogicalType, context: EncoderContext) -> Render:
     if isinstance(logical, Bool):
-        return lambda value: int(value)
+        return check_bool
     if isinstance(logical, Int):
         return check_int(*logical.bounds)
     if isinstance(logical, Bit):

@@ -6,13 +6,7 @@ random with TiCDC, are in the order of the columns.
 
 from __future__ import annotations
 
-import math
-import struct
-from collections.abc import Callable
-from datetime import tzinfo
-from typing import Any, Final, TypeAlias
-
-import attrs
+from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.avro_output import (
@@ -20,48 +14,25 @@ from cdcfmt_core.avro_output import (
     near_long_writer,
     write_array,
     write_boolean,
-    write_bytes,
     write_long,
     write_optional,
     write_text,
 )
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql.members import enum_index, set_bitmap
-from cdcfmt_core.mysql.number_output import check_int, check_year
-from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer, value_error
+from cdcfmt_core.events import Op, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.row_functions import RowFunction, Values
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Timestamp,
-    Year,
-)
-from cdcfmt_simple.avro import UINT64
-from cdcfmt_simple.avro_schema_output import INT64, signed, write_table_schema
+from cdcfmt_simple.avro_cells import cell_of
+from cdcfmt_simple.avro_schema_output import signed, write_table_schema
 from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import DDL_WORDS, Wire
-
-Render: TypeAlias = Callable[[Any], bytes]
-"""A value behind the number of its branch."""
 
 _HEAD: Final = b"\x16"
 _WATERMARK, _BOOTSTRAP, _DDL, _DML = (
     _HEAD + write_long(number) * 2 + write_long(1) for number in range(4)
 )
 """Up to ``version``: the message's number in the union, its type, and that of its payload."""
-
-_NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = map(write_long, range(8))
 
 _WORD_OF: Final[dict[Op, bytes]] = {
     "insert": write_long(0),
@@ -72,9 +43,6 @@ _NO_MARKS: Final = NULL * 3
 _NO_IMAGE: Final = [NULL]
 _END: Final = b"\x00"
 """Of a map."""
-
-_pack_float = struct.Struct("<f").pack
-_pack_double = struct.Struct("<d").pack
 
 
 class AvroForm:
@@ -111,28 +79,22 @@ class AvroForm:
 # Rows
 
 
-@attrs.frozen
-class _Cell:
-    """A column: what stands before its values, all of its NULL, and what writes a value."""
-
-    name: str
-    head: bytes
-    null: bytes
-    render: Render
-
-
 class AvroRowPlan:
     """How the rows of one table are written."""
 
     def __init__(self, schema: TableSchema, context: EncoderContext) -> None:
         self._place = _DML + write_text(schema.database) + write_text(schema.table)
         zone, location = zone_with_location(context)
-        self._columns = tuple(_cell_of(column, zone, location) for column in schema.columns)
+        self._columns = tuple(cell_of(column, zone, location) for column in schema.columns)
+        self._begin = b"\x02" + write_long(len(self._columns))
+        self._whole = 2 * len(self._columns) + 2
+        """Of how many parts an image with all columns consists."""
         self._write_commit_ts = near_long_writer()
         self._write_build_ts = near_long_writer()
         self._write_table_id = near_long_writer()
         self._write_version = near_long_writer()
         self._cells = RowFunction(self._plain_cells, self._source)
+        self._cells_again = RowFunction(self._plain_again, self._source_again, "other", "cells")
 
     def write(
         self,
@@ -153,14 +115,30 @@ class AvroRowPlan:
             self._write_version(signed(version)),
             _NO_MARKS if marks is None else _marks(marks),
         ]
-        parts += _NO_IMAGE if after is None else self._image(after.values, only)
-        parts += _NO_IMAGE if before is None else self._image(before.values, only)
+        # What an update left as it was is written once.
+        cells = _NO_IMAGE if after is None else self._image(after.values, only)
+        parts += cells
+        if before is None:
+            parts.append(NULL)
+        elif after is None or len(cells) != self._whole:
+            parts += self._image(before.values, only)
+        else:
+            parts += self._image(before.values, only, after.values, cells)
         return b"".join(parts)
 
-    def _image(self, values: Values, only: tuple[str, ...] | None) -> list[bytes]:
+    def _image(
+        self,
+        values: Values,
+        only: tuple[str, ...] | None,
+        other: Values | None = None,
+        cells: list[bytes] | None = None,
+    ) -> list[bytes]:
+        """``other`` is the row's other image, whole, with its ``cells``: most are the same."""
         if only is None and len(values) == len(self._columns):
             try:
-                return self._cells.call(values)
+                if other is None:
+                    return self._cells.call(values)
+                return self._cells_again.call(values, other, cells)
             except (*BAD_VALUE, KeyError):
                 pass
         return self._image_carefully(values, only)
@@ -182,24 +160,34 @@ class AvroRowPlan:
         return [b"\x02", write_array(written, bytes)]
 
     def _plain_cells(self, values: Values) -> list[bytes]:
-        cells = [b"\x02", write_long(len(self._columns))]
+        cells = [self._begin]
         for column in self._columns:
             value = values[column.name]
-            cells += (column.null,) if value is None else (column.head, column.render(value))
+            cells += (column.null, b"") if value is None else (column.head, column.render(value))
         cells.append(_END)
         return cells
 
-    def _source(self) -> tuple[str, dict[str, Any]]:
-        names: dict[str, Any] = {"begin": b"\x02" + write_long(len(self._columns)), "end": _END}
-        parts = []
+    def _plain_again(self, values: Values, other: Values, cells: list[bytes]) -> list[bytes]:
+        return self._plain_cells(values)
+
+    def _source(self, *, again: bool = False) -> tuple[str, dict[str, Any]]:
+        names: dict[str, Any] = {"begin": self._begin, "end": _END}
+        parts = ["begin"]
         for number, column in enumerate(self._columns):
             names[f"head_{number}"], names[f"null_{number}"] = column.head, column.null
             names[f"render_{number}"] = column.render
-            parts.append(
-                f"null_{number} if (value := row[{column.name!r}]) is None else head_{number}, "
-                f'b"" if value is None else render_{number}(value)'
+            written = f"render_{number}(value)"
+            if again:
+                same = f"value {'==' if column.alike else 'is'} other[{column.name!r}]"
+                written = f"cells[{len(parts) + 1}] if {same} else {written}"
+            parts += (
+                f"null_{number} if (value := row[{column.name!r}]) is None else head_{number}",
+                f'b"" if value is None else {written}',
             )
-        return f"[{', '.join(['begin', *parts, 'end'])}]", names
+        return f"[{', '.join([*parts, 'end'])}]", names
+
+    def _source_again(self) -> tuple[str, dict[str, Any]]:
+        return self._source(again=True)
 
 
 def _marks(marks: Marks) -> bytes:
@@ -217,66 +205,3 @@ def _checksum(wire: Wire) -> bytes:
         + write_long(wire["current"])
         + write_long(wire["previous"])
     )
-
-
-def _cell_of(column: Column, zone: tzinfo, location: str) -> _Cell:
-    try:
-        head, render = _branch(column.type, zone, location)
-    except EncodeError as error:
-        raise error.at(column=column.name) from error
-    name = write_text(column.name)
-    return _Cell(column.name, name + head, name + _NULL, render)
-
-
-def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Render]:
-    """What stands before a column's values, first of it the number of their branch."""
-    if isinstance(logical, Geometry):
-        raise EncodeError("the Simple Protocol has no geometry")
-    if isinstance(logical, Int):
-        low, high = logical.bounds
-        return _UNSIGNED if high == UINT64 else _LONG, _int_render(low, high)
-    if isinstance(logical, Float):
-        if logical.bits == 32:
-            return _FLOAT, _float_render(_pack_float)
-        return _DOUBLE, _float_render(_pack_double)
-    if isinstance(logical, (Bit, Bool, Year, Enum, Set)):
-        number = _number(logical)
-        # 64 bits, of which the highest looks like a sign.
-        return _LONG, lambda value: write_long(signed(number(value)))
-    if isinstance(logical, Binary):
-        return _BYTES, write_bytes
-    if isinstance(logical, (Text, Json)):
-        return _STRING, write_text
-    print_value = text_printer(logical, time_zone=zone)
-    head = _TIMESTAMP + write_text(location) if isinstance(logical, Timestamp) else _STRING
-    return head, lambda value: write_text(print_value(value))
-
-
-def _number(logical: Bit | Bool | Year | Enum | Set) -> Callable[[Any], int]:
-    if isinstance(logical, Bit):
-        return check_int(0, (1 << (logical.bits or 64)) - 1)
-    if isinstance(logical, Bool):
-        return int
-    if isinstance(logical, Year):
-        return check_year
-    if isinstance(logical, Enum):
-        return enum_index(logical.names)
-    return set_bitmap(logical.names)
-
-
-def _int_render(low: int, high: int) -> Render:
-    def render_int(value: Any) -> bytes:
-        if type(value) is int and low <= value <= high:
-            return write_long(value if value < INT64 else value - 2 * INT64)
-        raise ValueError(f"not an integer within {low} and {high}")
-
-    return render_int
-
-
-def _float_render(pack: Callable[[float], bytes]) -> Render:
-    def render_float(value: Any) -> bytes:
-        if type(value) is float and math.isfinite(value):
-            return pack(value)
-        raise ValueError("not a finite number")
-
-    return render_float

@@ -1,0 +1,131 @@
+"""How Avro writes the columns of a row: a union of types for each value.
+
+Source: TiCDC's ``simple/avro.go`` and the schema in ``avro``.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from datetime import tzinfo
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from cdcfmt_core.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Column
+from cdcfmt_core.mysql.members import enum_index, set_bitmap
+from cdcfmt_core.mysql.number_output import check_bool, check_int, check_year
+from cdcfmt_core.mysql.text_output import text_printer
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Enum,
+    Float,
+    Geometry,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Year,
+)
+from cdcfmt_simple.avro import UINT64
+from cdcfmt_simple.avro_schema_output import INT64, signed
+
+Render: TypeAlias = Callable[[Any], bytes]
+"""A value behind the number of its branch."""
+
+_NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = map(write_long, range(8))
+_ALIKE: Final = (Binary, Date, DateTime, Enum, Json, Set, Text, Time, Timestamp)
+
+_pack_float = struct.Struct("<f").pack
+_pack_double = struct.Struct("<d").pack
+
+
+@attrs.frozen
+class Cell:
+    """A column: what stands before its values, all of its NULL, and what writes a value.
+
+    ``alike``: values that are equal are written alike, which 1.0 and 1.00 are not.
+    """
+
+    name: str
+    head: bytes
+    null: bytes
+    render: Render
+    alike: bool
+
+
+def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
+    """``zone`` and its name are those of TIMESTAMP.
+
+    :raises EncodeError: for a column whose type is unknown, or that the format lacks.
+    """
+    try:
+        head, render = _branch(column.type, zone, location)
+    except EncodeError as error:
+        raise error.at(column=column.name) from error
+    name = write_text(column.name)
+    return Cell(column.name, name + head, name + _NULL, render, isinstance(column.type, _ALIKE))
+
+
+def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Render]:
+    """What stands before a column's values, first of it the number of their branch."""
+    if isinstance(logical, Geometry):
+        raise EncodeError("the Simple Protocol has no geometry")
+    if isinstance(logical, Int):
+        low, high = logical.bounds
+        return _UNSIGNED if high == UINT64 else _LONG, _int_render(low, high)
+    if isinstance(logical, Float):
+        if logical.bits == 32:
+            return _FLOAT, _float_render(_pack_float)
+        return _DOUBLE, _float_render(_pack_double)
+    if isinstance(logical, (Bit, Bool, Year, Enum, Set)):
+        number = _number(logical)
+        # 64 bits, of which the highest looks like a sign.
+        return _LONG, lambda value: write_long(signed(number(value)))
+    if isinstance(logical, Binary):
+        return _BYTES, write_bytes
+    if isinstance(logical, (Text, Json)):
+        return _STRING, write_text
+    print_value = text_printer(logical, time_zone=zone)
+    head = _TIMESTAMP + write_text(location) if isinstance(logical, Timestamp) else _STRING
+    return head, lambda value: write_text(print_value(value))
+
+
+def _number(logical: Bit | Bool | Year | Enum | Set) -> Callable[[Any], int]:
+    if isinstance(logical, Bit):
+        return check_int(0, (1 << (logical.bits or 64)) - 1)
+    if isinstance(logical, Bool):
+        return check_bool
+    if isinstance(logical, Year):
+        return check_year
+    if isinstance(logical, Enum):
+        return enum_index(logical.names)
+    return set_bitmap(logical.names)
+
+
+def _int_render(low: int, high: int) -> Render:
+    def render_int(value: Any) -> bytes:
+        if type(value) is int and low <= value <= high:
+            return write_long(value if value < INT64 else value - 2 * INT64)
+        raise ValueError(f"not an integer within {low} and {high}")
+
+    return render_int
+
+
+def _float_render(pack: Callable[[float], bytes]) -> Render:
+    def render_float(value: Any) -> bytes:
+        if type(value) is float and math.isfinite(value):
+            return pack(value)
+        raise ValueError("not a finite number")
+
+    return render_float
