@@ -38,6 +38,7 @@ bench: setup
 	$(RUN) python tests/benchmarks/run.py
 	$(RUN) python tests/benchmarks/avro.py
 	$(RUN) python tests/benchmarks/encode.py
+	$(RUN) python tests/benchmarks/write.py
 	$(RUN) python tests/benchmarks/columnar.py
 	$(RUN) python tests/benchmarks/spark.py
 
