@@ -44,6 +44,7 @@ bench: setup
 	$(RUN) python tests/benchmarks/bench.py $(BENCH)
 	$(RUN) python tests/benchmarks/encode.py
 	$(RUN) python tests/benchmarks/avro.py
+	$(RUN) python tests/benchmarks/write.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

@@ -77,6 +77,21 @@ def test_how_to_write_messages_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert '"commitTs":470604868574773248' in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("path", DOCS, ids=relative)
+def test_every_write_names_its_mode(path: Path) -> None:
+    """Spark refuses its own default."""
+    for snippet in snippets(relative(path)):
+        for mode, how in ((".mode(", ".write"), (".outputMode(", ".writeStream")):
+            writes = len(re.findall(rf"{re.escape(how)}\s*\.format\(\"cdc\"\)", snippet.code))
+            assert snippet.code.count(mode) >= writes, snippet.id
+
+
+def test_every_example_of_writing_runs() -> None:
+    for snippet in snippets("docs/writing.md"):
+        # Those with a broker run in test_kafka_writing.py, all others in test_writing_docs.py.
+        assert snippet.runs or "kafka.bootstrap.servers" in snippet.code, snippet.id
+
+
 @pytest.mark.parametrize("plugin", PLUGINS, ids=relative)
 def test_every_plugin_is_complete(plugin: Path) -> None:
     project = toml(plugin / "pyproject.toml")["project"]

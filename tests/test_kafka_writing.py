@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from doc_snippets import snippets
 from golden_data import load_variant
 from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
@@ -108,6 +109,21 @@ def test_what_cannot_be(kafka: Broker, events: DataFrame) -> None:
     topic = kafka.create_topic("small", 1, {"max.message.bytes": "600"})
     with pytest.raises(Exception, match=r"not delivered: .*too large.* set maxMessageBytes"):
         write(rows, kafka, topic)
+
+
+def test_the_example_of_the_docs(spark: SparkSession, kafka: Broker, events: DataFrame) -> None:
+    kafka.create_topic("orders", PARTITIONS)
+    (snippet,) = (
+        found for found in snippets("docs/writing.md") if "kafka.bootstrap.servers" in found.code
+    )
+    assert '"broker:9092"' in snippet.code
+    # The zone belongs to the golden messages.
+    code = snippet.code.replace("broker:9092", kafka.servers).replace(
+        ".mode(", '.option("sourceTimeZone", "Asia/Shanghai").mode('
+    )
+    exec(compile(code, snippet.id, "exec"), {"events": events.coalesce(1)})
+    written = read(spark, kafka, "orders").groupBy("kind").count().collect()
+    assert {row.kind for row in written} == {"row", "watermark"}
 
 
 def test_statements_stay_between_their_rows_in_every_partition(

@@ -149,7 +149,8 @@ class FileSink:
             older_than = time.time() - LEFTOVER_SECONDS
         filesystem, root = self._open()
         visible = committed_files(read_manifests(filesystem, root).values())
-        for folder in (root, f"{root}/{STAGED}", f"{root}/{COMMITS}"):
+        commits = f"{root}/{COMMITS}"
+        for folder in (root, f"{root}/{STAGED}", commits):
             try:
                 listed = filesystem.ls(folder, detail=True)
             except OSError:
@@ -158,8 +159,9 @@ class FileSink:
                 path = str(info["name"])
                 name = path.rpartition("/")[2]
                 modified = modified_at(info)
+                is_left = is_unfinished(name) if folder == commits else is_ours(name)
                 if (
-                    (is_ours(name) or is_unfinished(name))
+                    is_left
                     and not (folder == root and name in visible)
                     and modified is not None
                     and modified < older_than

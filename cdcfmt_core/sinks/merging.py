@@ -141,8 +141,10 @@ def _merge(filesystem: FileSystem, root: str, names: set[str], parts: list[_Mani
     manifests: dict[str, Manifest] = {}
     for part in parts:
         # What is merged already came first, and counts.
-        known = part.level == 0 and _is_in_merged(
-            filesystem, root, names, CommitId(part.query, part.first, once=part.query == _ONCE)
+        known = (
+            part.level == 0
+            and part.query != _ONCE
+            and _is_in_merged(filesystem, root, names, CommitId(part.query, part.first))
         )
         if not known:
             manifests.update(_read(filesystem, root, part.name))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from canal_messages import row_message, write_lines
+from canal_messages import COMMIT_TS, row_message, watermark_message, write_lines
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 
@@ -18,6 +19,7 @@ def run(spark: SparkSession, schema: StructType, source: Path, out: Path, checkp
         .parquet(str(source))
         .writeStream.format("cdc")
         .option("protocol", "canal-json")
+        .option("enableTidbExtension", True)
         .option("checkpointLocation", str(checkpoint))
         .trigger(availableNow=True)
         .start(str(out))
@@ -61,3 +63,34 @@ def test_a_batch_that_comes_again_is_written_once(spark: SparkSession, tmp_path:
     run(spark, events.schema, source, out, checkpoint)
     again = spark.read.format("cdc").load(str(out))
     assert again.count() == 4
+
+
+def test_a_partition_that_lags_holds_the_watermark(spark: SparkSession, tmp_path: Path) -> None:
+    source, out, checkpoint = (tmp_path / name for name in ("events", "out", "checkpoint"))
+    # By batch: watermarks of the partitions of a topic.
+    for number, told in enumerate([{0: 10, 1: 7}, {0: 30}, {1: 20}]):
+        dump = tmp_path / "dump"
+        dump.mkdir(exist_ok=True)
+        for partition in (0, 1):
+            messages = [row_message("INSERT", {"id": str(number)})]
+            if partition in told:
+                messages.append(watermark_message(COMMIT_TS + told[partition]))
+            write_lines(dump / f"{partition}.jsonl", *(messages if partition in told else []))
+        read = spark.read.format("cdc").option("includeColumns", True)
+        # As if read from Kafka.
+        (
+            read.load(str(dump))
+            .withColumn("place", f.regexp_extract("_source.path", r"(\d)\.jsonl", 1).cast("int"))
+            .withColumn(
+                "_source",
+                f.col("_source").withField("path", f.lit(None).cast("string"))
+                .withField("topic", f.lit("orders")).withField("partition", f.col("place")),
+            )
+            .drop("place").coalesce(1).write.mode("append").parquet(str(source))
+        )  # fmt: skip
+    run(spark, read.load(str(dump)).schema, source, out, checkpoint)
+    written = spark.read.format("cdc").load(str(out))
+    watermarks = written.where("kind = 'watermark'").orderBy("commit_ts").collect()
+    # The second batch had none of the partition that lags.
+    assert [row.commit_ts - COMMIT_TS for row in watermarks] == [7, 20]
+    assert len(list((checkpoint / "cdcfmt-watermarks").glob("*.json"))) == 3

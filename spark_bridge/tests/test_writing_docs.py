@@ -19,7 +19,7 @@ from canal_messages import (
 from doc_snippets import snippets
 from pyspark.sql import SparkSession
 
-FOLDERS = re.compile(r'"(dump/|as-open-protocol/|orders-canal/)"')
+FOLDERS = re.compile(r'"(dump/|as-open-protocol/|orders-canal/|out/|checkpoint/)"')
 
 
 def test_the_snippets_write(
@@ -34,6 +34,8 @@ def test_the_snippets_write(
         if snippet.runs:
             code = FOLDERS.sub(rf'"{tmp_path}/\1"', snippet.code)
             exec(compile(code, snippet.id, "exec"), names)
+    names["query"].processAllAvailable()
+    names["query"].stop()
     assert "|orders|" in capsys.readouterr().out
     assert names["ordered"].count() == 3
 
@@ -42,4 +44,5 @@ def test_the_snippets_write(
         return sorted(row.op or row.kind for row in rows.select("kind", "op").collect())
 
     assert kinds("as-open-protocol") == ["ddl", "delete", "insert", "update", "watermark"]
+    assert kinds("out") == ["delete", "insert", "update", "watermark"]
     assert kinds("orders-canal") == ["delete", "insert", "update"]

@@ -98,8 +98,19 @@ class EventWriter:
         order = OrderCheck() if self.options["ordered"] else None
         statements = _Statements()
         told = False
+        takes_rows = "row" not in self.refused
+        source = None
         for read in rows.events(batches):
             event = read.event
+            if type(event) is RowChange and takes_rows:
+                # Most are: spare them the questions below.
+                if read.source != source:
+                    source = read.source
+                    self.watermarks.setdefault(source, None)
+                if order is not None:
+                    order.check(read)
+                yield from encoder.encode(event)
+                continue
             if KIND_OF[type(event)] in self.refused:
                 self._refuse(KIND_OF[type(event)])
                 continue
@@ -111,9 +122,8 @@ class EventWriter:
                 last = self.watermarks.get(read.source)
                 self.watermarks[read.source] = max(last or 0, event.commit_ts)
                 continue
-            if isinstance(event, RowChange | SchemaChange):
-                self.watermarks.setdefault(read.source, None)
             if isinstance(event, SchemaChange):
+                self.watermarks.setdefault(read.source, None)
                 if not statements.is_new(event):
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
@@ -124,8 +134,6 @@ class EventWriter:
                 yield from encoder.encode(event)
                 self.wait()
                 continue
-            if order is not None:
-                order.check(read)
             yield from encoder.encode(event)
         for read in rows.flush():
             yield from encoder.encode(read.event)

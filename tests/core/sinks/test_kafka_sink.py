@@ -113,3 +113,10 @@ def test_settings_that_have_no_place(name: str) -> None:
         given = {}
     with pytest.raises(OptionError, match=f"kafka.{name}"):
         KafkaSink.of("x", given)
+
+
+def test_the_producer_is_idempotent() -> None:
+    """What an idempotent producer cannot have is refused."""
+    sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})
+    with pytest.raises(OptionError, match=r"enable\.idempotence"), sink.open():
+        pass
