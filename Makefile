@@ -30,8 +30,10 @@ smoke: setup
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group spark --group spark-next
 	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
 
-# Kills the driver of a stream twenty times; `make test` does so three times.
+# Kills the driver of a stream twenty times, where `make test` does so three times, and takes
+# other round trips, and more, through every format that is written.
 soak: setup
+	CDCFMT_EXAMPLES=300 $(RUN) python -m pytest plugins -k round_trip
 	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py
 
 bench: setup
