@@ -256,6 +256,9 @@ def open_message_decoder(
     schemas = SchemaStore(options["maxCachedSchemas"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
+    if options["typeMap"]:
+        # One that is not there is an error of the options, not of each message.
+        resolvers[options["typeMap"]] = registry.get_type_map(options["typeMap"])
 
     def context_for(type_map: str) -> DecoderContext:
         name = options["typeMap"] or type_map

@@ -17,16 +17,11 @@ from golden_data import (
     native_messages,
     open_decoder,
     same,
+    scan_schemas,
 )
 from native_workload import ALTERED, Row
 
-from cdcfmt_core.decoding import DECODING_OPTIONS, open_message_decoder
 from cdcfmt_core.events import Event, Message, RowChange, SchemaChange, Transaction
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
-from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schema_scan import open_schema_scan
-from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Unknown
 
 OPTIONS = {
@@ -285,16 +280,8 @@ def test_the_snapshot_reads() -> None:
 def test_schemas_are_found_before_decoding() -> None:
     """In any order of the messages: each row takes the schema of its own position."""
     messages = list(native_messages("debezium/noschema_default"))
-    codec = default_registry().get_codec("debezium")
-    values = validate({"protocol": "debezium"}, DECODING_OPTIONS, owner="the test")
-    own = validate({}, codec.options, owner="the test")
-    scan = open_schema_scan(values, own)
-    assert scan is not None
-    schemas = SchemaStore()
-    for message in messages:
-        for record in scan(message):
-            schemas.add(record)
-    decoder = open_message_decoder(values, own, EventFilter(), schemas=schemas)
+    schemas = scan_schemas(messages, protocol="debezium")
+    decoder = open_decoder(protocol="debezium", schemas=schemas)
     backwards = [event for m in reversed(messages) for event in decoder.decode(m)]
     forwards = [event for _, event in events_of("noschema_default")]
     assert [e.after for e in reversed(backwards) if isinstance(e, RowChange)] == [

@@ -58,8 +58,7 @@ def _tiles(statistics: Statistics) -> Iterable[str]:
     )
     if statistics.first_time is not None and statistics.last_time is not None:
         span = span_text(statistics.last_time - statistics.first_time)
-        first, last = _time(statistics.first_time), _time(statistics.last_time)
-        yield _tile("time span", span, f"{first} – {last}")
+        yield _tile("time span", span, _from_to(statistics.first_time, statistics.last_time))
     lag = statistics.producer_lag
     if lag.count:
         largest = f"half of the events; the latest {span_text(lag.largest)}"
@@ -68,7 +67,8 @@ def _tiles(statistics: Statistics) -> Iterable[str]:
     if watermark is not None:
         late = statistics.late_rows
         rest = f"{number(late)} rows came late" if late else "no row came late"
-        yield _tile("watermark", _time((watermark >> 18) * 1000), f"{watermark} · {rest}")
+        day, _, clock = _time((watermark >> 18) * 1000).partition(" ")
+        yield _tile("watermark", clock, f"{day} · {watermark} · {rest}")
 
 
 def _tile(name: str, value: str, more: str, style: str = "") -> str:
@@ -195,6 +195,12 @@ def _time(microseconds: int, *, exact: bool = False) -> str:
     if not exact:
         microseconds = microseconds // 1_000_000 * 1_000_000
     return (time_text(microseconds) or "").replace("T", " ").removesuffix("Z")
+
+
+def _from_to(first: int, last: int) -> str:
+    """Two times, the day once if it is the same one."""
+    (day, _, begin), (other, _, end) = (_time(time).partition(" ") for time in (first, last))
+    return f"{day} {begin} – {end}" if day == other else f"{day} {begin} – {other} {end}"
 
 
 def _text(text: str) -> str:

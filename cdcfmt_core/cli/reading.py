@@ -45,7 +45,7 @@ class Reader:
     ) -> None:
         self._source = source
         self._settings = settings
-        self._schemas = SchemaStore()
+        self._schemas = SchemaStore(settings["maxCachedSchemas"])
         self.counts: Counter[str] = Counter()
         uri = settings["claimCheckStorageUri"]
         self._decoder = open_message_decoder(

@@ -32,7 +32,9 @@ CHANGE_COLUMNS = (
 )  # fmt: skip
 
 
-def event_record(decoded: Decoded, event: Event) -> dict[str, Any]:
+def event_record(
+    decoded: Decoded, event: Event, *, key_columns: tuple[str, ...] = ()
+) -> dict[str, Any]:
     """An event by the columns of the events shape, without those that are null."""
     commit_ts = getattr(event, "commit_ts", None)
     record: dict[str, Any] = {
@@ -45,7 +47,7 @@ def event_record(decoded: Decoded, event: Event) -> dict[str, Any]:
     }
     if isinstance(event, RowChange):
         record["op"] = event.op
-        record["key_columns"] = event.table.key_columns
+        record["key_columns"] = key_columns or event.table.key_columns
         for name, image in (("before", event.before), ("after", event.after)):
             record[name] = None if image is None else image_values(event.table, image)
     if isinstance(event, SchemaChange):

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_message_output import ClaimCheckWriter
@@ -24,22 +25,28 @@ def open_decoder(
     options: Mapping[str, Any],
     *,
     registry: Registry | None = None,
+    event_filter: EventFilter | None = None,
+    projection: Projection = Projection(),  # noqa: B008 (frozen)
     counts: Counter[str] | None = None,
     schemas: SchemaStore | None = None,
 ) -> MessageDecoder:
     """A new decoder; ``options`` are the format's own and everyone's.
 
+    With ``auto`` they may be those of any format.
+
     :raises OptionError: for an option that nobody knows, or a value that it cannot have.
     """
     registry = registry or default_registry()
     common, own = decoding_options(protocol, options, registry)
-    wanted = EventFilter(
-        starting_commit_ts=common["startingCommitTs"], ending_commit_ts=common["endingCommitTs"]
-    )
+    if event_filter is None:
+        event_filter = EventFilter(
+            starting_commit_ts=common["startingCommitTs"], ending_commit_ts=common["endingCommitTs"]
+        )
     return open_message_decoder(
         common,
         own,
-        wanted,
+        event_filter,
+        projection=projection,
         claim_checks=claim_checks_of(common),
         counts=counts,
         schemas=schemas,
@@ -78,13 +85,15 @@ def open_encoder(
 def decoding_options(
     protocol: str, options: Mapping[str, Any], registry: Registry
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Everyone's options and the format's own, validated."""
-    codec = registry.get_codec(protocol)
-    common, own = _apart(options, codec.options)
-    return (
-        validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER),
-        validate(own, codec.options, owner=f"format {codec.name}"),
-    )
+    """Everyone's options and the format's own, or with ``auto`` every format's, validated."""
+    auto = protocol.lower() == AUTO
+    codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
+    common, own = _apart(options, [option for codec in codecs for option in codec.options])
+    given: dict[str, Any] = {}
+    for codec in codecs:
+        mine = _apart(own, codec.options)[1]
+        given |= validate(mine, codec.options, owner=f"format {codec.name}")
+    return validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER), given
 
 
 def claim_checks_of(common: Mapping[str, Any]) -> ClaimCheckStore | None:

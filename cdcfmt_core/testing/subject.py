@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.codec import CodecSpec, DecoderContext
+from cdcfmt_core.codec import CodecSpec, DecoderContext, ScanSchemas
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.registry import Registry
+from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.testing import opening
 from cdcfmt_core.testing.cases import Case
 
@@ -81,6 +82,11 @@ class Subject:
         """A new decoder with options as users spell them."""
         return opening.open_decoder(self.spec.name, options, registry=self.registry)
 
+    def open_scan(self, options: Mapping[str, Any]) -> ScanSchemas:
+        """What looks for table schemas ahead of rows; it finds none where the format needs none."""
+        found = opening.decoding_options(self.spec.name, options, self.registry)
+        return open_schema_scan(*found, self.registry) or (lambda message: ())
+
     @property
     def writes(self) -> bool:
         """Whether the format is written, too."""
@@ -131,7 +137,8 @@ class Subject:
     def specimens(self) -> list[Specimen]:
         """The shortest good message of each sort of events, under each case's options.
 
-        Short ones come first, and another one of a sort only behind all other sorts.
+        JSON and other messages are of two sorts.  Short ones come first, and another one of a
+        sort only behind all other sorts.
         """
         found: dict[Any, dict[Any, Specimen]] = {}
         for case in self.cases:
@@ -144,7 +151,8 @@ class Subject:
                 )
                 specimen = Specimen(case, placed, tuple(events))
                 options = tuple(sorted(case.options.items()))
-                of_sort = found.setdefault((frozenset(map(_sort_of, events)), len(events) > 1), {})
+                sort = frozenset(map(_sort_of, events)), len(events) > 1, self._is_apart(message)
+                of_sort = found.setdefault(sort, {})
                 if options not in of_sort or specimen.size < of_sort[options].size:
                     of_sort[options] = specimen
         ranked = [
@@ -153,6 +161,13 @@ class Subject:
             for rank, specimen in enumerate(sorted(of_sort.values(), key=lambda s: s.size))
         ]
         return [specimen for _, _, specimen in sorted(ranked, key=lambda item: item[:2])]
+
+    def _is_apart(self, message: Message) -> bool:
+        try:
+            self.take_apart(message)
+        except (ValueError, TypeError):
+            return False
+        return True
 
 
 def _sort_of(event: Event) -> Any:

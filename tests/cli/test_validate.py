@@ -13,6 +13,7 @@ import lz4.frame
 import pytest
 from bad_input import changed
 from cli_tools import run, write_messages
+from cloudcanal_messages import DML
 from golden_data import load_variant, native_messages
 
 from cdcfmt_core.events import Message
@@ -126,6 +127,30 @@ DTS: dict[str, tuple[Damage, str]] = {
     "a text's length lies": (replaced(b"\x12shop.wide", b"\xfe\xff\x03shop.wide"), "ends before"),
 }
 
+CLOUDCANAL: dict[str, tuple[Damage, str]] = {
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
+    "action is unknown": (member("action", to="MERGE"), "action"),
+    "data is text": (member("data", to="x"), "data"),
+    "execTs is text": (member("execTs", to="now"), "execTs"),
+    "table is a number": (member("table", to=5), "table"),
+    "pks are a number": (member("pks", to=5), "pks"),
+}
+
+SIMPLE: dict[str, tuple[Damage, str]] = {
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
+    "type is a number": (member("type", to=5), "type"),
+    "the table's schema is text": (member("tableSchema", to="x"), "tableSchema"),
+    "columns are text": (member("tableSchema", "columns", to="x"), "columns"),
+    "a column without name": (member("tableSchema", "columns", 0, "name", to=...), "name"),
+    "a version is text": (member("tableSchema", "version", to="x"), "version"),
+}
+
+SIMPLE_AVRO: dict[str, tuple[Damage, str]] = {
+    "cut in half": (value(lambda v: v[: len(v) // 2]), ""),
+    "last byte gone": (value(lambda v: v[:-1]), ""),
+    "bytes behind": (value(lambda v: v + b"\x02\x02"), ""),
+}
+
 
 def victims() -> dict[str, tuple[str, Message, dict[str, tuple[Damage, str]]]]:
     """A good message of each format, an insert into a table with key ``id``, and its damages."""
@@ -138,12 +163,21 @@ def victims() -> dict[str, tuple[str, Message, dict[str, tuple[Damage, str]]]]:
         )
         return golden.message
 
+    def table_of_ticdc(protocol: str) -> Message:
+        """Its rows need a schema that came before; a schema needs nothing."""
+        messages = load_variant(protocol, "default").messages
+        return next(golden.message for golden in messages if golden.kind == "bootstrap")
+
+    cloudcanal = Message(None, json.dumps(DML | {"action": "INSERT", "before": []}).encode())
     dts = next(m for m in native_messages("dts/dts") if b"shop.wide" in (m.value or b""))
     return {
         "canal-json": ("canal-json", of_ticdc("canal-json"), CANAL),
         "open-protocol": ("open-protocol", of_ticdc("open"), OPEN),
         "debezium": ("debezium", of_ticdc("debezium"), DEBEZIUM),
         "dts-avro": ("dts-avro", dts, DTS),
+        "cloudcanal-json": ("cloudcanal-json", cloudcanal, CLOUDCANAL),
+        "simple-json": ("simple", table_of_ticdc("simple-json"), SIMPLE),
+        "simple-avro": ("simple", table_of_ticdc("simple-avro"), SIMPLE_AVRO),
     }
 
 
@@ -175,6 +209,7 @@ def test_position_and_reason_of_each(name: str, tmp_path: Path) -> None:
         assert problem["message"] == 2 * number + 2, what
         assert problem["protocol"] == protocol, what
         said = f"{problem['field']}: {problem['reason']}"
+        assert problem["reason"], what
         assert expected in said, (what, said)
         assert not problem["reason"].startswith("the decoder failed"), (what, said)
     # The good ones between them are untouched.

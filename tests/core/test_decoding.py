@@ -390,3 +390,11 @@ def test_canal_json_by_the_same_filters() -> None:
     kinds = [type(event) for value in values for event in decoder.decode(Message(None, value))]
     assert kinds == [RowChange, Watermark]
     assert default_registry().get_codec("canal-json").emits == {"row", "ddl", "watermark"}
+
+
+@pytest.mark.parametrize("protocol", ["auto", "canal-json"])
+def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> None:
+    given = {"protocol": protocol, "typeMap": "oracle"}
+    options = validate(given, DECODING_OPTIONS, owner="the test")
+    with pytest.raises(UnknownFormatError, match="unknown type map 'oracle'; installed: mysql"):
+        open_message_decoder(options, {}, EventFilter())

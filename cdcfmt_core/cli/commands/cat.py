@@ -128,7 +128,7 @@ class _Rows:
                         key_columns=self._keys,
                     )
                 else:
-                    record = event_record(decoded, event)
+                    record = event_record(decoded, event, key_columns=self._keys)
                     if self._images != "both":
                         self._drop_images(record)
                     yield record

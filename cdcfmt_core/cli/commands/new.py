@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.errors import SourceError
 from cdcfmt_core.template import create_plugin
 
 
@@ -23,7 +24,10 @@ def command(name: str, folder: Path) -> None:
 
     docs/write-a-format.md tells what to put in its place.
     """
-    made = create_plugin(name, folder)
+    try:
+        made = create_plugin(name, folder)
+    except OSError as error:
+        raise SourceError(f"the plugin cannot be written: {error}") from error
     click.echo(f"{made}: next")
     click.echo(f"  pip install -e '{made}[test]'")
     click.echo("  cdcfmt formats")

@@ -222,10 +222,13 @@ def check_huge(subject: Subject) -> None:
 
 def _decoder(subject: Subject, specimen: Specimen) -> _Decode:
     decoder = subject.open_warm(specimen.case)
+    scan = subject.open_scan(specimen.case.options)
 
     def decode(message: Message) -> list[Event]:
         with time_limit("a damaged message"):
             events = decoder.decode(message)
+            # Whoever looks for schemas first meets it, too.
+            list(scan(message))
         check_events(events, message, subject.spec.name)
         return events
 

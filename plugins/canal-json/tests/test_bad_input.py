@@ -19,8 +19,7 @@ from bad_input import JSON, changed, check_error, check_row, paths_of, patient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core import default_registry
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
     KIND_OF,
@@ -31,23 +30,14 @@ from cdcfmt_core.events import (
     RowChange,
     SchemaChange,
 )
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
+from cdcfmt_core.testing import opening
 
 GOLDEN = Path(__file__).parents[3] / "tests/golden/ticdc/canal-json"
 
 
 @cache
 def decoder(protocol: str = "canal-json", dialect: str = "auto") -> MessageDecoder:
-    spec = default_registry().get_codec("canal-json")
-    own: dict[str, Any] = {}
-    for installed in default_registry().codecs().values():
-        own |= validate({}, installed.options, owner="the test")
-    return open_message_decoder(
-        validate({"protocol": protocol}, DECODING_OPTIONS, owner="the test"),
-        own | validate({"dialect": dialect}, spec.options, owner="the test"),
-        EventFilter(),
-    )
+    return opening.open_decoder(protocol, {"dialect": dialect})
 
 
 def decode(

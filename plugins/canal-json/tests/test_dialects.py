@@ -17,7 +17,7 @@ import lz4.frame
 import pytest
 
 from cdcfmt_core import default_registry, types
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -27,25 +27,13 @@ from cdcfmt_core.events import (
     SchemaChange,
     Watermark,
 )
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
-from cdcfmt_core.sources import open_claim_check_store
+from cdcfmt_core.testing import opening
 
 
 def open_decoder(*, claims: Path | None = None, **options: Any) -> MessageDecoder:
-    spec = default_registry().get_codec("canal-json")
-    own = {option.name for option in spec.options}
-    common = {name: value for name, value in options.items() if name not in own}
-    return open_message_decoder(
-        validate({"protocol": "canal-json"} | common, DECODING_OPTIONS, owner="the test"),
-        validate(
-            {name: value for name, value in options.items() if name in own},
-            spec.options,
-            owner="the test",
-        ),
-        EventFilter(),
-        claim_checks=None if claims is None else open_claim_check_store(str(claims)),
-    )
+    if claims is not None:
+        options["claimCheckStorageUri"] = str(claims)
+    return opening.open_decoder("canal-json", options)
 
 
 def decode(value: str | bytes | dict[str, Any], **options: Any) -> list[Event]:

@@ -9,8 +9,6 @@ import attrs
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
 
-from cdcfmt_core import DecoderContext, default_registry
-from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import (
     Column,
@@ -22,7 +20,7 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from cdcfmt_core.options import validate
+from cdcfmt_core.testing import opening
 from cdcfmt_core.types import Enum, Int, Set, Text, Unknown
 
 FIELDS = [
@@ -36,22 +34,12 @@ ORDERS = TableSchema("shop", "orders", COLUMNS, key_columns=("id",))
 
 
 def decode(wire: dict[str, Any]) -> list[Event]:
-    registry = default_registry()
-    context = DecoderContext(registry.get_type_map("mysql"))
-    message = Message(None, json.dumps(wire).encode())
-    return list(registry.open_decoder("cloudcanal-json", {}, context)(message))
-
-
-def open_encoder(**options: Any) -> MessageEncoder:
-    codec = default_registry().get_codec("cloudcanal-json")
-    return open_message_encoder(
-        validate({"protocol": codec.name} | options, ENCODING_OPTIONS, owner="the test"),
-        validate({}, codec.encode_options, owner="the test"),
-    )
+    decoder = opening.open_decoder("cloudcanal-json", {})
+    return decoder.decode(Message(None, json.dumps(wire).encode()))
 
 
 def encode(event: Event, **options: Any) -> dict[str, Any]:
-    (message,) = open_encoder(**options).encode(event)
+    (message,) = opening.open_encoder("cloudcanal-json", options).encode(event)
     assert message.key is None
     wire: dict[str, Any] = json.loads(message.value or b"")
     return wire

@@ -6,12 +6,10 @@ import json
 from collections import Counter
 from typing import Any
 
-from cdcfmt_core import default_registry
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Corrupt, Event, Message
-from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
+from cdcfmt_core.testing import opening
 
 SOURCE = {
     "version": "3.5.0.Final",
@@ -30,14 +28,7 @@ def open_decoder(
     projection: Projection = Projection(),  # noqa: B008 (frozen)
     **options: Any,
 ) -> MessageDecoder:
-    codec = default_registry().get_codec("debezium")
-    return open_message_decoder(
-        validate({"protocol": "debezium"}, DECODING_OPTIONS, owner="the test"),
-        validate(options, codec.options, owner="the test"),
-        EventFilter(),
-        projection=projection,
-        counts=counts,
-    )
+    return opening.open_decoder("debezium", options, projection=projection, counts=counts)
 
 
 def struct(fields: dict[str, Any], **more: Any) -> dict[str, Any]:

@@ -11,13 +11,11 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core import default_registry
-from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, SchemaChange
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.options import validate
-from cdcfmt_core.sources import open_claim_check_store
+from cdcfmt_core.testing import opening
 from cdcfmt_open_protocol.frames import split_key, split_value
 
 VERSION = b"\0\0\0\0\0\0\0\1"
@@ -56,21 +54,9 @@ def open_decoder(
     protocol: str = "open-protocol",
     **options: Any,
 ) -> MessageDecoder:
-    registry = default_registry()
-    spec = registry.get_codec("open-protocol")
-    own = {option.name for option in spec.options}
-    codec_options: dict[str, Any] = {}
-    for codec in registry.codecs().values():
-        codec_options |= validate({}, codec.options, owner="the test")
-    special = {name: value for name, value in options.items() if name in own}
-    common = {name: value for name, value in options.items() if name not in own}
-    return open_message_decoder(
-        validate({"protocol": protocol} | common, DECODING_OPTIONS, owner="the test"),
-        codec_options | validate(special, spec.options, owner="the test"),
-        event_filter or EventFilter(),
-        counts=counts,
-        claim_checks=None if claims is None else open_claim_check_store(str(claims)),
-    )
+    if claims is not None:
+        options["claimCheckStorageUri"] = str(claims)
+    return opening.open_decoder(protocol, options, event_filter=event_filter, counts=counts)
 
 
 def decode(keys: Iterable[Any], values: Iterable[Any], **options: Any) -> list[Event]:

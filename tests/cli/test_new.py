@@ -1,0 +1,33 @@
+"""``cdcfmt new``: a plugin that is there at once, and never in another's place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cli_tools import run
+
+
+def test_a_plugin_and_what_to_type_next(tmp_path: Path) -> None:
+    result = run("new", "acme-json", "--folder", tmp_path)
+    assert result.exit_code == 0
+    folder = tmp_path / "cdcfmt-acme-json"
+    assert (folder / "src/cdcfmt_acme_json/encode.py").is_file()
+    assert f"pip install -e '{folder}[test]'" in result.stdout
+    assert f"pytest {folder}" in result.stdout
+
+
+def test_what_cannot_be_made(tmp_path: Path) -> None:
+    assert run("new", "acme", "--folder", tmp_path).exit_code == 0
+    again = run("new", "acme", "--folder", tmp_path)
+    assert again.exit_code == 2
+    assert "is there already: remove it, or take another name" in again.stderr
+    bad = run("new", "Acme JSON", "--folder", tmp_path)
+    assert bad.exit_code == 2
+    assert "is no name of a format" in bad.stderr
+    taken = run("new", "debezium", "--folder", tmp_path)
+    assert taken.exit_code == 2
+    assert "there is a format 'debezium' already" in taken.stderr
+    (tmp_path / "file").touch()
+    unwritable = run("new", "other", "--folder", tmp_path / "file" / "below")
+    assert unwritable.exit_code == 3
+    assert [path.name for path in tmp_path.glob("cdcfmt-*")] == ["cdcfmt-acme"]
