@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import pytest
+from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import SOURCE_ZONE, Variant, load_variant, native_messages, reading_options
 from kafka_broker import Broker
 from kafka_rows import comparable
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from simple_messages import golden as golden_simple
 
+from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
 
@@ -29,6 +33,18 @@ def keyed(variant: Variant) -> list[Message]:
     ]
 
 
+def of_simple_and_cloudcanal() -> list[Message]:
+    """Simple with its schemas in partition 0, and CloudCanal's own examples."""
+    simple = [
+        attrs.evolve(message, key=b"%d" % number)
+        for encoding in ("simple-json", "simple-avro")
+        for number, message in enumerate(golden_simple(encoding, schemas_in_0_only=True))
+    ]
+    actions = [DML | {"action": action} for action in ("INSERT", "UPDATE", "DELETE")]
+    cloudcanal = [json.dumps(value).encode() for value in (*actions, DDL_EXAMPLE)]
+    return simple + [Message(b"k%d" % n, value) for n, value in enumerate(cloudcanal)]
+
+
 def of_ticdc() -> list[Message]:
     return [m for name, variant in TICDC.items() for m in keyed(load_variant(name, variant))]
 
@@ -41,6 +57,18 @@ def of_others() -> list[Message]:
     ]
 
 
+PRODUCERS = {
+    of_ticdc: {"canal-json", "debezium", "open-protocol"},
+    of_others: {"canal-json", "debezium", "dts-avro"},
+    of_simple_and_cloudcanal: {"cloudcanal-json", "simple"},
+}
+"""Messages and their formats."""
+
+
+def test_every_format_is_here() -> None:
+    assert set.union(*PRODUCERS.values()) == set(default_registry().codecs())
+
+
 def write_files(folder: Path, messages: list[Message]) -> str:
     """Three files, as three partitions."""
     folder.mkdir()
@@ -50,7 +78,7 @@ def write_files(folder: Path, messages: list[Message]) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("producers", [of_ticdc, of_others])
+@pytest.mark.parametrize("producers", PRODUCERS)
 def test_a_topic_is_read_like_files(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
@@ -65,10 +93,13 @@ def test_a_topic_is_read_like_files(
     batch = spark.read.format("cdc").options(**options).load()
     assert batch.schema == expected.schema
     assert comparable(batch) == rows
-    assert {row[0] for row in batch.select("_source.partition").distinct().collect()} == {0, 1, 2}
+    places = batch.select("_source.partition", "_source.protocol").distinct().collect()
+    assert {row.partition for row in places} == {0, 1, 2}
+    assert {row.protocol for row in places} == PRODUCERS[producers]
+    assert not batch.where("kind = 'corrupt'").count()
 
 
-@pytest.mark.parametrize("producers", [of_ticdc, of_others])
+@pytest.mark.parametrize("producers", PRODUCERS)
 def test_a_stream_reads_what_a_batch_reads(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
@@ -81,6 +112,8 @@ def test_a_stream_reads_what_a_batch_reads(
     expected = spark.read.format("cdc").options(**options).load(files)
     options |= {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
     options |= {"startingOffsets": "earliest", "maxOffsetsPerTrigger": str(len(messages) // 2)}
+    # Debezium's DDL types the rows that follow, in a batch all of them.
+    options["schemaStore"] = str(tmp_path / "schemas")
     seen: list[Counter[str]] = []
     query = (
         spark.readStream.format("cdc")
