@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doc_snippets import snippets
 from kafka_broker import Broker
 from kafka_orders import SCHEMA, orders
 from pyspark.errors import StreamingQueryException
@@ -213,16 +212,3 @@ def test_every_start_and_restart(kafka: Broker, stream: Callable[..., Stream]) -
                 (steps.folder / "checkpoint" / "offsets" / str(later)).unlink()
                 (steps.folder / "checkpoint" / "offsets" / f".{later}.crc").unlink(missing_ok=True)
         assert steps.run() == list(range(8))
-
-
-def test_the_snippet_of_the_readme(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
-    kafka.create_topic("orders", 2)
-    kafka.produce("orders", orders(0, 5, partitions=2))
-    (snippet,) = [each for each in snippets("README.md") if "subscribe" in each.code]
-    code = snippet.code.replace("broker:9092", kafka.servers)
-    code = code.replace('"orders-', f'"{tmp_path}/orders-')
-    names: dict[str, Any] = {"spark": spark}
-    exec(compile(code, snippet.id, "exec"), names)
-    names["query"].awaitTermination()
-    rows = spark.read.parquet(f"{tmp_path}/orders-stream").orderBy("id").collect()
-    assert [tuple(row) for row in rows] == [(n, f"order {n}", "insert") for n in range(5)]
