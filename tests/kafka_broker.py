@@ -23,6 +23,13 @@ from cdcfmt_core.events import Message
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
 USER, PASSWORD = "reader", "s3cr3t-word"
+WRONG_LOGIN = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.username": USER,
+    "kafka.sasl.password": "wr0ng-word",
+}
+"""Options beside :attr:`Broker.sasl_servers`."""
 
 _SETTINGS = """
 process.roles=broker,controller

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import SOURCE_ZONE, Variant, load_variant, native_messages, reading_options
-from kafka_broker import Broker
+from kafka_broker import WRONG_LOGIN, Broker
 from kafka_rows import comparable
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -166,6 +166,9 @@ def test_what_is_wrong_is_said(spark: SparkSession, kafka: Broker, tmp_path: Pat
 
     assert "both a path and options of Kafka" in error(str(tmp_path))
     assert f"topic nobody does not exist on {kafka.servers}" in error(subscribe="nobody")
+    text = error(**{"kafka.bootstrap.servers": kafka.sasl_servers}, **WRONG_LOGIN)
+    assert f"Kafka at {kafka.sasl_servers} refuses the login" in text
+    assert "wr0ng-word" not in text
     assert "given: subscribe and assign" in error(assign='{"asked": [0]}')
     assert "latest is not possible in a batch" in error(startingOffsets="latest")
     assert "no messages at all" in error(table="shop.orders")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kafka_broker import Broker
+from kafka_broker import WRONG_LOGIN, Broker
 from kafka_orders import SCHEMA, orders
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -101,7 +101,7 @@ def test_new_messages_and_new_partitions(kafka: Broker, stream: Callable[..., St
     assert growing.offsets(2) == {topic: [[5, 8], [5, 8], [0, 3]]}
 
 
-def test_a_stream_needs_a_schema(
+def test_what_is_wrong_is_said(
     spark: SparkSession, kafka: Broker, tmp_path: Path, stream: Callable[..., Stream]
 ) -> None:
     topic = kafka.create_topic("inferring")
@@ -113,6 +113,10 @@ def test_a_stream_needs_a_schema(
         stream(subscribe=topic, endingOffsets="latest").run()
     with pytest.raises(StreamingQueryException, match="topic nobody does not exist"):
         stream(subscribe="nobody").run()
+    elsewhere = {"kafka.bootstrap.servers": kafka.sasl_servers, "subscribe": topic}
+    with pytest.raises(StreamingQueryException, match="refuses the login") as caught:
+        stream(**elsewhere, **WRONG_LOGIN).run()
+    assert "wr0ng-word" not in str(caught.value)
 
 
 def test_a_broker_that_restarts_and_a_partition_more(
