@@ -139,7 +139,8 @@ class Broker:
             login = ["--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
             tool = [*command, "kafka.tools.StorageTool", "format"]
             subprocess.run(
-                [*tool, "-t", cluster, "-c", str(settings), *login],
+                # An id may begin with a dash.
+                [*tool, f"--cluster-id={cluster}", "-c", str(settings), *login],
                 check=True,
                 capture_output=True,
                 timeout=120,
