@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from certificates import make_certificates
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from maven import java_program, resolve
@@ -22,16 +23,29 @@ from cdcfmt_core.events import Message
 
 KAFKA = ("org.apache.kafka", "kafka_2.13", "4.3.1")
 USER, PASSWORD = "reader", "s3cr3t-word"
+WRONG_LOGIN = {
+    "kafka.security.protocol": "SASL_PLAINTEXT",
+    "kafka.sasl.mechanism": "PLAIN",
+    "kafka.sasl.username": USER,
+    "kafka.sasl.password": "wr0ng-word",
+}
+"""Options beside :attr:`Broker.sasl_servers`."""
 
 _SETTINGS = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl}
+listeners={clients},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={clients}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
-sasl.enabled.mechanisms=PLAIN
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+ssl.keystore.type=PEM
+ssl.keystore.certificate.chain={certificate}
+ssl.keystore.key={key}
 listener.name.sasl_plaintext.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
 log.dirs={folder}/logs
@@ -89,7 +103,7 @@ class Broker:
     """A broker in a folder of its own; it may be stopped and started again."""
 
     folder: Path
-    _ports: list[int] = attrs.field(factory=lambda: _free_ports(3))
+    _ports: list[int] = attrs.field(factory=lambda: _free_ports(4))
     _process: subprocess.Popen[bytes] | None = None
     _admin: AdminClient | None = None
     _producer: Producer | None = None
@@ -104,26 +118,29 @@ class Broker:
         """``bootstrap.servers`` that want SASL PLAIN as :data:`USER`."""
         return f"127.0.0.1:{self._ports[1]}"
 
+    @property
+    def scram_servers(self) -> str:
+        """``bootstrap.servers`` that want TLS and SASL SCRAM-SHA-512 as :data:`USER`."""
+        return f"127.0.0.1:{self._ports[3]}"
+
+    @property
+    def authority(self) -> Path:
+        """The certificate, as PEM, that makes :attr:`scram_servers` trusted."""
+        return self.folder / "ca.pem"
+
     def start(self) -> None:
         jars = resolve(*KAFKA)
         command = [java_program(), "-Xmx384m", "-cp", f"{jars}/*"]
         settings = self.folder / "server.properties"
         log = self.folder / "broker.log"
         if not settings.exists():
-            plain, sasl, controller = self._ports
-            settings.write_text(
-                _SETTINGS.format(
-                    plain=plain,
-                    sasl=sasl,
-                    controller=controller,
-                    folder=self.folder,
-                    user=USER,
-                    password=PASSWORD,
-                )
-            )
+            settings.write_text(self._settings())
             cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            login = ["--add-scram", f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"]
+            tool = [*command, "kafka.tools.StorageTool", "format"]
             subprocess.run(
-                [*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", settings],
+                # An id may begin with a dash.
+                [*tool, f"--cluster-id={cluster}", "-c", str(settings), *login],
                 check=True,
                 capture_output=True,
                 timeout=120,
@@ -144,6 +161,24 @@ class Broker:
                     raise BrokerNotStartedError(
                         f"the broker did not start (exit code {code}): {log.read_text()}"
                     ) from None
+
+    def _settings(self) -> str:
+        certificates = make_certificates()
+        self.authority.write_text(certificates.authority)
+        clients = {
+            "PLAINTEXT": self.servers,
+            "SASL_PLAINTEXT": self.sasl_servers,
+            "SASL_SSL": self.scram_servers,
+        }
+        return _SETTINGS.format(
+            clients=",".join(f"{protocol}://{at}" for protocol, at in clients.items()),
+            controller=self._ports[2],
+            folder=self.folder,
+            user=USER,
+            password=PASSWORD,
+            certificate=certificates.server.replace("\n", "\\n"),
+            key=certificates.server_key.replace("\n", "\\n"),
+        )
 
     def stop(self) -> None:
         if self._process is not None:

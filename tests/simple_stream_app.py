@@ -19,19 +19,21 @@ from stream_app import session, write
 
 def start(spark: SparkSession, folder: Path, name: str, options: dict[str, str]) -> StreamingQuery:
     own = folder / name
-    query = (
-        spark.readStream.format("cdc")
-        .options(**options, schemaStore=str(own / "schemas"))
-        .load()
+    reader = spark.readStream.format("cdc").options(**options, schemaStore=str(own / "schemas"))
+    writer = (
+        reader.load()
         .writeStream.foreachBatch(lambda frame, batch: write(frame, batch, own, folder))
         .option("checkpointLocation", str(own / "checkpoint"))
         .trigger(processingTime="1 second")
-        .start()
     )
-    # Spark gives a source's process ten seconds to start; all of them at once take longer.
-    while query.isActive and "Initializing" in query.status["message"]:
-        time.sleep(0.05)
-    return query
+    while True:
+        query = writer.start()
+        # All at once would keep each other from starting in time.
+        while query.isActive and "Initializing" in query.status["message"]:
+            time.sleep(0.05)
+        # Spark gives a source's process ten seconds, which a busy machine may not have.
+        if "failed to connect back" not in str(query.exception()):
+            return query
 
 
 def main(folder: str, servers: str, topic: str, starts: str) -> None:

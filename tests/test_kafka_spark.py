@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import attrs
 import pytest
+from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import SOURCE_ZONE, Variant, load_variant, native_messages, reading_options
-from kafka_broker import Broker
+from kafka_broker import WRONG_LOGIN, Broker
 from kafka_rows import comparable
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from simple_topics import golden as golden_simple
 
+from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
 
@@ -27,6 +31,18 @@ def keyed(variant: Variant) -> list[Message]:
         attrs.evolve(golden.message, offset=None, key=golden.key or str(golden.seq // 7).encode())
         for golden in variant.messages
     ]
+
+
+def of_simple_and_cloudcanal() -> list[Message]:
+    """Simple with its schemas in partition 0, and CloudCanal's own examples."""
+    simple = [
+        attrs.evolve(message, key=b"%d" % number)
+        for encoding in ("simple-json", "simple-avro")
+        for number, message in enumerate(golden_simple(encoding, schemas_in_0_only=True))
+    ]
+    actions = [DML | {"action": action} for action in ("INSERT", "UPDATE", "DELETE")]
+    cloudcanal = [json.dumps(value).encode() for value in (*actions, DDL_EXAMPLE)]
+    return simple + [Message(b"k%d" % n, value) for n, value in enumerate(cloudcanal)]
 
 
 def of_ticdc() -> list[Message]:
@@ -48,6 +64,18 @@ def with_ddl_in_0(messages: list[Message]) -> Iterator[Message]:
         yield attrs.evolve(message, partition=0 if is_ddl else None, timestamp=None)
 
 
+PRODUCERS = {
+    of_ticdc: {"canal-json", "debezium", "open-protocol"},
+    of_others: {"canal-json", "debezium", "dts-avro"},
+    of_simple_and_cloudcanal: {"cloudcanal-json", "simple"},
+}
+"""Messages and their formats."""
+
+
+def test_every_format_is_here() -> None:
+    assert set.union(*PRODUCERS.values()) == set(default_registry().codecs())
+
+
 def write_files(folder: Path, messages: list[Message]) -> str:
     """Three files, as three partitions."""
     folder.mkdir()
@@ -57,7 +85,7 @@ def write_files(folder: Path, messages: list[Message]) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("producers", [of_ticdc, of_others])
+@pytest.mark.parametrize("producers", PRODUCERS)
 def test_a_topic_is_read_like_files(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
@@ -72,10 +100,13 @@ def test_a_topic_is_read_like_files(
     batch = spark.read.format("cdc").options(**options).load()
     assert batch.schema == expected.schema
     assert comparable(batch) == rows
-    assert {row[0] for row in batch.select("_source.partition").distinct().collect()} == {0, 1, 2}
+    places = batch.select("_source.partition", "_source.protocol").distinct().collect()
+    assert {row.partition for row in places} == {0, 1, 2}
+    assert {row.protocol for row in places} == PRODUCERS[producers]
+    assert not batch.where("kind = 'corrupt'").count()
 
 
-@pytest.mark.parametrize("producers", [of_ticdc, of_others])
+@pytest.mark.parametrize("producers", PRODUCERS)
 def test_a_stream_reads_what_a_batch_reads(
     spark: SparkSession, kafka: Broker, tmp_path: Path, producers: Callable[[], list[Message]]
 ) -> None:
@@ -141,6 +172,9 @@ def test_what_is_wrong_is_said(spark: SparkSession, kafka: Broker, tmp_path: Pat
 
     assert "both a path and options of Kafka" in error(str(tmp_path))
     assert f"topic nobody does not exist on {kafka.servers}" in error(subscribe="nobody")
+    text = error(**{"kafka.bootstrap.servers": kafka.sasl_servers}, **WRONG_LOGIN)
+    assert f"Kafka at {kafka.sasl_servers} refuses the login" in text
+    assert "wr0ng-word" not in text
     assert "given: subscribe and assign" in error(assign='{"asked": [0]}')
     assert "latest is not possible in a batch" in error(startingOffsets="latest")
     assert "no messages at all" in error(table="shop.orders")

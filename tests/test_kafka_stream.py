@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from doc_snippets import snippets
-from kafka_broker import Broker
+from kafka_broker import WRONG_LOGIN, Broker
 from kafka_orders import SCHEMA, orders
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +101,7 @@ def test_new_messages_and_new_partitions(kafka: Broker, stream: Callable[..., St
     assert growing.offsets(2) == {topic: [[5, 8], [5, 8], [0, 3]]}
 
 
-def test_a_stream_needs_a_schema(
+def test_what_is_wrong_is_said(
     spark: SparkSession, kafka: Broker, tmp_path: Path, stream: Callable[..., Stream]
 ) -> None:
     topic = kafka.create_topic("inferring")
@@ -114,6 +113,10 @@ def test_a_stream_needs_a_schema(
         stream(subscribe=topic, endingOffsets="latest").run()
     with pytest.raises(StreamingQueryException, match="topic nobody does not exist"):
         stream(subscribe="nobody").run()
+    elsewhere = {"kafka.bootstrap.servers": kafka.sasl_servers, "subscribe": topic}
+    with pytest.raises(StreamingQueryException, match="refuses the login") as caught:
+        stream(**elsewhere, **WRONG_LOGIN).run()
+    assert "wr0ng-word" not in str(caught.value)
 
 
 def test_a_broker_that_restarts_and_a_partition_more(
@@ -213,16 +216,3 @@ def test_every_start_and_restart(kafka: Broker, stream: Callable[..., Stream]) -
                 (steps.folder / "checkpoint" / "offsets" / str(later)).unlink()
                 (steps.folder / "checkpoint" / "offsets" / f".{later}.crc").unlink(missing_ok=True)
         assert steps.run() == list(range(8))
-
-
-def test_the_snippet_of_the_readme(spark: SparkSession, kafka: Broker, tmp_path: Path) -> None:
-    kafka.create_topic("orders", 2)
-    kafka.produce("orders", orders(0, 5, partitions=2))
-    (snippet,) = [each for each in snippets("README.md") if "subscribe" in each.code]
-    code = snippet.code.replace("broker:9092", kafka.servers)
-    code = code.replace('"orders-', f'"{tmp_path}/orders-')
-    names: dict[str, Any] = {"spark": spark}
-    exec(compile(code, snippet.id, "exec"), names)
-    names["query"].awaitTermination()
-    rows = spark.read.parquet(f"{tmp_path}/orders-stream").orderBy("id").collect()
-    assert [tuple(row) for row in rows] == [(n, f"order {n}", "insert") for n in range(5)]

@@ -23,8 +23,8 @@ from cdcfmt_core.sources import wrap_line
 
 APP = Path(__file__).with_name("simple_stream_app.py")
 
-# Where schemas stand: in partition 0 and behind the rows that need them, or everywhere.
 LAYOUTS = {"simple-json": (True, 25), "simple-avro": (True, 25), "everywhere": (False, 0)}
+"""Whether schemas stand in partition 0 only, and how many messages behind their place."""
 
 
 @attrs.define
@@ -53,6 +53,12 @@ class Live:
             over.set()
             thread.join()
 
+    def wait_for(self, count: int) -> None:
+        deadline = time.monotonic() + 60
+        while self.sent < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
     def send(self, until: int) -> None:
         self.broker.produce(self.topic, self.messages[self.sent : until])
         self.sent = until
@@ -77,9 +83,9 @@ def test_from_every_50th_offset_of_a_live_topic(
     with live.appending():
         for number in range(1, lives + 1):
             live.limit = first + (len(messages) - first) * number // lives
+            if number == lives:
+                live.wait_for(indexes[-1])
             # A stream cannot start before its offset is there.
-            while number == lives and live.sent < indexes[-1]:
-                time.sleep(0.1)
             names = [n for n in indexes if n <= live.sent]
             there = {str(n): starts(messages, n) for n in dice.sample(names, len(names))}
             with started(APP, tmp_path, kafka.servers, live.topic, json.dumps(there)) as app:

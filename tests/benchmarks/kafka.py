@@ -18,6 +18,7 @@ from processes import peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
+from spark import cpu_seconds
 
 from cdcfmt_core.events import Message
 
@@ -123,11 +124,11 @@ def of_jvm(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
     return rows.select(*casts, f.col("x.c").alias("_change_type"), "_commit_version")
 
 
-def seconds(frame: DataFrame) -> float:
-    """To read it all, each column of it."""
-    started = time.perf_counter()
+def cost(frame: DataFrame) -> tuple[float, float]:
+    """Seconds, and CPU seconds of all processes, to read it all, each column of it."""
+    started, worked = time.perf_counter(), cpu_seconds()
     frame.write.format("noop").mode("overwrite").save()
-    return time.perf_counter() - started
+    return time.perf_counter() - started, cpu_seconds() - worked
 
 
 def same_rows(one: DataFrame, other: DataFrame) -> None:
@@ -151,20 +152,28 @@ def main() -> None:
             fill(broker, "small", count)
             fill(broker, "large", 10 * count)
             same_rows(of_cdcfmt(spark, broker, "small"), of_jvm(spark, broker, "small"))
-            best = dict.fromkeys(readers, float("inf"))
+            costs: dict[str, list[tuple[float, float]]] = {name: [] for name in readers}
             for _ in range(rounds):
                 # By turns, so that what slows the machine slows both.
                 for name, reader in readers.items():
-                    best[name] = min(best[name], seconds(reader(spark, broker, "small")))
+                    costs[name].append(cost(reader(spark, broker, "small")))
             print(f"{count:,} messages, two partitions, local[2], best of {rounds} rounds")
-            for name, taken in best.items():
-                print(f"  {name:<44}{count / taken:>10,.0f} messages/s{taken:>8.2f} s")
+            best = {name: list(map(min, zip(*each, strict=True))) for name, each in costs.items()}
+            for name, (taken, cpu) in best.items():
+                print(
+                    f"  {name:<44}{count / taken:>10,.0f} messages/s{taken:>8.2f} s"
+                    f"{cpu / count * 1e6:>8.1f} us of CPU a message"
+                )
             ours, theirs = best.values()
-            print(f"  cdcfmt takes {ours / theirs:.2f} times as long")
+            time_ratio, cpu_ratio = ours[0] / theirs[0], ours[1] / theirs[1]
+            print(f"  cdcfmt takes {time_ratio:.2f} times as long, {cpu_ratio:.2f} times the CPU")
             for topic in ("small", "large"):
                 with peak_memory() as peak:
-                    taken = seconds(of_cdcfmt(spark, broker, topic))
-                print(f"  {topic}: a Python worker's peak is {peak():.0f} MB ({taken:.1f} s)")
+                    taken, cpu = cost(of_cdcfmt(spark, broker, topic))
+                print(
+                    f"  {topic}: a Python worker's peak is {peak():.0f} MB"
+                    f" ({taken:.1f} s, {cpu:.1f} s of CPU)"
+                )
             spark.stop()
         finally:
             broker.stop()

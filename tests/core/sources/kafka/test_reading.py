@@ -33,6 +33,7 @@ SASL = {
     "sasl.username": USER,
     "sasl.password": PASSWORD,
 }
+SCRAM = SASL | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
 
 
 def parse(servers: str, client: dict[str, str] | None = None, **options: str) -> KafkaOptions:
@@ -271,10 +272,13 @@ def test_logins(kafka: Broker) -> None:
     translated = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     options = parse(kafka.sasl_servers, {**translated, "sasl.jaas.config": jaas}, subscribe=topic)
     assert len(read(options)) == 3
+    trusting = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(kafka.authority)}
+    assert len(read(parse(kafka.scram_servers, SCRAM | trusting, subscribe=topic))) == 3
 
 
 def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "UNKNOWN_TOPIC_SECONDS", 0.5)
+    monkeypatch.setattr(client, "FIRST_CONTACT_SECONDS", 3.0)
     topic = kafka.create_topic("right")
 
     def error(options: KafkaOptions) -> str:
@@ -288,6 +292,8 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
     text = error(parse(kafka.sasl_servers, wrong, subscribe=topic))
     assert f"Kafka at {kafka.sasl_servers} refuses the login" in text
     assert "wr0ng-word" not in text
+    text = error(parse(kafka.scram_servers, SCRAM, subscribe=topic))
+    assert "certificate verify failed" in text
     text = error(parse(kafka.servers, subscribe="rihgt"))
     assert f"topic rihgt does not exist on {kafka.servers}; there is right" in text
     assert "no topic on" in error(parse(kafka.servers, subscribePattern="nothing-.*"))
