@@ -196,10 +196,6 @@ class VariantEncoder:
         """The columns in the order of an image's fields."""
         return self._ordered
 
-    def piece(self, value: Any) -> tuple[bytes, bytes]:
-        """A value as it stands in an image, and the metadata if it alone adds to it."""
-        return self.encode(value)
-
     def object_of(self, pieces: Sequence[bytes]) -> bytes:
         """An image of the columns' values, each encoded."""
         offsets = _offsets(pieces)

@@ -80,23 +80,7 @@ class GatheredEvents:
                 None if after is not None else before
                 for before, after in zip(befores, afters, strict=True)
             ]
-        base = len(self._image_owners)
-        rows: list[tuple[Any, ...]] = []
-        image_places: list[int] = []
-        for images_of, numbers in ((befores, self._befores), (afters, self._afters)):
-            there = [image for image in images_of if image is not None]
-            if len(there) == len(images_of):
-                numbers += range(base + len(rows), base + len(rows) + len(there))
-                image_places += places
-            else:
-                number = count_from(base + len(rows))
-                numbers += [None if image is None else next(number) for image in images_of]
-                image_places += [
-                    place
-                    for place, image in zip(places, images_of, strict=True)
-                    if image is not None
-                ]
-            rows += map(astuple, there)
+        rows, image_places = self._number(befores, afters, places)
         self._ops += ops
         cells = list(zip(*rows, strict=True)) or [()] * plan.width
         for name, (at, column) in plan.columns.items():
@@ -125,6 +109,35 @@ class GatheredEvents:
         self._image_owners += [owners[place] for place in image_places]
         self.owners += [owners[place] for place in places]
         self.unusual.update(owners[place] for place in unusual)
+
+    def _number(
+        self,
+        befores: Sequence[Struct | None],
+        afters: Sequence[Struct | None],
+        places: Sequence[int],
+    ) -> tuple[list[tuple[Any, ...]], list[int]]:
+        """The images that there are, as cells, and the messages of each.
+
+        Events get the numbers of theirs.
+        """
+        base = len(self._image_owners)
+        rows: list[tuple[Any, ...]] = []
+        image_places: list[int] = []
+        for images_of, numbers in ((befores, self._befores), (afters, self._afters)):
+            there = [image for image in images_of if image is not None]
+            if len(there) == len(images_of):
+                numbers += range(base + len(rows), base + len(rows) + len(there))
+                image_places += places
+            else:
+                number = count_from(base + len(rows))
+                numbers += [None if image is None else next(number) for image in images_of]
+                image_places += [
+                    place
+                    for place, image in zip(places, images_of, strict=True)
+                    if image is not None
+                ]
+            rows += map(astuple, there)
+        return rows, image_places
 
     def _strange(
         self,

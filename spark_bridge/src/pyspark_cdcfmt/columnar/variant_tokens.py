@@ -74,7 +74,7 @@ def variant_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy)
     encoder = VariantEncoder(table.column_names)
 
     def token(value: Any) -> bytes:
-        piece, metadata = encoder.piece(values_of(Image({column.name: value}))[column.name])
+        piece, metadata = encoder.encode(values_of(Image({column.name: value}))[column.name])
         if with_metadata:
             return len(metadata).to_bytes(_SIZE, "little") + metadata + piece
         if metadata is not encoder.metadata:
