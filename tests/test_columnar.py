@@ -79,8 +79,9 @@ def test_golden_events(protocol: str, name: str) -> None:
     messages, given, _ = golden(protocol, name)
     turn = VARIANTS.index((protocol, name))
     by_columns = 0
-    for extra in (OF_EVENTS[0], OF_EVENTS[1 + turn % (len(OF_EVENTS) - 1)]):
-        options = parsed({**given, "imageFormat": "json", **extra})
+    some = OF_EVENTS[1 + turn % (len(OF_EVENTS) - 1)]
+    for extra in ({"imageFormat": "json"}, {"imageFormat": "json"} | some, some):
+        options = parsed({**given, **extra})
         by_columns += check_equal(messages, events_schema(options), options).by_columns
     assert (by_columns > 0) != ("largeMessageHandleCompression" in given)
 
@@ -112,8 +113,9 @@ def test_native_messages(file: str) -> None:
             schema = inferred_schema(messages, options)
             assert schema is not None
             by_columns += check_equal(messages, schema, options).by_columns
-    options = parsed({"protocol": NATIVE[file], "imageFormat": "json"})
-    check_equal(messages, events_schema(options), options)
+    for form in ("json", "variant"):
+        options = parsed({"protocol": NATIVE[file], "imageFormat": form})
+        check_equal(messages, events_schema(options), options)
     assert by_columns > 0
 
 
@@ -151,7 +153,8 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
         by_columns += check_equal(mixed, schema, options).by_columns
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False, as_lists=True)
-        options = parsed({**given, "imageFormat": "json", **chance.choice(OF_EVENTS)})
+        form = chance.choice(["json", "variant"])
+        options = parsed({**given, "imageFormat": form, **chance.choice(OF_EVENTS)})
         by_columns += check_equal(mixed, events_schema(options), options).by_columns
     assert by_columns > 0
 

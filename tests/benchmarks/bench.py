@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,21 +37,24 @@ def about(rounds: int) -> dict[str, Any]:
     }
 
 
-def on_spark(rounds: int, megabytes: int, cores: int, samples: list[str]) -> list[dict[str, Any]]:
-    """A session of its own, as a JVM takes its cores when it starts."""
+def on_spark(
+    rounds: int, megabytes: int, cores: int, samples: list[str]
+) -> Iterator[list[dict[str, Any]]]:
+    """Records of one sample after the other.
+
+    In a process of their own, as a JVM takes its cores when it starts.
+    """
     script = Path(__file__).with_name("spark.py")
     arguments = [sys.executable, str(script), str(rounds), str(megabytes), str(cores), *samples]
-    last = ""
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            last = line
-            if not line.startswith("["):
+            if line.startswith("["):
+                yield json.loads(line)
+            else:
                 print(line, end="", flush=True)
     if process.returncode:
         raise SystemExit(f"the part on Spark failed with {process.returncode}")
-    records: list[dict[str, Any]] = json.loads(last)
-    return records
 
 
 def main() -> None:
@@ -61,7 +65,7 @@ def main() -> None:
     parser.add_argument("--samples", nargs="*", default=[])
     parser.add_argument("--keep", nargs="*", default=[])
     given = parser.parse_args()
-    results: dict[str, Any] = {"about": about(given.rounds)}
+    results: dict[str, Any] = {"about": about(given.rounds), "growth": [], "spark": []}
     if given.keep:
         results = json.loads(report.RESULTS.read_text("utf-8"))
     if "decoding" not in given.keep:
@@ -70,15 +74,17 @@ def main() -> None:
             print(f"{sample.name} without Spark", flush=True)
             results["decoding"] += decoding.measure(sample, given.rounds, given.megabytes // 25)
         results["lines"] = decoding.measure_lines(given.rounds)
+        report.save(results)
     if "growth" not in given.keep:
         print("growth", flush=True)
         results["growth"] = growth.measure(given.rounds)
+        report.save(results)
     if "spark" not in given.keep:
-        results["spark"] = [
-            record
-            for cores in given.cores
-            for record in on_spark(given.rounds, given.megabytes, cores, given.samples)
-        ]
+        results["spark"] = []
+        for cores in given.cores:
+            for records in on_spark(given.rounds, given.megabytes, cores, given.samples):
+                results["spark"] += records
+                report.save(results)
     report.write(results)
     print(report.table(results))
 

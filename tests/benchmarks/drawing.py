@@ -10,7 +10,7 @@ import attrs
 
 BLUE, PALE, GREY, ORANGE = "#1c7ed6", "#74c0fc", "#adb5bd", "#f08c00"
 _INK, _FAINT, _RULE = "#212529", "#6c757d", "#dee2e6"
-_WIDTH, _MARGIN, _LABELS = 920, 28, 330
+_WIDTH, _MARGIN, _LABELS = 980, 28, 390
 _BAR, _GAP = 16, 5
 
 
@@ -64,7 +64,7 @@ class Drawing:
         height, room = 150, 34
         width = (_WIDTH - 2 * _MARGIN - room * (len(charts) - 1)) / max(len(charts), 1)
         most = max((value for _, points in charts for _, value in points), default=1)
-        top, bottom = self._y + 30, self._y + 30 + height
+        top, bottom = self._y + 46, self._y + 46 + height
         for number, (title, points) in enumerate(charts):
             left = _MARGIN + number * (width + room)
             self._text(left, self._y + 12, title, weight=600)

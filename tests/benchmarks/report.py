@@ -20,9 +20,14 @@ RESULTS = HERE / "results.json"
 Record = dict[str, Any]
 
 
+def save(results: Record) -> None:
+    """What there is so far: a run that is broken off is not lost."""
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
 def write(results: Record) -> None:
     """The results, the table and the picture."""
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    save(results)
     (DOCS / "bench.md").write_text(table(results), encoding="utf-8")
     (DOCS / "bench.svg").write_text(picture(results), encoding="utf-8")
 
@@ -163,21 +168,12 @@ def picture(results: Record) -> str:
             label = f"{each['case'].removesuffix(', images as JSON')}, {each['path']}"
             bars.append(Bar(each["sample"], label, 1000 / each["us"], colour, go))
     drawing.bars(bars, "{:.0f}")
-    cores = max((each["cores"] for each in results["spark"]), default=0)
-    drawing.heading(
-        "On Spark: CPU of all processes, microseconds a row change",
-        "a file into noop, without what a query costs once; less is better",
-    )
-    with_peers = {each["sample"] for each in results["spark"] if each["case"] in JVM}
-    bars = []
-    for each in results["spark"]:
-        if each["cores"] != cores or each["sample"] not in with_peers:
-            continue
-        if each["case"] in JVM or each["case"] in ("changes", "changes, images=after", LINES):
-            colour = ORANGE if each["case"] in JVM else GREY if each["case"] == LINES else BLUE
-            label = each["case"] if colour != BLUE else f"cdcfmt, {each['case']}"
-            bars.append(Bar(each["sample"], label, net(each), colour))
-    drawing.bars(bars, "{:.1f}")
+    if bars := _on_spark(results["spark"]):
+        drawing.heading(
+            "On Spark: CPU of all processes, microseconds a row change",
+            "a file into noop, without what a query costs once; less is better",
+        )
+        drawing.bars(bars, "{:.1f}")
     drawing.heading(
         "Growth: nanoseconds a byte of Canal-JSON", "changes of one table by columns, both images"
     )
@@ -192,6 +188,20 @@ def picture(results: Record) -> str:
         ]
     )
     return drawing.text()
+
+
+def _on_spark(records: Sequence[Record]) -> list[Bar]:
+    cores = max((each["cores"] for each in records), default=0)
+    with_peers = {each["sample"] for each in records if each["case"] in JVM}
+    bars = []
+    for each in records:
+        if each["cores"] != cores or each["sample"] not in with_peers:
+            continue
+        if each["case"] in JVM or each["case"] in ("changes", "changes, images=after", LINES):
+            colour = ORANGE if each["case"] in JVM else GREY if each["case"] == LINES else BLUE
+            label = each["case"] if colour != BLUE else f"cdcfmt, {each['case']}"
+            bars.append(Bar(each["sample"], label, net(each), colour))
+    return bars
 
 
 def main() -> None:

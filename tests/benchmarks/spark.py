@@ -199,12 +199,11 @@ def main() -> None:
     )
     wanted = sys.argv[4:]
     spark = open_session(cores)
-    records = []
     with tempfile.TemporaryDirectory() as folder:
         for sample in SAMPLES:
             if wanted and sample.name not in wanted:
                 continue
-            records += (some := measure(spark, Path(folder), sample, rounds, megabytes, cores))
+            some = measure(spark, Path(folder), sample, rounds, megabytes, cores)
             print(f"\n{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
             for each in some:
                 micros = each["cpu"] / each["changes"] * 1e6
@@ -215,8 +214,8 @@ def main() -> None:
                     f"{each['memory']:.0f} MB",
                     flush=True,
                 )
+            print(json.dumps(some), flush=True)
     spark.stop()
-    print(json.dumps(records))
 
 
 if __name__ == "__main__":

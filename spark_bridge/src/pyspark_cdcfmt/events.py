@@ -244,6 +244,17 @@ def image_writer(
     table: TableSchema, policy: ValuePolicy, *, as_json: bool
 ) -> Callable[[Image], Any]:
     """What makes JSON text or a variant of a table's images."""
+    values_of = image_values(table, policy, as_json=as_json)
+    if as_json:
+        return lambda image: image_to_json(values_of(image))
+    encode = VariantEncoder(table.column_names).encode_object
+    return lambda image: encode(values_of(image))
+
+
+def image_values(
+    table: TableSchema, policy: ValuePolicy, *, as_json: bool
+) -> Callable[[Image], dict[str, Any]]:
+    """What makes of a table's images the values that stand in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
     # Most types stand for themselves; only these need a look at each value.
     special = {
@@ -252,9 +263,8 @@ def image_writer(
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
     ]
-    encode = VariantEncoder(table.column_names).encode_object
 
-    def write(image: Image) -> Any:
+    def values_of(image: Image) -> dict[str, Any]:
         values = {
             name: (
                 value
@@ -266,9 +276,9 @@ def image_writer(
         for name, form in forms:
             if type(values.get(name)) is int:
                 values[name] = form(values[name])
-        return image_to_json(values) if as_json else encode(values)
+        return values
 
-    return write
+    return values_of
 
 
 def _extra_of(event: Any) -> dict[str, Any] | None:

@@ -52,7 +52,7 @@ def _count(size: int) -> bytes:
     return bytes([size]) if size < 0x100 else struct.pack("<I", size)
 
 
-def _offsets(pieces: list[bytes]) -> list[int]:
+def _offsets(pieces: Sequence[bytes]) -> list[int]:
     offsets = list(accumulate(map(len, pieces), initial=0))
     check_size(offsets[-1])
     return offsets
@@ -184,10 +184,23 @@ class VariantEncoder:
             pieces = _pieces(row, self._ids, extra)
         except RecursionError:
             raise _too_deep() from None
+        return self._finish(self.object_of(pieces), extra)
+
+    @property
+    def metadata(self) -> bytes:
+        """That of images without nested objects."""
+        return self._metadata
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """The columns in the order of an image's fields."""
+        return self._ordered
+
+    def object_of(self, pieces: Sequence[bytes]) -> bytes:
+        """An image of the columns' values, each encoded."""
         offsets = _offsets(pieces)
         width = _width(offsets[-1])
-        value = b"".join([self._heads[width], _pack(offsets, width), *pieces])
-        return self._finish(value, extra)
+        return b"".join([self._heads[width], _pack(offsets, width), *pieces])
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
         """Any value."""

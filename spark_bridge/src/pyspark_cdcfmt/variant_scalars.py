@@ -96,16 +96,17 @@ def _int(value: int) -> bytes:
     if -0x8000_0000_0000_0000 <= value < 0x8000_0000_0000_0000:
         return _INT64(6 << 2, value)
     if -MAX_UNSCALED < value < MAX_UNSCALED:
-        return _unscaled_decimal(value, 0)
+        return unscaled_decimal(value, 0)
     return _str(integer_text(value))
 
 
 def _decimal(value: Decimal) -> bytes:
     exact = unscaled(value)
-    return _str(decimal_text(value)) if exact is None else _unscaled_decimal(*exact)
+    return _str(decimal_text(value)) if exact is None else unscaled_decimal(*exact)
 
 
-def _unscaled_decimal(number: int, scale: int) -> bytes:
+def unscaled_decimal(number: int, scale: int) -> bytes:
+    """The decimal ``number`` / 10^``scale``, of at most 38 digits."""
     # Spark refuses a decimal4 with more than 9 digits or a scale above 9, and so on.
     if scale <= 9 and -(10**9) < number < 10**9:
         return _DECIMAL4(8 << 2, scale, number)
@@ -130,6 +131,17 @@ def _sized(type_info: int, data: bytes) -> bytes:
 
 def _bytes(value: bytes) -> bytes:
     return _sized(15, value)
+
+
+def date_of_days(days: int) -> bytes:
+    """A date, by its days since 1970."""
+    return _INT32(11 << 2, days)
+
+
+def timestamp_of_micros(*, aware: bool) -> Callable[[int], bytes]:
+    """What makes a timestamp, or a timestamp_ntz, of microseconds since 1970."""
+    kind = (12 if aware else 13) << 2
+    return lambda micros: _INT64(kind, micros)
 
 
 def _date(value: date) -> bytes:

@@ -1,4 +1,4 @@
-"""Decoded messages to the columns of the events shape, with images as JSON.
+"""Decoded messages to the columns of the events shape.
 
 In two steps, as :mod:`~pyspark_cdcfmt.columnar.rows`.
 """
@@ -21,6 +21,7 @@ from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.plans import Plan, Told
 from pyspark_cdcfmt.columnar.rows import finished, repeated
 from pyspark_cdcfmt.columnar.structs import UNSET
+from pyspark_cdcfmt.columnar.variant_tokens import VariantTokens, assembled
 from pyspark_cdcfmt.events import microseconds
 
 _INT32, _INT64 = pa.int32(), pa.int64()
@@ -79,23 +80,7 @@ class GatheredEvents:
                 None if after is not None else before
                 for before, after in zip(befores, afters, strict=True)
             ]
-        base = len(self._image_owners)
-        rows: list[tuple[Any, ...]] = []
-        image_places: list[int] = []
-        for images_of, numbers in ((befores, self._befores), (afters, self._afters)):
-            there = [image for image in images_of if image is not None]
-            if len(there) == len(images_of):
-                numbers += range(base + len(rows), base + len(rows) + len(there))
-                image_places += places
-            else:
-                number = count_from(base + len(rows))
-                numbers += [None if image is None else next(number) for image in images_of]
-                image_places += [
-                    place
-                    for place, image in zip(places, images_of, strict=True)
-                    if image is not None
-                ]
-            rows += map(astuple, there)
+        rows, image_places = self._number(befores, afters, places)
         self._ops += ops
         cells = list(zip(*rows, strict=True)) or [()] * plan.width
         for name, (at, column) in plan.columns.items():
@@ -125,6 +110,35 @@ class GatheredEvents:
         self.owners += [owners[place] for place in places]
         self.unusual.update(owners[place] for place in unusual)
 
+    def _number(
+        self,
+        befores: Sequence[Struct | None],
+        afters: Sequence[Struct | None],
+        places: Sequence[int],
+    ) -> tuple[list[tuple[Any, ...]], list[int]]:
+        """The images that there are, as cells, and the messages of each.
+
+        Events get the numbers of theirs.
+        """
+        base = len(self._image_owners)
+        rows: list[tuple[Any, ...]] = []
+        image_places: list[int] = []
+        for images_of, numbers in ((befores, self._befores), (afters, self._afters)):
+            there = [image for image in images_of if image is not None]
+            if len(there) == len(images_of):
+                numbers += range(base + len(rows), base + len(rows) + len(there))
+                image_places += places
+            else:
+                number = count_from(base + len(rows))
+                numbers += [None if image is None else next(number) for image in images_of]
+                image_places += [
+                    place
+                    for place, image in zip(places, images_of, strict=True)
+                    if image is not None
+                ]
+            rows += map(astuple, there)
+        return rows, image_places
+
     def _strange(
         self,
         ops: Sequence[str],
@@ -151,13 +165,23 @@ class GatheredEvents:
     def finish(self, metadata: Mapping[str, tuple[str, pa.DataType]]) -> dict[str, pa.Array]:
         """The columns of all events, by name; ``metadata`` as for changes."""
         names = sorted(self._plan.columns)
-        columns = []
+        texts: list[tuple[str, pa.Array, bool]] = []
+        variants: dict[str, tuple[VariantTokens, pa.Array]] = {}
         for name in names:
             tokens = self._plan.columns[name][1]
             array, bad = finished(tokens, self._tokens[name])
-            columns.append((name, array, isinstance(tokens, Tokens) and tokens.quoted))
             self.unusual.update(self._image_owners[row] for row in bad)
-        images = joined(columns, len(self._image_owners))
+            if isinstance(tokens, Tokens):
+                texts.append((name, array, tokens.quoted))
+            elif isinstance(tokens, VariantTokens):
+                variants[name] = (tokens, array)
+        if variants:
+            told = self._plan.event
+            assert told is not None
+            type_ = next(metadata[name][1] for name in ("before", "after") if name in metadata)
+            images = assembled(told.table, variants, type_)
+        else:
+            images = joined(texts, len(self._image_owners))
         return {
             name: self._column(name, type_, images)
             for name, (_, type_) in metadata.items()

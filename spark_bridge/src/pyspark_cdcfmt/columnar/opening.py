@@ -84,7 +84,7 @@ def open_chunks(
 ) -> Chunks | None:
     """What decodes by columns, in a format that has layouts.
 
-    That is for the changes of a table, and for events whose images are JSON.
+    That is for the changes of a table, and for events with images.
     """
     events = options.table is None
     if event_filter.ops is not None or (events and not _can_make_events(schema, options)):
@@ -102,7 +102,7 @@ def open_chunks(
         policy=policy,
         inferred=inferred,
         split=options["splitKeyUpdates"] or options["images"] == "after",
-        events=events,
+        events=options["imageFormat"] if events else None,
     )
 
     guesses = str(options["protocol"]).lower() == AUTO
@@ -131,10 +131,8 @@ def open_chunks(
 
 
 def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
-    return (
-        options["imageFormat"] == "json"
-        and bool({"before", "after"} & set(schema.names))
-        and not {"columns", "headers"} & set(schema.names)
+    return bool({"before", "after"} & set(schema.names)) and not {"columns", "headers"} & set(
+        schema.names
     )
 
 

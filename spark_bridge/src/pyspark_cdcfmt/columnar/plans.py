@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
 import attrs
 import orjson
@@ -22,6 +22,7 @@ from pyspark_cdcfmt.columnar.framing import learn_framing
 from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
 from pyspark_cdcfmt.columnar.structs import Unlike
+from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.variant import encode_variant
@@ -35,8 +36,8 @@ class Shape:
 
     ``inferred``: a column that the schema lacks is a change of the table's schema.
     ``split``: an update of the key is two changes, which the reference path makes.
-    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, with
-    images as JSON; there are no ``fields`` then.
+    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
+    images are in it; there are no ``fields`` then.
     """
 
     fields: Sequence[StructField]
@@ -47,7 +48,7 @@ class Shape:
     policy: ValuePolicy
     inferred: bool
     split: bool
-    events: bool = False
+    events: Literal["json", "variant"] | None = None
 
 
 @attrs.frozen
@@ -69,7 +70,7 @@ class Plan:
     the columns that the wire does not send; ``surplus`` the places of cells that no column
     takes and that must be NULL; ``noted`` those of cells that are counted if they equal a
     value, under which text; ``keys`` those of the key, where a change of it matters.
-    ``event``: for the events shape; ``columns`` then make the texts of JSON images, and
+    ``event``: for the events shape; ``columns`` then make what images are put together from, and
     ``signless`` are the places of cells that must not be below zero.
     """
 
@@ -140,7 +141,11 @@ class Learner:
             reader.decode(document)
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
-        return _plan(self._shape, layout, reader, images, value, table, kinds)
+        plan = _plan(self._shape, layout, reader, images, value, table, kinds)
+        unsure = [images.wanted[place] for place in plan.signless]
+        if any(type(row.get(name)) is int and row[name] < 0 for row in rows for name in unsure):
+            raise Unlike("its extra tells of its values")
+        return plan
 
     def _told(self, layout: Layout, changes: Sequence[RowChange]) -> Told:
         first = changes[0]
@@ -211,7 +216,7 @@ def _images(shape: Shape, table: TableSchema, kinds: Mapping[str, Kind]) -> Imag
         keys=tuple(name for name in key_columns if name in names),
         unknown=tuple(field.name for field in shape.fields if field.name not in names),
         before_updates=projection.before_updates,
-        tell_extra=shape.events,
+        tell_extra=shape.events is not None,
     )
 
 
@@ -235,11 +240,13 @@ def _plan(
     }
     places = {name: place for place, name in enumerate(images.wanted)}
     if shape.events:
+        to_image: Callable[[WireColumn, TableSchema, ValuePolicy], ColumnConverter]
+        to_image = token_converter if shape.events == "json" else variant_converter
         return Plan(
             layout=layout,
             reader=reader,
             columns={
-                name: (place, token_converter(cells[name], table, shape.policy))
+                name: (place, to_image(cells[name], table, shape.policy))
                 for name, place in places.items()
             },
             checked=(),
