@@ -29,11 +29,37 @@ def _prepare_environment() -> None:
     time.tzset()
 
 
+_NO_JARS: dict[str, str] = {}
+"""Why there are none, by the name of the fixture that stands for them."""
+
+
+def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
+    """Of the one session, if any test of this run needs more than Spark."""
+    if wanted.isdisjoint({"jvm_kafka", "delta"}):
+        return {}
+    import spark_jars
+
+    paths: list[str] = []
+    settings: dict[str, str] = {}
+    for name, artifacts in (("jvm_kafka", spark_jars.KAFKA), ("delta", spark_jars.DELTA)):
+        if name in wanted:
+            try:
+                paths += spark_jars.jars(artifacts)
+            except spark_jars.UnavailableError as reason:
+                _NO_JARS[name] = str(reason)
+            else:
+                settings |= spark_jars.DELTA_SETTINGS if name == "delta" else {}
+    return settings | {"spark.jars": ",".join(paths)}
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     _prepare_environment()
+    fixtures = {name for item in request.session.items for name in item.fixturenames}
     session = (
         SparkSession.builder.master("local[2]")
         .appName("cdcfmt tests")
@@ -43,11 +69,26 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
+        .config(map=_settings_of_jars(fixtures))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def jvm_kafka(spark: SparkSession) -> None:
+    """The session has Spark's own Kafka source; skipped only where Maven Central is missing."""
+    if reason := _NO_JARS.get("jvm_kafka"):
+        pytest.skip(f"NO KAFKA SOURCE OF SPARK'S OWN, decode is not tested over it: {reason}")
+
+
+@pytest.fixture(scope="session")
+def delta(spark: SparkSession) -> None:
+    """The session has Delta; skipped only where Maven Central is missing."""
+    if reason := _NO_JARS.get("delta"):
+        pytest.skip(f"NO DELTA, nothing is tested over it: {reason}")
 
 
 @pytest.fixture(scope="session")
