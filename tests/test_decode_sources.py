@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,8 @@ import attrs
 import pytest
 from golden_data import load_variant, reading_options
 from kafka_broker import Broker
-from kafka_rows import comparable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import KAFKA_COLUMNS, changes, decode, observed
@@ -52,8 +53,24 @@ def run(frame: DataFrame, folder: Path, format_: str) -> int:
     return len(query.recentProgress)
 
 
-def placed(events: DataFrame) -> set[str]:
-    return {str(row) for row in events.select("_source.*").drop("path").collect()}
+def shown(frame: DataFrame) -> list[str]:
+    """The rows by value, with where they come from."""
+    return sorted(str(plain(row)) for row in frame.collect())
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, VariantVal):
+        return plain(value.toPython())
+    if isinstance(value, Row):
+        return plain(value.asDict())
+    if isinstance(value, dict):
+        return {name: plain(value[name]) for name in sorted(value)}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, Decimal):
+        # Parquet may keep the numbers of a variant in another type.
+        return int(value) if value == value.to_integral_value() else value.normalize()
+    return value
 
 
 @pytest.mark.usefixtures("jvm_kafka")
@@ -61,17 +78,16 @@ def test_sparks_own_kafka_source(
     spark: SparkSession, topic: dict[str, str], tmp_path: Path
 ) -> None:
     expected = spark.read.format("cdc").options(**topic, **OPTIONS).load()
-    rows = comparable(expected)
-    batch = decode(spark.read.format("kafka").options(**topic).load(), **COLUMNS, **OPTIONS)
-    assert comparable(batch.drop("headers")) == comparable(expected.drop("headers"))
-    assert placed(batch) == placed(expected)
+    options = OPTIONS | {"includeHeaders": "true"}
+    batch = decode(spark.read.format("kafka").options(**topic).load(), **COLUMNS, **options)
+    rows = shown(batch)
+    assert rows == shown(expected)
 
     source = spark.readStream.format("kafka").options(**topic, maxOffsetsPerTrigger=200).load()
-    stream = decode(source, **COLUMNS, **OPTIONS)
-    assert run(observed(stream, "cdc"), tmp_path / "events", "parquet") > 2
+    stream = decode(source, **COLUMNS, **options)
+    assert run(observed(stream, "cdc"), tmp_path / "events", "parquet") >= 2
     events = spark.read.parquet(str(tmp_path / "events/rows"))
-    assert comparable(events) == comparable(batch)
-    assert sum(rows.values()) == events.count()
+    assert shown(events) == rows
 
     typed = spark.read.format("cdc").options(**topic, **OPTIONS, table=TABLE).load()
     schema = typed.schema
@@ -79,8 +95,8 @@ def test_sparks_own_kafka_source(
     stream = decode(source, **COLUMNS, **OPTIONS, table=TABLE, schema=schema)
     run(stream, tmp_path / "changes", "parquet")
     found = spark.read.parquet(str(tmp_path / "changes/rows"))
-    assert comparable(found) == comparable(typed)
-    assert comparable(changes(batch, TABLE, schema=schema)) == comparable(typed)
+    assert len(shown(typed)) > 2
+    assert shown(found) == shown(changes(batch, TABLE, schema=schema)) == shown(typed)
 
 
 def test_a_bronze_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -107,7 +123,7 @@ def check_bronze_table(spark: SparkSession, tmp_path: Path, format_: str) -> Non
     stored = spark.read.format(format_).load(str(tmp_path / "rows"))
     assert stored.where("kind = 'row'").count() > 200
     assert stored.where("kind = 'corrupt'").count() == 0
-    assert comparable(stored) == comparable(batch)
+    assert shown(stored) == shown(batch)
 
     schema = "a int, b string, c int, v string, _change_type string, _commit_version bigint"
     typed = decode(
@@ -118,7 +134,7 @@ def check_bronze_table(spark: SparkSession, tmp_path: Path, format_: str) -> Non
         schema=schema,
     )
     assert typed.where("_change_type is not null").count() > 2
-    assert comparable(changes(stored, TABLE, schema=schema)) == comparable(typed)
+    assert shown(changes(stored, TABLE, schema=schema)) == shown(typed)
 
 
 def rows(spark: SparkSession, messages: list[Message]) -> DataFrame:
