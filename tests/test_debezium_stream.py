@@ -15,7 +15,10 @@ from kafka_rows import comparable
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
+from pyspark_cdcfmt.missing_schemas import policy_of
+from pyspark_cdcfmt.options import bridge_options, is_of_stream, parse_options
 
 PREFIX = "dbz_noschema_default"
 UNKNOWN = "kind = 'row' AND exists(columns, c -> c.source_type = '')"
@@ -126,6 +129,25 @@ def test_a_schema_that_comes_late(
 
     run(spark.readStream.format("cdc").options(**options).load(), tmp_path, read_twice)
     assert [sum(rows.values()) for rows in seen] == [5]
+
+
+def test_what_missing_schemas_mean() -> None:
+    def asked(**options: str) -> str:
+        parsed = parse_options({"path": "x", "protocol": "debezium", **options})
+        of_batch, of_stream = parsed, parsed.in_stream()
+        return f"{of_batch.codec['onMissingSchema']} {of_stream.codec['onMissingSchema']}"
+
+    assert asked() == "raw fail"
+    assert asked(onmissingschema="raw") == "raw raw"
+    assert asked(onmissingschema="corrupt") == asked(onmissingschema="wait") == "fail fail"
+    simple = parse_options({"path": "x", "protocol": "simple", "onmissingschema": "raw"})
+    with pytest.raises(OptionError, match="a row of simple cannot be read without"):
+        policy_of(simple, streaming=True)
+    declared = {option.name.lower() for option in bridge_options()}
+    assert [name for name in sorted(declared) if is_of_stream({name: ""})] == [
+        *("maxfileage", "maxfilespertrigger", "maxoffsetspertrigger", "maxtriggerdelay"),
+        *("minoffsetspertrigger", "schemawaittimeout"),
+    ]
 
 
 def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:

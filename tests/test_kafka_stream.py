@@ -160,6 +160,21 @@ def test_retention_under_the_reader(kafka: Broker, stream: Callable[..., Stream]
     assert forgetful.run() == [id_ for id_ in range(40) if id_ not in lost]
 
 
+def test_latest_stays_where_the_first_batch_found_it(
+    kafka: Broker, stream: Callable[..., Stream]
+) -> None:
+    """Also if that batch never ended: what has come since is not passed over."""
+    topic = kafka.create_topic("latest")
+    kafka.produce(topic, orders(0, 5))
+    latest = stream(subscribe=topic, startingOffsets="latest")
+    assert latest.run() == []
+    for commit in (latest.folder / "checkpoint" / "commits").iterdir():
+        commit.unlink()
+    kafka.produce(topic, orders(5, 9))
+    assert latest.run() == list(range(5, 9))
+    assert latest.offsets(0) == {topic: [[5, 5]]}
+
+
 def test_retention_between_two_reads_of_a_batch(
     kafka: Broker, stream: Callable[..., Stream]
 ) -> None:
