@@ -53,19 +53,29 @@ def _prepare_environment() -> None:
     time.tzset()
 
 
-@pytest.fixture(scope="session")
-def _delta_jars(request: pytest.FixtureRequest) -> list[Path] | str:
-    """The jars of Delta if a test of this run wants them, else why there are none."""
-    if not any("delta" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        return "no test wants it"
-    from delta_tables import delta_jars
-    from maven import UnavailableError
+_NO_JARS: dict[str, str] = {}
+"""Why there are none, by the name of the fixture that stands for them."""
 
-    _prepare_environment()
-    try:
-        return delta_jars()
-    except UnavailableError as reason:
-        return str(reason)
+
+def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
+    """Of the one session, if any test of this run needs more than Spark."""
+    if wanted.isdisjoint({"jvm_kafka", "delta"}):
+        return {}
+    import spark_jars
+
+    paths: list[str] = []
+    settings: dict[str, str] = {}
+    for name, artifacts in (("jvm_kafka", spark_jars.KAFKA), ("delta", spark_jars.DELTA)):
+        if name in wanted:
+            try:
+                paths += spark_jars.jars(artifacts)
+            except spark_jars.UnavailableError as reason:
+                _NO_JARS[name] = str(reason)
+            else:
+                if name == "delta":
+                    # The catalog is set by those who want it: this alone changes nothing.
+                    settings["spark.sql.extensions"] = spark_jars.DELTA_EXTENSIONS
+    return settings | {"spark.jars": ",".join(paths)}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -78,20 +88,14 @@ def compile_early() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark(
-    tmp_path_factory: pytest.TempPathFactory, _delta_jars: list[Path] | str
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     _prepare_environment()
-    builder = SparkSession.builder
-    if isinstance(_delta_jars, list):
-        # The catalog is set by those who want it: the extensions alone change nothing.
-        from delta_tables import EXTENSIONS
-
-        builder = builder.config("spark.jars", ",".join(map(str, _delta_jars)))
-        builder = builder.config("spark.sql.extensions", EXTENSIONS)
+    fixtures = {name for item in request.session.items for name in item.fixturenames}
     session = (
-        builder.master("local[2]")
+        SparkSession.builder.master("local[2]")
         .appName("cdcfmt tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -99,6 +103,7 @@ def spark(
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
+        .config(map=_settings_of_jars(fixtures))
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
@@ -106,15 +111,22 @@ def spark(
     session.stop()
 
 
-@pytest.fixture
-def delta(spark: SparkSession, _delta_jars: list[Path] | str) -> SparkSession:
-    """A session with Delta's catalog beside the one of the run; its tables are to be dropped."""
-    from delta_tables import CATALOG
+@pytest.fixture(scope="session")
+def jvm_kafka(spark: SparkSession) -> None:
+    """The session has Spark's own Kafka source; skipped only where Maven Central is missing."""
+    if reason := _NO_JARS.get("jvm_kafka"):
+        pytest.skip(f"NO KAFKA SOURCE OF SPARK'S OWN, decode is not tested over it: {reason}")
 
-    if isinstance(_delta_jars, str):
-        pytest.skip(f"NO DELTA, nothing about Delta tables is tested: {_delta_jars}")
+
+@pytest.fixture
+def delta(spark: SparkSession) -> SparkSession:
+    """A session with Delta's catalog beside the one of the run; its tables are to be dropped."""
+    import spark_jars
+
+    if reason := _NO_JARS.get("delta"):
+        pytest.skip(f"NO DELTA, nothing about Delta tables is tested: {reason}")
     session = spark.newSession()
-    session.conf.set("spark.sql.catalog.spark_catalog", CATALOG)
+    session.conf.set("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
     session.conf.set("spark.databricks.delta.snapshotPartitions", "2")
     return session
 

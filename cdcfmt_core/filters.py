@@ -83,7 +83,9 @@ class EventFilter:
     rows_refused: int = attrs.field(init=False, default=0, eq=False, repr=False)
     _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
-    _tables: dict[tuple[str, str | None, str], bool] = attrs.field(init=False, factory=dict)
+    _tables: dict[tuple[str, str | None, str], bool] = attrs.field(
+        init=False, factory=dict, eq=False, repr=False
+    )
 
     def __attrs_post_init__(self) -> None:
         self._include = tuple(_compile(text, "includeTables") for text in self.include_tables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,11 @@ from kafka_broker import Broker
 from kafka_rows import comparable
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Message
+from pyspark_cdcfmt.missing_schemas import policy_of
+from pyspark_cdcfmt.options import bridge_options, is_of_stream, parse_options
 
 PREFIX = "dbz_noschema_default"
 UNKNOWN = "kind = 'row' AND exists(columns, c -> c.source_type = '')"
@@ -86,6 +92,62 @@ def test_changes_have_the_columns_of_the_store(
     run(stream, tmp_path, lambda batch, _: seen.append(comparable(batch.select(columns))))
     assert len(seen) >= 2
     assert sum(seen, Counter()) == comparable(whole)
+
+
+def test_a_schema_that_comes_late(
+    spark: SparkSession, kafka: Broker, topics: dict[str, str], tmp_path: Path
+) -> None:
+    """A row waits for it, and a batch that is read twice has the same rows."""
+    messages = list(native_messages(f"debezium/{PREFIX.removeprefix('dbz_')}"))
+    of_pair = [m for m in messages if m.topic == f"{PREFIX}.shop.pair" and m.value is not None]
+    ddl = [m for m in messages if m.topic == PREFIX]
+    topic = kafka.create_topic("late-ddl")
+
+    def send(some: list[Message]) -> None:
+        place = {"topic": topic, "partition": 0, "offset": None, "timestamp": None}
+        kafka.produce(topic, [attrs.evolve(message, **place) for message in some])
+
+    send(of_pair[:5])
+    options = {
+        **topics,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "includeColumns": "true",
+    }
+    del options["subscribePattern"]
+    options |= {"schemaStore": str(tmp_path / "schemas"), "schemaWaitTimeout": "100s"}
+    seen: list[Counter[str]] = []
+
+    def read_twice(batch: DataFrame, _: int) -> None:
+        later = threading.Timer(2, send, [ddl])
+        later.start()
+        rows = comparable(batch)
+        later.join()
+        assert comparable(batch) == rows
+        assert batch.where(UNKNOWN).count() == 0
+        seen.append(rows)
+
+    run(spark.readStream.format("cdc").options(**options).load(), tmp_path, read_twice)
+    assert [sum(rows.values()) for rows in seen] == [5]
+
+
+def test_what_missing_schemas_mean() -> None:
+    def asked(**options: str) -> str:
+        parsed = parse_options({"path": "x", "protocol": "debezium", **options})
+        of_batch, of_stream = parsed, parsed.in_stream()
+        return f"{of_batch.codec['onMissingSchema']} {of_stream.codec['onMissingSchema']}"
+
+    assert asked() == "raw fail"
+    assert asked(onmissingschema="raw") == "raw raw"
+    assert asked(onmissingschema="corrupt") == asked(onmissingschema="wait") == "fail fail"
+    simple = parse_options({"path": "x", "protocol": "simple", "onmissingschema": "raw"})
+    with pytest.raises(OptionError, match="a row of simple cannot be read without"):
+        policy_of(simple, streaming=True)
+    declared = {option.name.lower() for option in bridge_options()}
+    assert [name for name in sorted(declared) if is_of_stream({name: ""})] == [
+        *("maxfileage", "maxfilespertrigger", "maxoffsetspertrigger", "maxtriggerdelay"),
+        *("minoffsetspertrigger", "schemawaittimeout"),
+    ]
 
 
 def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:

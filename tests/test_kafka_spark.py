@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import attrs
 import pytest
@@ -61,7 +62,10 @@ def with_ddl_in_0(messages: list[Message]) -> Iterator[Message]:
     """Debezium's DDL, which its key puts anywhere, where producers put it at least."""
     for message in messages:
         is_ddl = b'"tableChanges"' in (message.value or b"")
-        yield attrs.evolve(message, partition=0 if is_ddl else None, timestamp=None)
+        partition = 0 if is_ddl else message.partition
+        if partition is None:
+            partition = crc32(message.key or message.value or b"") % 3
+        yield attrs.evolve(message, partition=partition, timestamp=None)
 
 
 PRODUCERS = {

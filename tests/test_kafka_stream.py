@@ -163,6 +163,53 @@ def test_retention_under_the_reader(kafka: Broker, stream: Callable[..., Stream]
     assert forgetful.run() == [id_ for id_ in range(40) if id_ not in lost]
 
 
+def test_latest_stays_where_the_first_batch_found_it(
+    kafka: Broker, stream: Callable[..., Stream]
+) -> None:
+    """Also if that batch never ended: what has come since is not passed over."""
+    topic = kafka.create_topic("latest")
+    kafka.produce(topic, orders(0, 5))
+    latest = stream(subscribe=topic, startingOffsets="latest")
+    assert latest.run() == []
+    for commit in (latest.folder / "checkpoint" / "commits").iterdir():
+        commit.unlink()
+    kafka.produce(topic, orders(5, 9))
+    assert latest.run() == list(range(5, 9))
+    assert latest.offsets(0) == {topic: [[5, 5]]}
+
+
+def test_retention_between_two_reads_of_a_batch(
+    kafka: Broker, stream: Callable[..., Stream]
+) -> None:
+    """Offsets that are gone are an error, or a gap that is said: never fewer rows in silence."""
+    topic = kafka.create_topic("twice")
+    kafka.produce(topic, orders(0, 10))
+    twice = stream(subscribe=topic)
+    counts: list[int] = []
+
+    def read_twice(batch: DataFrame, number: int) -> None:
+        counts.append(batch.count())
+        kafka.delete_records(topic, 0, 4)
+        counts.append(batch.count())
+
+    for fail, expected in (("true", [10]), ("false", [10, 6, 6])):
+        frame = twice.spark.readStream.format("cdc").options(**twice.options, failOnDataLoss=fail)
+        query = (
+            frame.schema(SCHEMA)
+            .load()
+            .writeStream.option("checkpointLocation", str(twice.folder / "checkpoint"))
+            .foreachBatch(read_twice)
+            .trigger(availableNow=True)
+            .start()
+        )
+        if fail == "true":
+            with pytest.raises(StreamingQueryException, match="offsets 0 to 3 are gone"):
+                query.awaitTermination()
+        else:
+            query.awaitTermination()
+        assert counts == expected
+
+
 def test_a_topic_made_anew(kafka: Broker, stream: Callable[..., Stream]) -> None:
     topic = kafka.create_topic("anew")
     kafka.produce(topic, orders(0, 5))

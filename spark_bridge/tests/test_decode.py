@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 from canal_messages import COMMIT_TS, DELETE, INSERT, KEY_UPDATE, UPDATE, row_message
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql.types import VariantVal
+from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode
@@ -137,33 +135,6 @@ def test_one_decoder_run_whatever_is_selected(spark: SparkSession) -> None:
     assert plan.count("ArrowEvalPython") == 1
     assert plan.count("cdc_decode(struct(") == 1
     assert frame.groupBy("op").count().count() == 2
-
-
-def test_a_bronze_table_in_batch_and_stream(spark: SparkSession, tmp_path: Path) -> None:
-    table, out = str(tmp_path / "bronze"), str(tmp_path / "out")
-    bronze(spark, INSERT, UPDATE).write.parquet(table)
-    expected = []
-    for messages in ([], [KEY_UPDATE, b"{"], [DELETE]):
-        if messages:
-            bronze(spark, *messages).write.mode("append").parquet(table)
-        stream = spark.readStream.schema(KAFKA).parquet(table)
-        assert decode(stream, **KAFKA_COLUMNS).isStreaming
-        query = (
-            decode(stream, **KAFKA_COLUMNS, headers="headers")
-            .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start(out)
-        )
-        query.awaitTermination()
-        expected = decode(spark.read.parquet(table), **KAFKA_COLUMNS, headers="headers").collect()
-    actual = spark.read.parquet(out).collect()
-    assert sorted(map(_shown, actual)) == sorted(map(_shown, expected))
-    assert len(actual) == 5
-
-
-def _shown(row: Row) -> str:
-    """Parquet may write a variant's dictionary in another way."""
-    return str([v.toPython() if isinstance(v, VariantVal) else v for v in row])
 
 
 def test_names_of_the_module() -> None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from delta_tables import CATALOG, EXTENSIONS, PACKAGE
 from doc_snippets import snippets
 from kafka_broker import Broker
 from pyspark.sql import SparkSession
+from spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
 
 PAGE = snippets("docs/quickstart.md")
 
@@ -78,7 +78,7 @@ def test_the_session_is_the_tests() -> None:
     (session,) = [block for block in PAGE if "SparkSession.builder" in block.code]
     settings = dict(re.findall(r'\.config\("([\w.]+)", "([\w.:-]+)"\)', session.code))
     assert settings == {
-        "spark.jars.packages": PACKAGE,
-        "spark.sql.extensions": EXTENSIONS,
-        "spark.sql.catalog.spark_catalog": CATALOG,
+        "spark.jars.packages": DELTA_PACKAGE,
+        "spark.sql.extensions": DELTA_EXTENSIONS,
+        "spark.sql.catalog.spark_catalog": DELTA_CATALOG,
     }

@@ -13,22 +13,14 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from kafka_broker import Broker, start_broker
-from maven import resolve
 from processes import peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from run import load
 from spark import cpu_seconds
+from spark_jars import KAFKA, jars
 
 from cdcfmt_core.events import Message
-
-JVM_SOURCE = [
-    ("org.apache.spark", "spark-sql-kafka-0-10_2.13", "4.2.0"),
-    ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
-    ("org.apache.kafka", "kafka-clients", "3.9.2"),
-    ("org.apache.commons", "commons-pool2", "2.13.1"),
-]
-"""Spark's source and what it needs beyond Spark."""
 
 COLUMNS = {
     "id": "decimal(20,0)",
@@ -51,15 +43,10 @@ COLUMNS = {
 
 
 def spark_session() -> SparkSession:
-    jars = [
-        str(jar)
-        for coordinates in JVM_SOURCE
-        for jar in resolve(*coordinates, transitive=False).glob("*.jar")
-    ]
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.jars", ",".join(jars))
+        .config("spark.jars", ",".join(jars(KAFKA)))
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )

@@ -159,3 +159,13 @@ def test_a_schema_without_a_commit_ts_is_in_every_range() -> None:
     assert event_filter.wants("schema", "a", "b")
     assert not event_filter.wants("schema", "a", "x")
     assert not event_filter.wants("schema", "a", "b", commit_ts=9)
+
+
+def test_rows_that_nobody_wants_are_counted() -> None:
+    wanted = EventFilter(table=("d", "t"), kinds=frozenset({"row"}))
+    assert wanted.wants("row", "d", "t")
+    assert not wanted.wants("watermark")
+    assert wanted.rows_refused == 0
+    assert not wanted.wants("row", "d", "other")
+    assert wanted.rows_refused == 1
+    assert wanted == EventFilter(table=("d", "t"), kinds=frozenset({"row"}))

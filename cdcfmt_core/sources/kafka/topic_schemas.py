@@ -111,7 +111,6 @@ class TopicSchemaStore(KeptSchemaStore):
         name = (database, schema, table, stream)
         if self._reach and name not in self._looked:
             self._looked.add(name)
-            self._load(database, table, schema)
             self._open_others()
             self._look_back("nearest", name, position)
         found = super().find(database, table, position, schema=schema, stream=stream)
@@ -134,23 +133,30 @@ class TopicSchemaStore(KeptSchemaStore):
 
     def _look_back(self, which: str, name: _Table, position: Position | None) -> None:
         database, schema, table, stream = name
-        nothing = True
-        for place, behind in self._behind.items():
-            note = f"{which} schema of {stream} before {self._run} in {place[0]}-{place[1]}"
-            if self._run is not None and self.directory.noted(note, database, table, schema):
-                nothing = False
-                continue
-            if self._is_behind(place, behind, name, position):
-                nothing = False
-            if self._run is not None:
-                self.directory.note(note, database, table, schema)
-        if nothing:
+        notes = {
+            place: f"{which} schema of {stream} before {self._run} in {place[0]}-{place[1]}"
+            for place in self._behind
+        }
+        if self._run is not None:
+            noted = self.directory.noted
+            notes = {
+                place: note
+                for place, note in notes.items()
+                if not noted(note, database, table, schema)
+            }
+        if len(notes) < len(self._behind):
+            # Only now: another task may have noted it just before.
+            self.reload(database, table, schema)
+        found = [self._is_behind(place, name, position) for place in notes]
+        if len(notes) == len(self._behind) and not any(found):
             self._looked_further.add(name)
+        if self._run is not None:
+            for note in notes.values():
+                self.directory.note(note, database, table, schema)
 
-    def _is_behind(
-        self, place: TopicPartition, behind: _Behind, name: _Table, position: Position | None
-    ) -> bool:
+    def _is_behind(self, place: TopicPartition, name: _Table, position: Position | None) -> bool:
         """Looks for a schema that holds at ``position``; whether there is one."""
+        behind = self._behind[place]
         if any(_is_of(record, name, position) for record in behind.records):
             return True
         first = self._reading.offsets({place: EARLIEST})[place]

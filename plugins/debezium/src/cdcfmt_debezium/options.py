@@ -29,7 +29,8 @@ OPTIONS = (
         choices=("raw", "fail"),
         default="raw",
         help="A row whose column types neither the message nor a DDL before it tells. `raw`: "
-        "types are unknown and values stay as the JSON has them. `fail`: a bad row.",
+        "types are unknown and values stay as the JSON has them. `fail`: a bad row. Spark's own "
+        "option of this name decides for it: there `corrupt` is a bad row.",
     ),
     Option(
         name="decimalHandlingMode",

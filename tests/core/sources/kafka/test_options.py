@@ -9,7 +9,7 @@ import pytest
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import validate
 from cdcfmt_core.sources.kafka import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
-from cdcfmt_core.sources.kafka.config import client_config, open_client
+from cdcfmt_core.sources.kafka.config import client_config, open_client, reading_config
 
 SERVERS = {"bootstrap.servers": "a:9092"}
 SECRET = "hush-hush"
@@ -40,6 +40,13 @@ def test_one_way_to_select_topics() -> None:
             parse(assign=text)
     with pytest.raises(OptionError, match="no regular expression"):
         parse(subscribePattern="a(")
+
+
+def test_the_names_of_groups() -> None:
+    for given, begins in (({}, "cdcfmt-source"), ({"groupIdPrefix": "mine"}, "mine")):
+        options = parse(subscribe="a", **given)
+        group = reading_config(options.config, options.group_prefix, 1)["group.id"]
+        assert group.startswith(f"{begins}-")
 
 
 @pytest.mark.parametrize(
