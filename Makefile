@@ -33,7 +33,7 @@ smoke: setup
 # Kills the driver of a stream twenty times, where `make test` does so three times, and takes
 # other round trips, and more, through every format that is written.
 soak: setup
-	CDCFMT_EXAMPLES=300 $(RUN) python -m pytest plugins -k round_trip
+	CDCFMT_EXAMPLES=250 $(RUN) python -m pytest plugins -k round_trip
 	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py
 
 bench: setup
