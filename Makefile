@@ -38,7 +38,7 @@ smoke: setup
 # Kills drivers of streams twenty times and more, where `make test` does so a few times, and
 # takes other round trips, and more, through every format that is written.
 soak: setup
-	CDCFMT_EXAMPLES=300 $(RUN) python -m pytest plugins -k round_trip
+	CDCFMT_EXAMPLES=250 $(RUN) python -m pytest plugins -k round_trip
 	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py tests/test_simple_kill.py
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.

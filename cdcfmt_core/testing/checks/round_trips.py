@@ -41,7 +41,9 @@ def check_round_trip(subject: Subject, trip: RoundTrip) -> None:
     failures: list[Exception] = []
     for wide, examples in ((False, _EXAMPLES), (True, _WIDE_EXAMPLES)):
 
-        @settings(_settings, derandomize=not more, max_examples=more or examples)
+        @settings(
+            _settings, derandomize=not more, max_examples=more * examples // _EXAMPLES or examples
+        )
         @given(events=event_lists(carries, wide=wide))
         def run(events: list[Event]) -> None:
             if failures:
