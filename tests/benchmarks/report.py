@@ -70,7 +70,7 @@ def table(results: Record) -> str:
             ),
         ),
         *(f"- {name}: {each:.1f} µs a message" for name, each in results["lines"].items()),
-        "",
+        *([""] if results["lines"] else []),
     ]
     for cores in sorted({each["cores"] for each in results["spark"]}):
         lines += _spark_table(results, cores)
