@@ -24,16 +24,15 @@ RUN_BY = {
     "docs/cli.md": "tests/cli/test_cli_docs.py",
     "docs/conformance-kit.md": "tests/test_new_plugin.py",
     "docs/hooks.md": "tests/test_hooks_doc.py",
+    "docs/kafka.md": "tests/test_kafka_docs.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
+    "docs/writing.md": "spark_bridge/tests/test_writing_docs.py",
 }
 """Pages whose blocks are run, quoted or compared as a whole by a test of their own."""
 
-OPEN = {"docs/kafka.md", "docs/writing.md"}
-"""Pages that have blocks which nothing runs yet."""
-
 HELD_BY = {
     ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
-    ("README.md", 'option("subscribe", "orders")'): "test_the_snippet_of_the_readme",
+    ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
 }
 """Single blocks: page, what stands in them, and the test that holds them."""
 
@@ -44,7 +43,7 @@ def blocks(*languages: str) -> list[Snippet]:
     return [
         snippet
         for page in PAGES
-        if page not in RUN_BY and page not in OPEN
+        if page not in RUN_BY
         for snippet in snippets(page)
         if snippet.language in languages
     ]
