@@ -22,11 +22,9 @@ _SHARED = frozenset({"spark", "kafka"})
 """What takes long to start; whoever runs the tests on several cores has it on one of them."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _SHARED.intersection(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("shared"))
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if _SHARED.intersection(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.xdist_group("shared"))
 
 
 @pytest.hookimpl(wrapper=True)
