@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kafka_broker import resolve
+from maven import resolve
 from pyspark.sql import SparkSession
 
 CONNECT = "4.1.1"

@@ -11,7 +11,7 @@ import pytest
 from connect_reader import ConnectReader
 from golden_data import load_variant, native_messages, open_decoder, reading_options
 from golden_encoding import open_encoder
-from kafka_broker import BrokerUnavailableError
+from maven import UnavailableError
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
@@ -25,7 +25,7 @@ NOT_UTF8 = {"bad_utf8", "bad_latin1", "gbk_t"}
 def reader(spark: SparkSession) -> ConnectReader:
     try:
         return ConnectReader(spark)
-    except BrokerUnavailableError as reason:
+    except UnavailableError as reason:
         pytest.skip(f"Kafka Connect's readers cannot be had: {reason}")
 
 

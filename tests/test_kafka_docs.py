@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
 
 PAGE = "docs/kafka.md"
-ELSEWHERE = ("README.md", "docs/spark.md", "spark_bridge/README.md")
+ELSEWHERE = ("README.md", "spark_bridge/README.md")
 SNIPPETS = snippets(PAGE) + [
     each for file in ELSEWHERE for each in snippets(file) if "kafka.bootstrap" in each.code
 ]
@@ -32,10 +33,14 @@ def messages_of(topic: str) -> list[Message]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _topics(kafka: Broker) -> None:
-    for topic in ("orders", "inventory"):
+def _topics(kafka: Broker) -> Iterator[None]:
+    topics = ("orders", "inventory")
+    for topic in topics:
         kafka.create_topic(topic, PARTITIONS)
         kafka.produce(topic, messages_of(topic))
+    yield
+    for topic in topics:
+        kafka.delete_topic(topic)
 
 
 def test_no_page_lacks_one() -> None:

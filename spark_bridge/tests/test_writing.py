@@ -97,7 +97,8 @@ def test_changes_of_one_table_become_another_format(
         ("*", {"compresion": "gzip"}, "did you mean compression"),
         ("*", {"table": "shop.orders", "keyColumns": "id"}, "column _change_type is missing"),
         ("*", {"ifExists": "error"}, "has files"),
-        ("*", {"txnVersion": "1"}, "go together"),
+        # With its extensions in the session, Delta looks at these, too.
+        ("*", {"txnVersion": "1"}, "go together|Both txnVersion and txnAppId"),
     ],
 )
 def test_what_cannot_be_written_is_known_before_any_byte(
