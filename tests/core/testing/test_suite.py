@@ -10,8 +10,8 @@ import pytest
 
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
 from cdcfmt_core.testing import load_case, load_cases
-from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.__main__ import main
+from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.checks.recognising import sample_messages
 
 pytest_plugins = ["pytester"]
