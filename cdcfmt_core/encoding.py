@@ -42,6 +42,8 @@ _T = TypeVar("_T")
 _TO_FIRST = frozenset({"transaction", "message"})
 """Kinds of which one copy is enough; all others but rows and DDL go to every partition."""
 
+_SKIP_HINT = "; unsupportedEvents=skip leaves it out"
+
 
 class MessageEncoder:
     """Encodes events in one protocol.
@@ -97,7 +99,8 @@ class MessageEncoder:
             return function(event)
         except UnsupportedEventError as error:
             if not self._skips:
-                raise _located(error, self._protocol, event) from error
+                hinted = error.at(reason=f"{error.reason}{_SKIP_HINT}")
+                raise _located(hinted, self._protocol, event) from error
             self._counts[f"skipped: {error.reason}"] += 1
             return []
         except EncodeError as error:

@@ -115,6 +115,7 @@ def text_of(wire: Mapping[str, Any], field: str) -> str:
 
 
 def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    """An object; None where the field is null or missing."""
     value = wire.get(field)
     if value is None or type(value) is dict:
         return value
@@ -122,6 +123,7 @@ def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
 
 
 def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
+    """A list; None where the field is null or missing."""
     value = wire.get(field)
     if value is None or type(value) is list:
         return value

@@ -21,6 +21,13 @@ MUTANTS = [
         "            continue\n        value = values[name]\n",
     ),
     Mutant(
+        "incomplete written as whole",
+        "test_absent_is_not_written_as_null",
+        "encode",
+        "            said = _ONLY_HANDLE_KEY\n",
+        "            pass\n",
+    ),
+    Mutant(
         "NULL written as absent",
         "test_written_again test_round_trip",
         "encode",

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from doc_snippets import snippets
 from doc_tables import ROOT, render, tables
 
-from cdcfmt_core import Option, default_registry, hookspecs
+from cdcfmt_core import Option, default_registry, hookspecs, wire_json
 from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.options import OptionType
 from pyspark_cdcfmt.options import bridge_options
 from pyspark_cdcfmt.output_options import output_options
 
@@ -52,6 +53,22 @@ def test_every_environment_variable_is_documented() -> None:
     code = (ROOT / "cdcfmt_core/registry.py").read_text(encoding="utf-8")
     for name in set(re.findall(r"CDCFMT_[A-Z_]+", code)):
         assert name in text
+
+
+def test_every_helper_of_json_wires_is_documented() -> None:
+    text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
+    own = [
+        name
+        for name, item in vars(wire_json).items()
+        if getattr(item, "__module__", None) == wire_json.__name__ and not name.startswith("_")
+    ]
+    assert "loads_exact" in own
+    for name in own:
+        assert f"| `{name}(" in text
+        assert getattr(wire_json, name).__doc__
+    assert "| `MAX_TIME` |" in text
+    for type_ in get_args(OptionType):
+        assert f"| `{type_}`" in text
 
 
 def test_every_option_is_documented() -> None:

@@ -19,10 +19,11 @@ from doc_snippets import files_in_snippets, snippets
 from fresh_venv import ROOT, Venv, build_wheels, make_venv
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.events import Heartbeat
+from cdcfmt_core.events import Column, Heartbeat
 from cdcfmt_core.template import create_plugin
 from cdcfmt_core.testing import RoundTrip
 from cdcfmt_core.testing.cases import read_messages
+from cdcfmt_core.types import Unknown
 
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
 DOC = "docs/write-a-format.md"
@@ -136,7 +137,7 @@ def test_the_commands_of_the_docs(venv: Venv, template: Path, tmp_path: Path) ->
     for path in example.glob("cases/*/events.json"):
         path.unlink()
     commands = [line for s in SNIPPETS if s.language == "sh" for line in s.code.splitlines()]
-    assert len(commands) == 5
+    assert len(commands) == 6
     for command in commands:
         program, *arguments = shlex.split(command)
         if program == "pip":
@@ -259,7 +260,7 @@ def test_quoted_code_is_the_examples() -> None:
         folder = ROOT if match[1].startswith("docs/") else MAXWELL
         assert code in (folder / match[1]).read_text(encoding="utf-8"), snippet.id
         quoted += 1
-    assert quoted == 8
+    assert quoted == 10
 
 
 def test_the_lists_of_the_kits_docs_are_ones() -> None:
@@ -267,6 +268,7 @@ def test_the_lists_of_the_kits_docs_are_ones() -> None:
     for snippet in snippets("docs/conformance-kit.md"):
         if snippet.runs:
             exec(compile(snippet.code, snippet.id, "exec"), scope)
+    assert scope["UNTYPED"].column("a", Unknown(), True) == Column("a", "", Unknown(), key=True)
     (trip,) = scope["ROUND_TRIPS"]
     assert isinstance(trip, RoundTrip)
     written = Heartbeat(source_time=1_999_999)

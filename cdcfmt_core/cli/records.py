@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cdcfmt_core.cli.json_text import image_values, time_text
@@ -63,9 +63,17 @@ def event_record(
 
 
 def change_records(
-    decoded: Decoded, event: Event, *, after_only: bool, key_columns: tuple[str, ...]
+    decoded: Decoded,
+    event: Event,
+    *,
+    after_only: bool,
+    key_columns: tuple[str, ...],
+    columns: Iterable[str],
 ) -> Iterator[dict[str, Any]]:
-    """The rows of an event in the changes shape; none for events that are no change."""
+    """The rows of an event in the changes shape; none for events that are no change.
+
+    ``columns`` are all that the table has in the output: those that an image lacks are absent.
+    """
     if isinstance(event, Corrupt):
         yield {"_corrupt_record": _corrupt_record(decoded.message, event)}
     elif isinstance(event, RowChange):
@@ -74,7 +82,7 @@ def change_records(
             for change_type, image in change_images(part, after_only=after_only):
                 added = change_position(decoded.message, part, change_type)
                 added["commit_timestamp"] = time_text(added["commit_timestamp"])
-                absent = [n for n in event.table.column_names if n not in image.values]
+                absent = [name for name in columns if name not in image.values]
                 yield {
                     **image_values(event.table, image),
                     **{f"_{name}": value for name, value in added.items()},

@@ -86,7 +86,7 @@ class Carries:
         default=mysql_column,
         metadata={
             "help": "Makes a column of its name, its type and whether it is of the key: for "
-            "sources other than MySQL."
+            "sources other than MySQL, and types that MySQL has not, such as Unknown."
         },
     )
     kinds: frozenset[Kind] | None = attrs.field(

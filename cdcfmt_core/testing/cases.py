@@ -3,7 +3,7 @@
 A case is a folder:
 
 - ``messages.jsonl``: a message a line, as JSON with ``key`` and ``value`` in base64
-  (:mod:`cdcfmt_core.sources.lines`)
+  (:mod:`cdcfmt_core.sources.lines`), or the bare value where it is JSON
 - ``events.json``: the events of each message (:mod:`cdcfmt_core.testing.event_json`)
 - ``options.json``: what a user has to set to read them; left out where that is nothing
 - ``writing.json``: what a user has to set to write them so; left out where that is nothing
@@ -21,7 +21,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.sources.lines import BadLine, parse_line
+from cdcfmt_core.sources.lines import BadLine, LineFormat, begins_message, parse_line
 from cdcfmt_core.testing.event_json import events_from_json
 
 _FILES = {"messages.jsonl", "events.json", "options.json", "writing.json", "origin.txt", "claims"}
@@ -84,13 +84,14 @@ def load_case(folder: Path) -> Case:
 
 
 def read_messages(path: Path) -> list[Message]:
-    """The messages of a file with a JSON object of a whole message a line.
+    """The messages of a file with a JSON object of a whole message a line, or a bare value.
 
-    :raises ValueError: for a line that is none.
+    :raises ValueError: for a line that begins like a whole message and is none.
     """
     messages: list[Message] = []
     for number, line in enumerate(path.read_bytes().splitlines()):
-        message = parse_line(line, offset=number, line_format="message")
+        line_format: LineFormat = "message" if begins_message(line) else "value"
+        message = parse_line(line, offset=number, line_format=line_format)
         if isinstance(message, BadLine):
             raise ValueError(f"{path}, line {number + 1}: {message.error.summary}")
         messages.append(message)

@@ -79,6 +79,43 @@ def test_changes_of_one_table(canal: Path) -> None:
     assert "update_preimage" not in [change["_change_type"] for change in after]
 
 
+def canal_lines(*rows: tuple[str, dict[str, object]]) -> bytes:
+    """Rows of Canal, each with columns of its own, and statements."""
+    lines = []
+    for kind, row in rows:
+        wire = {"id": 1, "database": "d", "table": "t", "pkNames": ["id"], "isDdl": "sql" in row,
+                "type": kind, "es": 1, "ts": 1, "sql": row.get("sql", ""),
+                "sqlType": None, "mysqlType": dict.fromkeys(row, "int"), "old": None,
+                "data": None if "sql" in row else [row]}  # fmt: skip
+        lines.append(json.dumps(wire).encode() + b"\n")
+    return b"".join(lines)
+
+
+def test_what_a_row_lacks_of_the_whole_table(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_bytes(canal_lines(("INSERT", {"id": "1"}), ("INSERT", {"id": "2", "b": "3"})))
+    assert [row["_absent"] for row in run_lines("cat", dump, "--table", "d.t")] == [["b"], []]
+    head, first, _ = run("cat", dump, "--table", "d.t", "-f", "csv").stdout.splitlines()
+    assert head.startswith("id,b,_change_type")
+    assert first.startswith("1,,insert")
+    assert first.endswith(',"[""b""]",')
+    # What can be read only once is told by what came before.
+    found = run_lines("cat", "-", "--table", "d.t", stdin=dump.read_bytes())
+    assert [row["_absent"] for row in found] == [[], []]
+
+
+def test_truncates_are_counted(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.jsonl"
+    dump.write_bytes(
+        canal_lines(("INSERT", {"id": "1"}), ("TRUNCATE", {"sql": "truncate table t"}))
+    )
+    for output in ("json", "csv", "table"):
+        result = run("cat", dump, "--table", "d.t", "-f", output)
+        assert result.exit_code == 0
+        assert "1 TRUNCATE or DROP of the table" in result.stderr
+        assert "TRUNCATE" not in run("cat", dump, "-f", output).stderr
+
+
 def test_csv(canal: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(run("cat", canal, "-f", "csv").stdout)))
     lines = run_lines("cat", canal)

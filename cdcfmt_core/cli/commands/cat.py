@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import click
 
@@ -19,7 +19,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.tables import write_changes, write_events
 from cdcfmt_core.cli.writers import Record, write_csv, write_json
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.events import Corrupt
+from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
 
 OPTIONS = (
@@ -83,7 +83,7 @@ def command(
     if follow and output == "table":
         raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
     source = open_input(paths, settings, follow=follow)
-    rows = _Rows(Reader(source, settings), settings)
+    rows = _Rows(Reader(source, settings), settings, again=source.again)
     if output == "json":
         write_json(itertools.islice(rows, limit), live=source.live)
     elif output == "csv":
@@ -96,6 +96,11 @@ def command(
         write(records[:limit])
         if len(records) > limit:
             note(f"the first {number(limit)} rows; -n shows more")
+    if rows.truncated:
+        note(
+            f"{number(rows.truncated)} TRUNCATE or DROP of the table: they are no changes of rows; "
+            "without --table they are shown"
+        )
     if rows.corrupt:
         command_line = f"cdcfmt validate {' '.join(public(paths))}"
         note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
@@ -104,28 +109,39 @@ def command(
 class _Rows:
     """The records that the options ask for; each iteration reads the input anew."""
 
-    def __init__(self, reader: Reader, settings: Settings) -> None:
+    def __init__(self, reader: Reader, settings: Settings, *, again: bool) -> None:
         self._reader = reader
+        self._again = again
+        self._columns: dict[str, None] = {}
+        self._met_all = False
+        self._last: TableSchema | None = None
         self._changes = settings.table is not None
         self._images = settings["images"]
         self._keys = tuple(settings["keyColumns"])
         self.corrupt = 0
+        self.truncated = 0
 
     @property
     def is_changes(self) -> bool:
         return self._changes
 
     def __iter__(self) -> Iterator[Record]:
-        self.corrupt = 0
+        if self._changes and self._again:
+            # What a row lacks is told by the rows behind it, too.
+            self.columns()
+        self.corrupt = self.truncated = 0
         for decoded in self._reader:
             for event in decoded.events:
+                self._meet(event)
                 self.corrupt += isinstance(event, Corrupt)
+                self.truncated += self._changes and _is_truncate(event)
                 if self._changes:
                     yield from change_records(
                         decoded,
                         event,
                         after_only=self._images == "after",
                         key_columns=self._keys,
+                        columns=self._columns,
                     )
                 else:
                     record = event_record(decoded, event, key_columns=self._keys)
@@ -133,11 +149,33 @@ class _Rows:
                         self._drop_images(record)
                     yield record
 
+    def columns(self) -> Iterable[str]:
+        """All that the table has in the whole input, which is read for them once."""
+        if not self._met_all:
+            for decoded in self._reader:
+                for event in decoded.events:
+                    self._meet(event)
+            self._met_all = True
+        return self._columns
+
+    def _meet(self, event: Event) -> None:
+        if not self._changes or self._met_all:
+            return
+        if isinstance(event, RowChange) and event.table is not self._last:
+            self._last = event.table
+            self._columns.update(dict.fromkeys(event.table.column_names))
+
     def _drop_images(self, record: Record) -> None:
         if self._images == "none" or "after" in record:
             record.pop("before", None)
         if self._images == "none":
             record.pop("after", None)
+
+
+def _is_truncate(event: Event) -> bool:
+    if isinstance(event, SchemaChange):
+        return event.ddl_type in ("TRUNCATE", "ERASE")
+    return isinstance(event, RowChange) and event.op == "truncate"
 
 
 def _columns(rows: _Rows, again: bool) -> list[str]:
@@ -149,5 +187,4 @@ def _columns(rows: _Rows, again: bool) -> list[str]:
             "CSV of changes needs the columns of the whole input first, and this one can be "
             "read only once: write it to a file, or take -f json"
         )
-    own = {name: None for row in rows for name in row if name not in CHANGE_COLUMNS}
-    return [*own, *CHANGE_COLUMNS]
+    return [*(name for name in rows.columns() if name not in CHANGE_COLUMNS), *CHANGE_COLUMNS]

@@ -22,7 +22,7 @@ _MOST_COLUMNS: Final = 12
 
 
 def check_absent(subject: Subject) -> None:
-    """A column that an event's image lacks is not written as NULL.
+    """A column that an event's image lacks is not written as NULL, nor the row as a whole one.
 
     Every column of every row of the cases is left out in turn.  The row may be refused.
     """
@@ -48,6 +48,12 @@ def _expect_absent(event: Event, side: str, name: str, row: RowChange) -> None:
         image is None or was_null or image.values.get(name, "absent") is not None,
         f"column {name} is absent from the {side} image, and is read again as NULL",
     )
+    if row.op != "update" and image is not None and name not in image.values:
+        expect(
+            not image.complete or name in event.table.column_names,
+            f"column {name} is absent from the {side} image of {row.op}, and what is read again "
+            "says that the row is whole: where the format cannot say it, refuse the row",
+        )
 
 
 def check_errors(subject: Subject) -> None:

@@ -11,6 +11,7 @@ import pytest
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
 from cdcfmt_core.testing import load_case, load_cases
 from cdcfmt_core.testing.__main__ import main
+from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.checks.recognising import sample_messages
 
 pytest_plugins = ["pytester"]
@@ -124,6 +125,15 @@ def test_writing_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     (folder / "options.json").write_text(json.dumps({"sourceTimeZone": "UTC"}))
     assert main(["open-protocol", str(folder), "--again"]) == 0
     assert (folder / "events.json").read_bytes() != expected
+    with (folder / "messages.jsonl").open("ab") as file:
+        file.write(b'{"no": "message"}\n')
+    assert read_messages(folder / "messages.jsonl")[-1].value == b'{"no": "message"}'
+    (folder / "events.json").unlink()
+    assert main(["open-protocol", str(folder)]) == 1
+    assert "1 of 14 are corrupt: open-protocol " in capsys.readouterr().err
+    assert not (folder / "events.json").exists()
+    assert main(["open-protocol", str(folder), "--corrupt"]) == 0
+    assert '"kind": "corrupt"' in (folder / "events.json").read_text()
     for arguments in (["no-such-format", str(folder)], ["open-protocol", str(tmp_path / "x")]):
         assert main(arguments) == 1
     assert "unknown format 'no-such-format'" in capsys.readouterr().err
