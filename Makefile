@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
-.PHONY: demo test setup lint site unit smoke soak bench bench-kafka docs clean
+.PHONY: demo test setup lint site unit unit-shared unit-alone smoke soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -26,9 +26,15 @@ lint: setup
 site: setup
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
-# The one Spark session and what needs it on one core, everything else on the other.
+# On two cores: what needs the one Spark session or the broker beside everything else.
 unit: setup
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest --numprocesses 2 --dist loadgroup
+	$(MAKE) --jobs 2 unit-shared unit-alone
+
+unit-shared:
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m shared
+
+unit-alone:
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared"
 
 # The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
 smoke: setup

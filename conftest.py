@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,23 +19,12 @@ if TYPE_CHECKING:
 
 
 _SHARED = frozenset({"spark", "kafka"})
-"""What takes long to start; whoever runs the tests on several cores has it on one of them."""
+"""What takes long to start: `make unit` runs the tests that need it in a process of their own."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if _SHARED.intersection(getattr(item, "fixturenames", ())):
-        item.add_marker(pytest.mark.xdist_group("shared"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """What a test logged may hold halves of characters, which no other process can be sent."""
-    report = yield
-    report.sections = [
-        (title, text.encode("utf-8", "backslashreplace").decode())
-        for title, text in report.sections
-    ]
-    return report
+        item.add_marker(pytest.mark.shared)
 
 
 def _prepare_environment() -> None:
