@@ -99,8 +99,8 @@ class MessageEncoder:
             return function(event)
         except UnsupportedEventError as error:
             if not self._skips:
-                hinted = error.at(reason=f"{error.reason}{_SKIP_HINT}")
-                raise _located(hinted, self._protocol, event) from error
+                located = _located(error, self._protocol, event)
+                raise located.at(reason=f"{located.reason}{_SKIP_HINT}") from error
             self._counts[f"skipped: {error.reason}"] += 1
             return []
         except EncodeError as error:
