@@ -7,12 +7,13 @@ and BIT are numbers (names of ENUM and SET in TiCDC 7.6).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp, Unknown
 from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_simple.images import OtherColumns, wanted_columns
@@ -21,13 +22,6 @@ from cdcfmt_simple.instants import Zones
 ParseValue: TypeAlias = Callable[[Any], Any]
 Step: TypeAlias = tuple[str, ParseValue | None, ParseValue]
 """A column's name and its parsers, for text (None: as it stands) and for other values."""
-
-Values: TypeAlias = dict[str, Any]
-Read: TypeAlias = Callable[[Values], Values]
-ReadOther: TypeAlias = Callable[[Values, Values, Values], Values]
-
-_ROWS_BEFORE_COMPILING: Final = 16
-"""Compiling costs as much as a hundred rows."""
 
 
 class JsonPlan:
@@ -45,8 +39,8 @@ class JsonPlan:
         ]
         self._size = len(schema.columns)
         self._reads_all = len(self._steps) == self._size
-        self._compiled: tuple[Read, ReadOther] | None = None
-        self._rows_read = 0
+        self._whole_row = RowFunction(self._plain, self._source)
+        self._whole_beside = RowFunction(self._plain, self._source_beside, "other", "values")
 
     def read(
         self,
@@ -68,15 +62,10 @@ class JsonPlan:
         # Where all are read, one that is missing is noticed below.
         if len(row) != self._size or not (self._reads_all or row.keys() == self.names):
             raise OtherColumns
-        if self._compiled is None:
-            self._rows_read += 1
-            if self._rows_read > _ROWS_BEFORE_COMPILING:
-                self._compiled = _compile(self._steps)
-            return self._step_by_step(row, field, self._steps)
         try:
             if other is None:
-                return self._compiled[0](row)
-            return self._compiled[1](row, *other)
+                return self._whole_row.call(row)
+            return self._whole_beside.call(row, *other)
         except (KeyError, ValueError):
             # Which column it was is found by its steps.
             return self._step_by_step(row, field, self._steps)
@@ -88,12 +77,7 @@ class JsonPlan:
         try:
             for name, parse_text, parse_other in steps:
                 value = row[name]
-                if type(value) is str:
-                    values[name] = value if parse_text is None else parse_text(value)
-                elif value is None:
-                    values[name] = None
-                else:
-                    values[name] = parse_other(value)
+                values[name] = _parse(value, parse_text, parse_other)
         except KeyError:
             raise OtherColumns from None
         except InexactNumber:
@@ -102,33 +86,40 @@ class JsonPlan:
             raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
         return values
 
+    def _plain(self, row: Values, *_: Values) -> Values:
+        return {
+            name: _parse(row[name], parse_text, parse_other)
+            for name, parse_text, parse_other in self._steps
+        }
 
-def _compile(steps: list[Step]) -> tuple[Read, ReadOther]:
-    """The steps as functions of one expression each: a row in them is a tenth faster.
+    def _source(self) -> tuple[str, Values]:
+        return self._expression("{text}")
 
-    The second takes the other image and its values, too.  Of what a message says only names
-    get into the source, as literals.
-    """
-    parsers: Values = {}
-    read, read_other = [], []
-    for number, (name, parse_text, parse_other) in enumerate(steps):
-        text = "value"
-        if parse_text is not None:
-            text = f"text_{number}(value)"
-            parsers[f"text_{number}"] = parse_text
-        parsers[f"other_{number}"] = parse_other
-        otherwise = f"None if value is None else other_{number}(value)"
-        read.append(f"{name!r}: {text} if type(value := row[{name!r}]) is str else {otherwise}")
-        read_other.append(
-            f"{name!r}: (values[{name!r}] if value == other[{name!r}] else {text}) "
-            f"if type(value := row[{name!r}]) is str else {otherwise}"
-        )
-    source = (
-        f"def read(row): return {{{', '.join(read)}}}\n"
-        f"def read_other(row, other, values): return {{{', '.join(read_other)}}}\n"
-    )
-    exec(source, parsers)
-    return parsers["read"], parsers["read_other"]
+    def _source_beside(self) -> tuple[str, Values]:
+        return self._expression("(values[{name}] if value == other[{name}] else {text})")
+
+    def _expression(self, of_text: str) -> tuple[str, Values]:
+        """All columns as one expression, where ``of_text`` is what becomes of a text."""
+        parsers: Values = {}
+        cells = []
+        for number, (column, parse_text, parse_other) in enumerate(self._steps):
+            name, text = repr(column), "value"
+            if parse_text is not None:
+                text = f"text_{number}(value)"
+                parsers[f"text_{number}"] = parse_text
+            parsers[f"other_{number}"] = parse_other
+            cells.append(
+                f"{name}: {of_text.format(name=name, text=text)} "
+                f"if type(value := row[{name}]) is str "
+                f"else None if value is None else other_{number}(value)"
+            )
+        return f"{{{', '.join(cells)}}}", parsers
+
+
+def _parse(value: Any, parse_text: ParseValue | None, parse_other: ParseValue) -> Any:
+    if type(value) is str:
+        return value if parse_text is None else parse_text(value)
+    return None if value is None else parse_other(value)
 
 
 def _parsers_of(
