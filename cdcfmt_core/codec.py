@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
@@ -148,6 +149,6 @@ class CodecSpec:
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     needs_schemas: bool = False
     explain: Explain | None = None
-    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout | AvroLayout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

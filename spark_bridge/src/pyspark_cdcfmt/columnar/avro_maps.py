@@ -19,12 +19,12 @@ from cdcfmt_core.avro_output import write_bytes, write_long
 from pyspark_cdcfmt.columnar.avro_windows import PADDING, Flags, Places, Windows, Words
 from pyspark_cdcfmt.columnar.structs import Unlike
 
-Form: TypeAlias = Literal["long", "float", "double", "bytes"]
+CellForm: TypeAlias = Literal["long", "float", "double", "bytes"]
 """How a value stands there; as ``bytes`` text, too."""
 
 _LONGEST_NAME: Final = 63
 _LONGEST_HEAD: Final = PADDING // 8
-_FIXED: Final[dict[Form, int]] = {"float": 4, "double": 8}
+_FIXED: Final[dict[CellForm, int]] = {"float": 4, "double": 8}
 _WORD: Final = 8
 _MAX_SLOTS: Final = 1 << 20
 _TRIES: Final = 64
@@ -32,12 +32,12 @@ _FOUR_GO_ON: Final = 15
 
 
 @attrs.frozen
-class Cell:
+class MapCell:
     """A column's values: the number of their branch, what stands before each, and their form."""
 
     name: str
     branch: int
-    form: Form
+    form: CellForm
     head: bytes = b""
 
 
@@ -61,7 +61,7 @@ class MapWalk:
     :raises Unlike: if they are too many, or their names are too long or too much alike.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[MapCell]) -> None:
         names = [write_bytes(cell.name.encode("utf-8", "surrogateescape")) for cell in cells]
         if any(len(name) > _LONGEST_NAME for name in names):
             raise Unlike("a column's name is too long")

@@ -20,6 +20,14 @@ from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
+from pyspark_cdcfmt.columnar.scan_chunks import (
+    SCANNED_BYTES,
+    SCANNED_MESSAGES,
+    Found,
+    ScannedChunk,
+)
+from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
+from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
 from pyspark_cdcfmt.columnar.structs import Unlike
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -68,7 +76,7 @@ class Chunks:
         self._counts = counts
         self._schemas = schemas
         self._known_schemas = schemas.changes
-        self._plans: list[Plan] = []
+        self._plans: list[Plan | ScanPlan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
         self._rows_counts: list[int] = []
@@ -91,17 +99,19 @@ class Chunks:
         self._count_rows = count_rows
         iterator = iter(messages)
         pending = Pending()
-        while chunk := _next_chunk(iterator):
+        while chunk := _next_chunk(iterator, *self._chunk_size()):
             if self._schemas.changes != self._known_schemas:
                 # Somebody else's message told of a table.
                 self._known_schemas = self._schemas.changes
                 self._plans.clear()
             if not self._read_alike(pending, chunk):
-                for message in chunk:
-                    if not self._read(pending, message):
+                scanned = self._scan(chunk)
+                for place, message in enumerate(chunk):
+                    if not self._read(pending, message, scanned.found.get(place)):
                         yield from self._finish(pending)
                         pending = Pending()
                         yield from self._alone(message)
+                        scanned = self._scan(chunk, place + 1, scanned)
             self._gather(pending)
             if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
                 yield from self._finish(pending)
@@ -115,6 +125,8 @@ class Chunks:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
+        if isinstance(plan, ScanPlan):
+            return False
         decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
         try:
@@ -136,17 +148,46 @@ class Chunks:
         pending.size += size
         return True
 
-    def _read(self, pending: Pending, message: Message | BadLine) -> bool:
-        """Whether the message could be put among the pending ones, or is not wanted."""
+    def _chunk_size(self) -> tuple[int, int]:
+        """How many messages are read at a time, and how many bytes of them."""
+        if self._plans and isinstance(self._plans[0], ScanPlan):
+            return SCANNED_MESSAGES, SCANNED_BYTES
+        return _CHUNK_MESSAGES, _CHUNK_BYTES
+
+    def _scan(
+        self,
+        chunk: list[Message | BadLine],
+        start: int = 0,
+        before: ScannedChunk | None = None,
+    ) -> ScannedChunk:
+        """What plans read of a chunk from ``start`` on; it is not read again by the same ones."""
+        plans = [plan for plan in self._plans if isinstance(plan, ScanPlan)]
+        if before is not None and set(before.plans) == set(plans):
+            return before
+        return ScannedChunk(plans, chunk, start, self._limit)
+
+    def _read(self, pending: Pending, message: Message | BadLine, found: Found | None) -> bool:
+        """Whether the message could be put among the pending ones, or is not wanted.
+
+        ``found``: it was scanned.
+        """
         value = message.value
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
             return False
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
+        if found is not None:
+            if found.scan.plan is not self._plans[0]:
+                self._plans.remove(found.scan.plan)
+                self._plans.insert(0, found.scan.plan)
+            pending.add_found(message, len(value), found)
+            return True
         if not known.look.mentions(value) and known.look(value) == "unwanted":
             return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
+            if isinstance(plan, ScanPlan):
+                continue
             reader = plan.reader
             document = value
             try:
@@ -199,6 +240,9 @@ class Chunks:
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
         changes = self._reference.changes()
+        if self._schemas.changes != self._known_schemas:
+            self._known_schemas = self._schemas.changes
+            self._plans.clear()
         if changes is None or (other and self._format.forget):
             # What other messages mean may have changed.
             self._plans.clear()
@@ -261,7 +305,9 @@ class Chunks:
             yield from self._flush_rows()
             yield Made(in_order(pieces, owners), pending.size, counts)
 
-    def _usual(self, gathered: Gathered | GatheredEvents) -> tuple[pa.RecordBatch, list[int]]:
+    def _usual(
+        self, gathered: Gathered | GatheredEvents | GatheredScans
+    ) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
         batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
         of_rows = gathered.owners
@@ -296,10 +342,12 @@ class Chunks:
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine]:
+def _next_chunk(
+    messages: Iterator[Message | BadLine], most: int, most_bytes: int
+) -> list[Message | BadLine]:
     chunk: list[Message | BadLine] = []
     size, at_once = 0, 1
-    while len(chunk) < _CHUNK_MESSAGES and size < _CHUNK_BYTES:
+    while len(chunk) < most and size < most_bytes:
         some = list(islice(messages, at_once))
         if not some:
             break

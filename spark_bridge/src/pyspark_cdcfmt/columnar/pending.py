@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import attrs
 from msgspec import Struct
 
@@ -10,19 +12,28 @@ from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
+from pyspark_cdcfmt.columnar.scan_chunks import Found, Scan
+from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
+from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
+
+AnyGathered: TypeAlias = Gathered | GatheredEvents | GatheredScans
 
 
 @attrs.define
 class Pending:
     """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
 
-    ``read`` are those of the present chunk that a plan has decoded, with their numbers.
+    ``read`` are those of the present chunk that a plan has decoded, with their numbers, and
+    ``scanned`` those that were scanned, by their numbers among the scan's documents.
     ``skipped`` counts those that nobody wants.
     """
 
     messages: list[Message | BadLine] = attrs.field(factory=list)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
-    gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
+    scanned: dict[Scan, tuple[list[int], list[int]]] = attrs.field(factory=dict)
+    gathered: dict[Plan | ScanPlan, Gathered | GatheredEvents | GatheredScans] = attrs.field(
+        factory=dict
+    )
     left: list[int] = attrs.field(factory=list)
     skipped: int = 0
     size: int = 0
@@ -39,6 +50,14 @@ class Pending:
         self.messages.append(message)
         self.size += size
 
+    def add_found(self, message: Message, size: int, found: Found) -> None:
+        """A message that was scanned."""
+        documents, owners = self.scanned.setdefault(found.scan, ([], []))
+        documents.append(found.document)
+        owners.append(len(self.messages))
+        self.messages.append(message)
+        self.size += size
+
     def skip(self, message: Message) -> None:
         """A message that has no rows."""
         self.messages.append(message)
@@ -47,13 +66,23 @@ class Pending:
     def gather(self) -> None:
         """What was decoded becomes cells."""
         for plan, (decoded, owners) in self.read.items():
-            if plan not in self.gathered:
-                self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
-            self.gathered[plan].add(decoded, owners, [self.messages[owner] for owner in owners])
+            gathered = self.gathered.get(plan)
+            if gathered is None or isinstance(gathered, GatheredScans):
+                gathered = GatheredEvents(plan) if plan.event else Gathered(plan)
+                self.gathered[plan] = gathered
+            gathered.add(decoded, owners, [self.messages[owner] for owner in owners])
         self.read.clear()
+        for scan, (documents, owners) in self.scanned.items():
+            scans = self.gathered.get(scan.plan)
+            if not isinstance(scans, GatheredScans):
+                scans = self.gathered[scan.plan] = GatheredScans(scan.plan)
+            raw = [self.messages[owner] for owner in owners]
+            scans.add(scan.scanned, documents, owners, raw)
+        self.scanned.clear()
 
     def give_up(self) -> None:
         """All of it is left to the reference."""
         self.read.clear()
+        self.scanned.clear()
         self.gathered.clear()
         self.left = list(range(len(self.messages)))
