@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import tzinfo
 from typing import Final
 
 import attrs
@@ -86,15 +87,7 @@ class ScanLearner:
             known = layout.cells(column, table, shape.policy.time_zone, noticed)
             cell, found, named = _cell(column, known, seen.get(column.name), _branches(layout))
             walked.append(cell)
-            zone = shape.policy.time_zone if found.zone_of is None else found.zone_of(named)
-            values[column.name] = WireValues(
-                column,
-                _WIRE_TYPES[found.wire],
-                found.open_parse(named),
-                found.mysql_text,
-                zone,
-                noticed,
-            )
+            values[column.name] = _values(column, found, named, shape.policy.time_zone, noticed)
         wanted = shape.wanted_of(table)
         low = shape.event_filter.starting_commit_ts or 0
         high = shape.event_filter.ending_commit_ts
@@ -134,6 +127,17 @@ class ScanLearner:
         for cells in example.cells:
             seen.update({name: stands for name, stands in cells.items() if stands is not None})
         return seen
+
+
+def _values(
+    column: Column, cell: Cell, named: str, time_zone: tzinfo, noticed: Counter[str]
+) -> WireValues:
+    try:
+        parse = cell.open_parse(named)
+        zone = time_zone if cell.zone_of is None else cell.zone_of(named)
+    except ValueError as error:
+        raise Unlike(str(error)) from error
+    return WireValues(column, _WIRE_TYPES[cell.wire], parse, cell.mysql_text, zone, noticed)
 
 
 def _branches(layout: AvroLayout) -> Sequence[Form]:
