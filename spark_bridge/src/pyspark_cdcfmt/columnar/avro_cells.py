@@ -57,7 +57,7 @@ def cells_of(
                 columns[cell.name] = pa.array(numbers, mask=nulls)
         elif type_ is not None:
             columns[cell.name] = (
-                _floats(windows.floats[begins], nulls)
+                doubles_of(windows.floats[begins], nulls)
                 if cell.form == "float"
                 else pa.array(windows.doubles[begins], mask=nulls)
             )
@@ -98,7 +98,7 @@ def _numbers(values: list[int]) -> Places:
     return np.array(values, np.int64)
 
 
-def _floats(floats: npt.NDArray[Any], nulls: Flags) -> pa.Array:
+def doubles_of(floats: npt.NDArray[Any], nulls: Flags) -> pa.Array:
     """What :func:`shortest_double` makes of them, mostly from the digits that Arrow prints."""
     floats = np.where(nulls, np.float32(1.5), floats)
     doubles: Any = pc.cast(pc.cast(pa.array(floats), _STRING), pa.float64()).to_numpy()

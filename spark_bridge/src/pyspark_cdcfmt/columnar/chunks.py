@@ -24,6 +24,7 @@ from pyspark_cdcfmt.columnar.scan_chunks import (
     SCANNED_BYTES,
     SCANNED_MESSAGES,
     Found,
+    Scan,
     ScannedChunk,
 )
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
@@ -104,8 +105,8 @@ class Chunks:
                 # Somebody else's message told of a table.
                 self._known_schemas = self._schemas.changes
                 self._plans.clear()
-            if not self._read_alike(pending, chunk):
-                scanned = self._scan(chunk)
+            scanned = self._scan(chunk)
+            if not self._read_alike(pending, chunk, scanned.whole):
                 for place, message in enumerate(chunk):
                     if not self._read(pending, message, scanned.found.get(place)):
                         yield from self._finish(pending)
@@ -119,14 +120,19 @@ class Chunks:
         yield from self._finish(pending)
         yield from self._flush_rows()
 
-    def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
-        """Whether the newest plan reads all of a chunk."""
+    def _read_alike(
+        self, pending: Pending, chunk: list[Message | BadLine], whole: Scan | None
+    ) -> bool:
+        """Whether the newest plan reads all of a chunk, or a scan has read it."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
-            return False
+            if whole is None or (recognises is not None and not all(map(recognises, chunk))):
+                return False
+            pending.add_whole(chunk, whole)
+            return True
         decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
         try:

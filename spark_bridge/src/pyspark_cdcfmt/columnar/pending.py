@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import attrs
@@ -57,6 +58,13 @@ class Pending:
         owners.append(len(self.messages))
         self.messages.append(message)
         self.size += size
+
+    def add_whole(self, chunk: Sequence[Message | BadLine], scan: Scan) -> None:
+        """A chunk all of which was scanned."""
+        here = len(self.messages)
+        self.messages += chunk
+        self.scanned[scan] = (list(range(len(chunk))), list(range(here, len(self.messages))))
+        self.size += sum(len(message.value or b"") for message in chunk)
 
     def skip(self, message: Message) -> None:
         """A message that has no rows."""

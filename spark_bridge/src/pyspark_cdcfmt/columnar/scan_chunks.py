@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -38,7 +38,7 @@ class Found:
 
 
 class ScannedChunk:
-    """What was read of a chunk's messages from ``start`` on, by the numbers they have there.
+    """What ``plans`` have read of a chunk's messages from ``start`` on.
 
     Messages of more than ``limit`` bytes are not read.
     """
@@ -51,17 +51,20 @@ class ScannedChunk:
         limit: int,
     ) -> None:
         self.plans = plans
-        self.found: dict[int, Found] = {}
-        values = [
-            message.value if isinstance(message, Message) else None for message in chunk[start:]
-        ]
-        places = [
-            place
-            for place, value in enumerate(values, start)
-            if value is not None and len(value) <= limit
-        ]
+        self._scans: list[tuple[Scan, list[int]]] = []
+        self._found: dict[int, Found] | None = None
+        places: list[int] = []
+        if plans:
+            places = [
+                place
+                for place, message in enumerate(chunk[start:], start)
+                if type(message) is Message
+                and message.value is not None
+                and len(message.value) <= limit
+            ]
+        self._is_whole = not start and len(places) == len(chunk)
         for plan in plans:
-            documents = [values[place - start] or b"" for place in places]
+            documents = [chunk[place].value or b"" for place in places]
             if not documents or sum(map(len, documents)) > MAX_BYTES:
                 break
             try:
@@ -70,8 +73,25 @@ class ScannedChunk:
                 # As of all of this path: the reference reads them.
                 logger.warning("cdc: not scanned: %s: %s", type(error).__name__, error)
                 continue
-            left = set(scan.scanned.left)
-            for document, place in enumerate(places):
-                if document not in left:
-                    self.found[place] = Found(scan, document)
+            self._scans.append((scan, places))
             places = [places[document] for document in scan.scanned.left]
+        self._is_whole = self._is_whole and not places and len(self._scans) == 1
+
+    @property
+    def whole(self) -> Scan | None:
+        """What has read all of the chunk."""
+        return self._scans[0][0] if self._is_whole else None
+
+    @property
+    def found(self) -> Mapping[int, Found]:
+        """What was read, by the messages' numbers in the chunk."""
+        if self._found is None:
+            self._found = {}
+            for scan, places in self._scans:
+                left = set(scan.scanned.left)
+                self._found.update(
+                    (place, Found(scan, document))
+                    for document, place in enumerate(places)
+                    if document not in left
+                )
+        return self._found
