@@ -14,8 +14,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
+from pyspark_cdcfmt.columnar.looks import Kind
 from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
@@ -24,7 +26,6 @@ from pyspark_cdcfmt.columnar.scan_chunks import (
     SCANNED_BYTES,
     SCANNED_MESSAGES,
     Found,
-    Scan,
     ScannedChunk,
 )
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
@@ -106,9 +107,9 @@ class Chunks:
                 self._known_schemas = self._schemas.changes
                 self._plans.clear()
             scanned = self._scan(chunk)
-            if not self._read_alike(pending, chunk, scanned.whole):
+            if not self._read_alike(pending, chunk, scanned):
                 for place, message in enumerate(chunk):
-                    if not self._read(pending, message, scanned.found.get(place)):
+                    if not self._read(pending, message, place, scanned):
                         yield from self._finish(pending)
                         pending = Pending()
                         yield from self._alone(message)
@@ -121,7 +122,7 @@ class Chunks:
         yield from self._flush_rows()
 
     def _read_alike(
-        self, pending: Pending, chunk: list[Message | BadLine], whole: Scan | None
+        self, pending: Pending, chunk: list[Message | BadLine], scanned: ScannedChunk | None
     ) -> bool:
         """Whether the newest plan reads all of a chunk, or a scan has read it."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
@@ -129,6 +130,7 @@ class Chunks:
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
+            whole = None if scanned is None else scanned.whole
             if whole is None or (recognises is not None and not all(map(recognises, chunk))):
                 return False
             pending.add_whole(chunk, whole)
@@ -165,17 +167,25 @@ class Chunks:
         chunk: list[Message | BadLine],
         start: int = 0,
         before: ScannedChunk | None = None,
-    ) -> ScannedChunk:
+    ) -> ScannedChunk | None:
         """What plans read of a chunk from ``start`` on; it is not read again by the same ones."""
+        if self._format is None or not isinstance(self._format.look, LookByBeginning):
+            return None
         plans = [plan for plan in self._plans if isinstance(plan, ScanPlan)]
         if before is not None and set(before.plans) == set(plans):
             return before
-        return ScannedChunk(plans, chunk, start, self._limit)
+        return ScannedChunk(plans, self._format.look, chunk, start, self._limit)
 
-    def _read(self, pending: Pending, message: Message | BadLine, found: Found | None) -> bool:
+    def _read(
+        self,
+        pending: Pending,
+        message: Message | BadLine,
+        place: int,
+        scanned: ScannedChunk | None,
+    ) -> bool:
         """Whether the message could be put among the pending ones, or is not wanted.
 
-        ``found``: it was scanned.
+        ``place`` is its number in the chunk that was ``scanned``.
         """
         value = message.value
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
@@ -183,15 +193,17 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
-        if found is not None:
-            if found.scan.plan is not self._plans[0]:
-                self._plans.remove(found.scan.plan)
-                self._plans.insert(0, found.scan.plan)
-            pending.add_found(message, len(value), found)
-            return True
-        if not known.look.mentions(value) and known.look(value) == "unwanted":
+        kind: Kind | None = None
+        if scanned is not None:
+            found = scanned.found(place)
+            if found is not None:
+                return self._take(pending, message, found)
+            kind = scanned.kind(place)
+        if kind is None and not known.look.mentions(value):
+            kind = known.look(value)
+        if kind == "unwanted":
             return self._skip(pending, message)
-        for place, plan in enumerate(self._plans):
+        for number, plan in enumerate(self._plans):
             if isinstance(plan, ScanPlan):
                 continue
             reader = plan.reader
@@ -202,11 +214,12 @@ class Chunks:
                 decoded = reader.decode(document)
             except Exception:
                 continue
-            if place:
-                self._plans.insert(0, self._plans.pop(place))
+            if number:
+                self._plans.insert(0, self._plans.pop(number))
             pending.add(message, len(value), plan, decoded)
             return True
-        kind = known.look(value)
+        if kind is None:
+            kind = known.look(value)
         if kind == "unwanted":
             return self._skip(pending, message)
         if kind == "other":
@@ -215,6 +228,14 @@ class Chunks:
         if self._may_learn():
             return False
         pending.add(message, len(value), None, None)
+        return True
+
+    def _take(self, pending: Pending, message: Message, found: Found) -> bool:
+        plan = found.scan.plan
+        if plan is not self._plans[0]:
+            self._plans.remove(plan)
+            self._plans.insert(0, plan)
+        pending.add_found(message, len(message.value or b""), found)
         return True
 
     def _skip(self, pending: Pending, message: Message) -> bool:
