@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import (
@@ -15,6 +15,7 @@ from cdcfmt_core import (
 )
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
+from cdcfmt_core.layout import Layout
 from cdcfmt_simple.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_simple.sniff import sniff
 
@@ -29,6 +30,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     from cdcfmt_simple.encode import open_encoder
 
     return open_encoder(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_simple.layouts import open_layouts
+
+    return open_layouts(options)
 
 
 def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
@@ -59,6 +66,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             scan_schemas=_scan_schemas,
             needs_schemas=True,
             explain=_explain,
+            open_layouts=_open_layouts,
             api_version=1,
         )
     ]

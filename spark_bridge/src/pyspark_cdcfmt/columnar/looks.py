@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -18,14 +18,14 @@ Kind: TypeAlias = Literal["row", "unwanted", "other"]
 _MAX_FRAME_BYTES = 64 << 20
 _LOOKED_AT: Mapping[str, Any] = {
     "database": str,
-    "schema": str | None,
+    "schema": str,
     "table": str,
     "op": str,
-    "never": bool | None,
-    "commit_ts": Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None,
+    "never": bool,
+    "commit_ts": Annotated[int, Meta(ge=0, le=(1 << 63) - 1)],
 }
 
-
+# The last one is not where it is a row's only time.
 _OPTIONAL = ("schema", "never", "commit_ts")
 _MAX_VERDICTS = 100_000
 
@@ -39,7 +39,8 @@ class Look:
 
     def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
         paths: dict[str, tuple[int, ...]] = {}
-        envelope = _envelope(layout.members, (), paths)
+        optional = _OPTIONAL if _has_role(layout.members, "source_time") else _OPTIONAL[:-1]
+        envelope = _envelope(layout.members, (), paths, optional)
         places = {role: ".".join(f"f{at}" for at in path) for role, path in paths.items()}
         self._layout = layout
         self._filter = event_filter
@@ -125,21 +126,31 @@ def _optional(get: Callable[[Any], Any], message: msgspec.Struct) -> Any:
         return None
 
 
+def _has_role(members: Members, role: str) -> bool:
+    return any(
+        _has_role(known, role) if isinstance(known, Mapping) else known == role
+        for known in members.values()
+    )
+
+
 def _envelope(
-    members: Members, path: tuple[int, ...], paths: dict[str, tuple[int, ...]]
+    members: Members,
+    path: tuple[int, ...],
+    paths: dict[str, tuple[int, ...]],
+    may_lack: Sequence[str],
 ) -> type[msgspec.Struct]:
     fields: list[tuple[str, Any]] = []
     optional: list[str] = []
     for name, role in members.items():
         here = (*path, len(fields))
         if isinstance(role, Mapping):
-            inner = _envelope(role, here, paths)
+            inner = _envelope(role, here, paths, may_lack)
             fields.append((name, inner | None | msgspec.UnsetType))
             optional.append(name)
         elif role in _LOOKED_AT:
             paths[role] = here
             fields.append((name, _LOOKED_AT[role]))
-            if role in _OPTIONAL:
-                fields[-1] = (name, _LOOKED_AT[role] | msgspec.UnsetType)
+            if role in may_lack:
+                fields[-1] = (name, _LOOKED_AT[role] | None | msgspec.UnsetType)
                 optional.append(name)
     return struct(fields, strict=False, optional=optional)

@@ -118,6 +118,10 @@ class _Maker:
         self, wire: dict[str, Any], members: Members, path: Path, names: tuple[str, ...]
     ) -> type[Struct]:
         fields: list[tuple[str, Any]] = []
+        images: list[str] = []
+        if self._layout.lacks_images and not path:
+            images = [name for name, role in members.items() if role in ("before", "after")]
+            wire = {**wire, **{name: wire.get(name) for name in images}}
         for place, (name, value) in enumerate(wire.items()):
             role = members.get(name)
             if role is None:
@@ -131,7 +135,7 @@ class _Maker:
             self._paths[role] = here
             limits = self._limits.pop((*names, name), None)
             fields.append((name, self._type_of(role, value, here, limits)))
-        return struct(fields)
+        return struct(fields, optional=images, missing=None)
 
     def _type_of(self, role: str, value: Any, here: Path, limits: tuple[int, int] | None) -> Any:
         if role in ("database", "schema", "table", "same"):
