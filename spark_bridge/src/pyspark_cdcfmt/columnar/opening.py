@@ -152,6 +152,6 @@ def _open_format(
     return Format(
         Look(layouts[0], shape.event_filter),
         Learner(codec.name, layouts, shape).learn,
-        forget=any(layout.limits is not None for layout in layouts),
+        by_schemas=any(layout.limits is not None for layout in layouts),
         recognises=recognises if guesses else None,
     )
