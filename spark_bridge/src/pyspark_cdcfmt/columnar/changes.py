@@ -124,8 +124,11 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
 def differ(
     old: tuple[Any, ...], row: tuple[Any, ...], keys: tuple[int, ...], only_keys: bool
 ) -> bool:
-    """Whether an update changed the key, as far as the wire tells; ``only_keys`` are in old."""
-    cells = old if only_keys else [old[key] for key in keys]
+    """Whether an update changed the key, as far as the wire tells.
+
+    ``only_keys``: no other cells of ``old`` count, and they are its first.
+    """
+    cells = old[: len(keys)] if only_keys else [old[key] for key in keys]
     return any(
         cell is not UNSET and cell != row[key] for cell, key in zip(cells, keys, strict=True)
     )

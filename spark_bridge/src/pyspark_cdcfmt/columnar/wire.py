@@ -188,7 +188,12 @@ class _Maker:
         if not images.before_updates and self._layout.deleted_row == "after":
             # Only the key counts: whether it changed.
             fields = [(name, images.types[name] | msgspec.UnsetType) for name in images.keys]
-            row = struct(fields, strict=False, optional=images.keys)
+            strict = images.tell_extra
+            if strict:
+                # The metadata of an event's variants have the columns of both images.
+                others = [name for name in images.names if name not in images.keys]
+                fields += [(name, msgspec.Raw) for name in others]
+            row = struct(fields, strict=strict, optional=[name for name, _ in fields])
         else:
             rows = value if type(value) is list else [value]
             lacking = any(type(row) is dict and len(row) < len(images.names) for row in rows)
