@@ -82,7 +82,8 @@ class Zoned:
 class Layout:
     """The messages of rows of one dialect; one that has other members is none of them.
 
-    ``ops`` are the words of ``op``; any other word is no row.  ``parsers(value, table,
+    ``ops`` are the words of ``op``; any other word is no row, and one of ``quiet`` is that of
+    messages that change nothing about what others mean.  ``parsers(value, table,
     time_zone, counts)`` are those of a message's columns; ``texts`` tells that all values are
     text, but for those that are ``zoned``.  ``in_lists``: images lie in lists, one for each row
     of the message.  ``lacks_images``: an image that an operation has not is missing or null.
@@ -108,6 +109,7 @@ class Layout:
     members: Members
     ops: Mapping[str, Op]
     parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers]
+    quiet: tuple[str, ...] = ()
     texts: bool = False
     zoned: Zoned | None = None
     in_lists: bool = False

@@ -147,6 +147,18 @@ def test_two_schemas_of_one_version_are_for_the_reference() -> None:
         assert result.by_columns == 19
 
 
+def test_watermarks_do_not_cut_batches() -> None:
+    rows = [row(number, at(BERLIN)) for number in range(10)]
+    messages = [bootstrap(), *[*rows, WATERMARK] * 30]
+    options = parsed({"protocol": "simple"})
+    engine = Engine(events_schema(options), options, inferred=True)
+    assert engine.chunks is not None
+    kinds = [made.batch.column("kind").to_pylist() for made in engine.chunks.batches(messages)]
+    # The first row is the one from which the others are learned.
+    assert kinds[0] == ["schema", "row"]
+    assert kinds[1:] == [[*["row"] * 9, "watermark", *[*["row"] * 10, "watermark"] * 29]]
+
+
 def test_what_tells_nothing_new_costs_no_plan() -> None:
     rows = [row(number, at(BERLIN)) for number in range(10)]
     for result in check([bootstrap(), *[*rows, WATERMARK, bootstrap()] * 30]):

@@ -14,7 +14,7 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Binary
 from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_simple.instants import zone_of
-from cdcfmt_simple.message import OP_OF_TYPE, STREAM
+from cdcfmt_simple.message import OP_OF_TYPE, STREAM, WATERMARK
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
@@ -64,6 +64,7 @@ _JSON = Layout(
         "old": "before",
     },
     ops=OP_OF_TYPE,
+    quiet=(WATERMARK,),
     parsers=_parsers,
     texts=True,
     zoned=Zoned("location", "value", zone_of),

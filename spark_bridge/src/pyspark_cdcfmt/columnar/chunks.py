@@ -161,7 +161,7 @@ class Chunks:
         kind = known.look(value)
         if kind == "unwanted":
             return self._skip(pending, message)
-        if kind == "other" or self._may_learn():
+        if kind == "other" or (kind == "row" and self._may_learn()):
             return False
         pending.add(message, len(value), None, None)
         return True

@@ -13,7 +13,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from pyspark_cdcfmt.columnar.structs import UNSET, struct
 
-Kind: TypeAlias = Literal["row", "unwanted", "other"]
+Kind: TypeAlias = Literal["row", "unwanted", "quiet", "other"]
 
 _MAX_FRAME_BYTES = 64 << 20
 _LOOKED_AT: Mapping[str, Any] = {
@@ -33,8 +33,9 @@ _MAX_VERDICTS = 100_000
 class Look:
     """From a message's value to what it is: a row, one that nobody wants, or neither.
 
-    Only the latter may change what other messages mean.  What is around an envelope is not
-    parsed here, and so must be what the reference path has parsed before.
+    Of the latter only those that are not quiet may change what other messages mean.  What is
+    around an envelope is not parsed here, and so must be what the reference path has parsed
+    before.
     """
 
     def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
@@ -52,6 +53,7 @@ class Look:
         self._get_all = attrgetter(*(places[role] for role in self._roles))
         self._get = {role: attrgetter(places[role]) for role in self._roles}
         self._verdicts: dict[tuple[Any, ...], Kind] = {}
+        self._decode_quiet = msgspec.json.Decoder(_quiet(layout.members, layout.quiet)).decode
         self._frames: set[tuple[bytes, bytes]] = set()
         self._frame_bytes = 0
         table = event_filter.table
@@ -62,6 +64,16 @@ class Look:
         return self._name in value
 
     def __call__(self, value: bytes) -> Kind:
+        kind = self._look(value)
+        if kind == "other" and self._layout.quiet:
+            try:
+                self._decode_quiet(value)
+            except Exception:
+                return kind
+            return "quiet"
+        return kind
+
+    def _look(self, value: bytes) -> Kind:
         layout = self._layout
         known = True
         document = value
@@ -131,6 +143,12 @@ def _has_role(members: Members, role: str) -> bool:
         _has_role(known, role) if isinstance(known, Mapping) else known == role
         for known in members.values()
     )
+
+
+def _quiet(members: Members, words: tuple[str, ...]) -> Any:
+    """Of messages whose word is one of these, by its place at the top of the envelope."""
+    name = next((name for name, role in members.items() if role == "op"), None)
+    return None if name is None else struct([(name, Literal[words])], strict=False)
 
 
 def _envelope(
