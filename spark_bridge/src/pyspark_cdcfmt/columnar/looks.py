@@ -148,7 +148,9 @@ def _has_role(members: Members, role: str) -> bool:
 def _quiet(members: Members, words: tuple[str, ...]) -> Any:
     """Of messages whose word is one of these, by its place at the top of the envelope."""
     name = next((name for name, role in members.items() if role == "op"), None)
-    return None if name is None else struct([(name, Literal[words])], strict=False)
+    if name is None or not words:
+        return None
+    return struct([(name, Literal[words])], strict=False)
 
 
 def _envelope(
