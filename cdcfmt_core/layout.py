@@ -70,12 +70,13 @@ Parsers: TypeAlias = Mapping[str, Parser]
 class Zoned:
     """TIMESTAMP values that are objects of a time zone's name and of text: by which members.
 
-    ``find`` gives the zone of a name, None for the source's own; ValueError if there is none.
+    ``find(name, own)`` gives the zone of a name, which may be the source's own; ValueError if
+    there is none.
     """
 
     zone: str
     text: str
-    find: Callable[[str], tzinfo | None]
+    find: Callable[[str, tzinfo], tzinfo]
 
 
 @attrs.frozen
