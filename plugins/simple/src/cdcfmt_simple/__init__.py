@@ -40,9 +40,9 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
 
 
 def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | AvroLayout]:
-    from cdcfmt_simple.avro_layouts import open_layouts
+    from cdcfmt_simple import avro_layouts, layouts
 
-    return open_layouts(options)
+    return [*layouts.open_layouts(options), *avro_layouts.open_layouts(options)]
 
 
 def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -49,6 +49,7 @@ _CHECKSUM: Final = (
     Field("extra"),
 )
 _ROW: Final = b"\x06"
+_WATERMARK: Final = b"\x00"
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[AvroLayout]:
@@ -60,8 +61,11 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[AvroLayout]:
 
 def _layout(first: bytes, layout: Layout) -> AvroLayout:
     branches = tuple(_FORMS[branch] for branch in layout.branches)
+    # The number of the payload, behind that of the message's type.
+    times = 2 if layout.has_message_type else 1
     return AvroLayout(
-        begins=first + (_ROW if layout.has_message_type else b"") + _ROW,
+        begins=first + _ROW * times,
+        quiet=(first + _WATERMARK * times,),
         fields=(
             Field("same"),  # version
             Field("database", "bytes"),

@@ -17,25 +17,22 @@ _MAX_VERDICTS: Final = 100_000
 
 
 class AvroLook:
-    """From a message's value to what it is: a row, one that nobody wants, or neither.
+    """From a message's value to what it is, as :class:`~.looks.Look`; images are not looked at.
 
-    Images are not looked at.
+    Rows begin with ``begins``, and what is quiet with one of ``quiet``.
     """
 
     def __init__(self, layout: AvroLayout, event_filter: EventFilter) -> None:
         self._fields = [field for field in layout.fields if isinstance(field, Field)]
-        self._begins = layout.begins
+        self.begins = layout.begins
+        self.quiet = layout.quiet
         self._ops = layout.ops
         self._filter = event_filter
         self._verdicts: dict[tuple[bytes, bytes, int], Kind] = {}
 
-    def takes(self, value: bytes) -> bool:
-        """Whether it begins as rows do."""
-        return value.startswith(self._begins)
-
     def __call__(self, value: bytes) -> Kind:
-        if not value.startswith(self._begins):
-            return "other"
+        if not value.startswith(self.begins):
+            return "quiet" if value.startswith(self.quiet) else "other"
         try:
             return self._look(value)
         except Exception:
@@ -44,7 +41,7 @@ class AvroLook:
     def _look(self, value: bytes) -> Kind:
         texts: dict[str, bytes] = {}
         numbers: dict[str, int] = {}
-        at = len(self._begins)
+        at = len(self.begins)
         for field in self._fields:
             if field.null and value[at] == 0:
                 at += 1
@@ -66,8 +63,8 @@ class AvroLook:
     def at_all(self, windows: Windows, documents: Places) -> list[Kind | None]:
         """What those documents are; None where it takes a look at each."""
         places, ends = windows.starts[documents], windows.ends[documents]
-        unsure = windows.differ(places, self._begins)
-        places = places + len(self._begins)
+        unsure = windows.differ(places, self.begins)
+        places = places + len(self.begins)
         numbers: dict[str, Places] = {}
         spans: dict[str, tuple[Places, Places]] = {}
         for field in self._fields:
@@ -121,10 +118,14 @@ class AvroLook:
 
 
 class LookByBeginning:
-    """Looks at messages of several layouts; ``other`` at those that begin as none of Avro's."""
+    """Looks at messages of several layouts; ``other`` at those that begin as none of Avro's.
+
+    ``begins`` are all beginnings of Avro's rows.
+    """
 
     def __init__(self, looks: Sequence[AvroLook], other: Look | None) -> None:
-        self.looks = looks
+        self.begins = tuple(look.begins for look in looks)
+        self._looks = [((look.begins, *look.quiet), look) for look in looks]
         self._other = other
 
     def mentions(self, value: bytes) -> bool:
@@ -139,7 +140,7 @@ class LookByBeginning:
     def at_all(self, windows: Windows, documents: Places) -> list[Kind | None]:
         """What those documents are; None where it takes a look at each."""
         kinds: list[Kind | None] = [None] * len(documents)
-        for look in self.looks:
+        for _, look in self._looks:
             unknown = [at for at, kind in enumerate(kinds) if kind is None]
             if unknown:
                 for at, kind in zip(unknown, look.at_all(windows, documents[unknown]), strict=True):
@@ -153,8 +154,8 @@ class LookByBeginning:
             look.trust(value)
 
     def _look_at(self, value: bytes) -> AvroLook | Look | None:
-        for look in self.looks:
-            if look.takes(value):
+        for begins, look in self._looks:
+            if value.startswith(begins):
                 return look
         return self._other
 

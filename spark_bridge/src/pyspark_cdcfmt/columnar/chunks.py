@@ -84,7 +84,6 @@ class Chunks:
         self._rows_counts: list[int] = []
         self._count_rows = False
         self._learned = 0
-        self._other = False
         self.by_columns = 0
         self.by_reference = 0
         self.unwanted = 0
@@ -106,9 +105,10 @@ class Chunks:
                 # Somebody else's message told of a table.
                 self._known_schemas = self._schemas.changes
                 self._plans.clear()
-            scanned = self._scan(chunk)
-            if not self._read_alike(pending, chunk, scanned):
-                for place, message in enumerate(chunk):
+            if not self._read_alike(pending, chunk):
+                scanned = self._scan(chunk)
+                left = [] if self._read_whole(pending, chunk, scanned) else chunk
+                for place, message in enumerate(left):
                     if not self._read(pending, message, place, scanned):
                         yield from self._finish(pending)
                         pending = Pending()
@@ -121,20 +121,14 @@ class Chunks:
         yield from self._finish(pending)
         yield from self._flush_rows()
 
-    def _read_alike(
-        self, pending: Pending, chunk: list[Message | BadLine], scanned: ScannedChunk | None
-    ) -> bool:
-        """Whether the newest plan reads all of a chunk, or a scan has read it."""
+    def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
+        """Whether the newest plan reads all of a chunk."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
-            whole = None if scanned is None else scanned.whole
-            if whole is None or (recognises is not None and not all(map(recognises, chunk))):
-                return False
-            pending.add_whole(chunk, whole)
-            return True
+            return False
         decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
         try:
@@ -154,6 +148,19 @@ class Chunks:
         pending.messages += chunk
         pending.read[plan] = (decoded, list(range(here, here + len(chunk))))
         pending.size += size
+        return True
+
+    def _read_whole(
+        self, pending: Pending, chunk: list[Message | BadLine], scanned: ScannedChunk | None
+    ) -> bool:
+        """Whether one scan has read all of a chunk."""
+        whole = None if scanned is None else scanned.whole
+        if whole is None or self._format is None:
+            return False
+        recognises: Callable[[Any], bool] | None = self._format.recognises
+        if recognises is not None and not all(map(recognises, chunk)):
+            return False
+        pending.add_whole(chunk, whole)
         return True
 
     def _chunk_size(self) -> tuple[int, int]:
@@ -222,10 +229,7 @@ class Chunks:
             kind = known.look(value)
         if kind == "unwanted":
             return self._skip(pending, message)
-        if kind == "other":
-            self._other = True
-            return False
-        if self._may_learn():
+        if kind == "other" or (kind == "row" and self._may_learn()):
             return False
         pending.add(message, len(value), None, None)
         return True
@@ -256,7 +260,6 @@ class Chunks:
         if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
         self.by_reference += 1
-        other, self._other = self._other, False
         if isinstance(message, BadLine):
             return
         last, self._format = self._format, self._find_format()
@@ -270,7 +273,7 @@ class Chunks:
         if self._schemas.changes != self._known_schemas:
             self._known_schemas = self._schemas.changes
             self._plans.clear()
-        if changes is None or (other and self._format.forget):
+        if changes is None and not self._format.by_schemas:
             # What other messages mean may have changed.
             self._plans.clear()
         elif changes and self._may_learn():

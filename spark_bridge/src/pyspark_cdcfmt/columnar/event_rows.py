@@ -16,7 +16,7 @@ from msgspec.structs import astuple
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.columnar.changes import differ, find_changes, values_at
+from pyspark_cdcfmt.columnar.changes import cells_of, differ, find_changes, values_at
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.metadata import repeated
 from pyspark_cdcfmt.columnar.plans import Plan, Told
@@ -83,7 +83,7 @@ class GatheredEvents:
             ]
         rows, image_places = self._number(befores, afters, places)
         self._ops += ops
-        cells = list(zip(*rows, strict=True)) or [()] * plan.width
+        cells = cells_of(plan, rows)
         for name, (at, column) in plan.columns.items():
             array, bad = column.gather(cells[at])
             self._tokens[name].append(array)

@@ -66,6 +66,7 @@ class ScannedChunk:
             if type(message) is Message
             and message.value is not None
             and len(message.value) <= limit
+            and message.value.startswith(look.begins)
         ]
         self._windows = Windows([chunk[place].value or b"" for place in self._places])
         self._left = self._windows.all
