@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
+import attrs
 import pyarrow as pa
+from msgspec import Struct
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
@@ -32,12 +33,18 @@ _CHUNK_MESSAGES = 512
 _CHUNK_BYTES = 1 << 20
 """As much is decoded at a time: it is in the processor's caches when it becomes cells."""
 
-_AT_ONCE = 32
-_LARGE = _CHUNK_BYTES // _AT_ONCE
+_MOST_PASSED_OVER = 64
 _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by columns pay for one more plan."""
+
+
+@attrs.frozen
+class _ReadLines:
+    lines: Lines
+    plan: Plan
+    decoded: list[Struct]
 
 
 class Chunks:
@@ -75,12 +82,14 @@ class Chunks:
         self._count_rows = False
         self._learned = 0
         self._other = False
+        self._pass_over = 0  # so many blocks of lines
+        self._passed_over = 0
         self.by_columns = 0
         self.by_reference = 0
         self.unwanted = 0
 
     def batches(
-        self, messages: Iterable[Message | BadLine], *, count_rows: bool = False
+        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
     ) -> Iterator[Made]:
         """What is made of the messages, in order.
 
@@ -89,25 +98,86 @@ class Chunks:
         :raises DecodeError: in FAILFAST mode.
         """
         self._count_rows = count_rows
-        iterator = iter(messages)
         pending = Pending()
-        while chunk := _next_chunk(iterator):
-            if self._schemas.changes != self._known_schemas:
-                # Somebody else's message told of a table.
-                self._known_schemas = self._schemas.changes
-                self._plans.clear()
-            if not self._read_alike(pending, chunk):
-                for message in chunk:
-                    if not self._read(pending, message):
-                        yield from self._finish(pending)
-                        pending = Pending()
-                        yield from self._alone(message)
-            self._gather(pending)
+        for chunk in self._chunks(messages):
+            if isinstance(chunk, _ReadLines):
+                self._add_lines(pending, chunk)
+            else:
+                self._forget_if_told()
+                if not self._read_alike(pending, chunk):
+                    for message in chunk:
+                        if not self._read(pending, message):
+                            yield from self._finish(pending)
+                            pending = Pending()
+                            yield from self._alone(message)
+                self._gather(pending)
             if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
                 yield from self._finish(pending)
                 pending = Pending()
         yield from self._finish(pending)
         yield from self._flush_rows()
+
+    def _chunks(
+        self, messages: Iterable[Message | BadLine | Lines]
+    ) -> Iterator[list[Message | BadLine] | _ReadLines]:
+        """The messages, some at a time, and lines if a plan reads all of them."""
+        chunk: list[Message | BadLine] = []
+        size = 0
+        for item in messages:
+            some: Iterable[Message | BadLine] = (item,) if not isinstance(item, Lines) else ()
+            if isinstance(item, Lines):
+                if self._tries_lines():
+                    if chunk:
+                        # A plan may be learned from it.
+                        yield chunk
+                        chunk, size = [], 0
+                    read = self._read_lines(item)
+                    if read is not None:
+                        yield read
+                        continue
+                some = item.cut()
+            for message in some:
+                chunk.append(message)
+                size += len(message.value or b"")
+                if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+                    yield chunk
+                    chunk, size = [], 0
+        if chunk:
+            yield chunk
+
+    def _forget_if_told(self) -> None:
+        if self._schemas.changes != self._known_schemas:
+            # Somebody else's message told of a table.
+            self._known_schemas = self._schemas.changes
+            self._plans.clear()
+
+    def _tries_lines(self) -> bool:
+        known = self._format
+        if known is None or known.recognises is not None:
+            return False
+        self._passed_over += 1
+        return self._passed_over > self._pass_over
+
+    def _read_lines(self, lines: Lines) -> _ReadLines | None:
+        """The lines as the newest plan reads them, if it reads all; else some are not tried."""
+        self._forget_if_told()
+        self._passed_over = 0
+        if not self._plans:
+            return None
+        plan = self._plans[0]
+        try:
+            decoded = plan.reader.lines.read(lines, self._limit)
+        except Exception:
+            self._pass_over = min(2 * self._pass_over + 1, _MOST_PASSED_OVER)
+            return None
+        self._pass_over = 0
+        return _ReadLines(lines, plan, decoded)
+
+    def _add_lines(self, pending: Pending, read: _ReadLines) -> None:
+        try:
+            pending.add_lines(read.lines, read.plan, read.decoded)
+        except Exception as error:
+            self._give_up(pending, error)
 
     def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
         """Whether the newest plan reads all of a chunk."""
@@ -244,7 +314,7 @@ class Chunks:
         left = set(pending.left).union(*(each.unusual for each in pending.gathered.values()))
         rows: list[Row] = []
         for place in sorted(left):
-            some = self._reference.rows(pending.messages[place])
+            some = self._reference.rows(pending.message(place))
             rows += some
             owners += [place] * len(some)
         self.by_columns += len(pending.messages) - pending.skipped - len(left)
@@ -294,17 +364,3 @@ class Chunks:
             for field in self._schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-
-def _next_chunk(messages: Iterator[Message | BadLine]) -> list[Message | BadLine]:
-    chunk: list[Message | BadLine] = []
-    size, at_once = 0, 1
-    while len(chunk) < _CHUNK_MESSAGES and size < _CHUNK_BYTES:
-        some = list(islice(messages, at_once))
-        if not some:
-            break
-        chunk += some
-        size += sum(len(message.value or b"") for message in some)
-        # One by one while they are large.
-        at_once = _AT_ONCE if size < len(chunk) * _LARGE else 1
-    return chunk

@@ -6,7 +6,7 @@ import attrs
 from msgspec import Struct
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
@@ -17,10 +17,12 @@ class Pending:
     """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
 
     ``read`` are those of the present chunk that a plan has decoded, with their numbers.
-    ``skipped`` counts those that nobody wants.
+    ``skipped`` counts those that nobody wants.  Of ``lines`` that a plan read in one piece
+    there are no ``messages``, but None for each; they are kept with the number of their first.
     """
 
-    messages: list[Message | BadLine] = attrs.field(factory=list)
+    messages: list[Message | BadLine | None] = attrs.field(factory=list)
+    lines: dict[int, Lines] = attrs.field(factory=dict)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
     gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
@@ -39,6 +41,22 @@ class Pending:
         self.messages.append(message)
         self.size += size
 
+    def add_lines(self, lines: Lines, plan: Plan, decoded: list[Struct]) -> None:
+        """Lines that a plan has decoded; they become cells at once."""
+        here = len(self.messages)
+        self.lines[here] = lines
+        self.messages += [None] * len(decoded)
+        self.size += len(lines.data)
+        self._gathered(plan).add(decoded, range(here, len(self.messages)), lines)
+
+    def message(self, place: int) -> Message | BadLine:
+        """One of the messages."""
+        message = self.messages[place]
+        if message is not None:
+            return message
+        here = max(start for start in self.lines if start <= place)
+        return self.lines[here].message(place - here)
+
     def skip(self, message: Message) -> None:
         """A message that has no rows."""
         self.messages.append(message)
@@ -47,10 +65,14 @@ class Pending:
     def gather(self) -> None:
         """What was decoded becomes cells."""
         for plan, (decoded, owners) in self.read.items():
-            if plan not in self.gathered:
-                self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
-            self.gathered[plan].add(decoded, owners, [self.messages[owner] for owner in owners])
+            origins = [self.message(owner) for owner in owners]
+            self._gathered(plan).add(decoded, owners, origins)
         self.read.clear()
+
+    def _gathered(self, plan: Plan) -> Gathered | GatheredEvents:
+        if plan not in self.gathered:
+            self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
+        return self.gathered[plan]
 
     def give_up(self) -> None:
         """All of it is left to the reference."""

@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
-from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
+from pyspark_cdcfmt.columnar.origins import Origins, origins_of
 from pyspark_cdcfmt.columnar.plans import Plan
 
 _INT32, _INT64 = pa.int32(), pa.int64()
@@ -56,7 +55,7 @@ class Gathered:
         self,
         messages: Sequence[Struct],
         owners: Sequence[int],
-        raw: Sequence[Message | BadLine],
+        origins: Origins,
     ) -> None:
         """Rows of some more messages, with their numbers."""
         plan = self._plan
@@ -90,7 +89,7 @@ class Gathered:
             ]
         base = len(self._times)
         self._times += values_at(self._time_path, messages)
-        self._offsets += [message.offset for message in raw]
+        self._offsets += origins_of(origins, "offset")
         self._kinds += images.kinds
         self._places += [base + place for place in places] if base else places
         self.owners += [owners[place] for place in places]

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from pyspark_cdcfmt.columnar.framing import Framing
+from pyspark_cdcfmt.columnar.lines import LinesReader
 from pyspark_cdcfmt.columnar.structs import Unlike, mirror, same, struct
 
 Path: TypeAlias = tuple[int, ...]
@@ -61,6 +62,7 @@ class MessageReader:
     nevers: tuple[Path, ...]
     batched: bool
     partial: bool
+    lines: LinesReader
 
 
 def make_reader(
@@ -112,6 +114,7 @@ class _Maker:
             tuple(self._nevers),
             self._batched,
             self._partial,
+            LinesReader(envelope, framing, tuple(wire)),
         )
 
     def _envelope(
