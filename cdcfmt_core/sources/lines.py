@@ -87,6 +87,12 @@ class Lines:
         first = self.offset
         return [first + start for start in self.starts]
 
+    def messages(self) -> Iterator[Message]:
+        """Of lines that are values, without a blank one."""
+        for start, line in zip(self.starts, self.data.split(b"\n"), strict=False):
+            offset = self.offset + start
+            yield Message(None, line.removesuffix(b"\r"), offset=offset, path=self.path)
+
     def message(self, place: int) -> Message | BadLine:
         """What one line is."""
         start = self.starts[place]

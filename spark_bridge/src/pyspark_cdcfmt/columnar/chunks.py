@@ -152,8 +152,7 @@ class Chunks:
             self._plans.clear()
 
     def _tries_lines(self) -> bool:
-        known = self._format
-        if known is None or known.recognises is not None:
+        if self._format is None:
             return False
         self._passed_over += 1
         return self._passed_over > self._pass_over
@@ -162,16 +161,18 @@ class Chunks:
         """The lines as the newest plan reads them, if it reads all; else some are not tried."""
         self._forget_if_told()
         self._passed_over = 0
-        if not self._plans:
+        if not self._plans or self._format is None:
             return None
-        plan = self._plans[0]
+        plan, recognises = self._plans[0], self._format.recognises
         try:
             decoded = plan.reader.lines.read(lines, self._limit)
+            if recognises is None or all(map(recognises, lines.messages())):
+                self._pass_over = 0
+                return _ReadLines(lines, plan, decoded)
         except Exception:
-            self._pass_over = min(2 * self._pass_over + 1, _MOST_PASSED_OVER)
-            return None
-        self._pass_over = 0
-        return _ReadLines(lines, plan, decoded)
+            logger.debug("lines are read one by one", exc_info=True)
+        self._pass_over = min(2 * self._pass_over + 1, _MOST_PASSED_OVER)
+        return None
 
     def _add_lines(self, pending: Pending, read: _ReadLines) -> None:
         try:
