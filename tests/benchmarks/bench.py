@@ -19,6 +19,7 @@ from typing import Any
 import decoding
 import growth
 import report
+from samples import SAMPLES
 
 
 def about(rounds: int) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def main() -> None:
         results = json.loads(report.RESULTS.read_text("utf-8"))
     if "decoding" not in given.keep:
         results["decoding"] = []
-        for sample in decoding.SAMPLES:
+        for sample in SAMPLES:
             print(f"{sample.name} without Spark", flush=True)
             results["decoding"] += decoding.measure(sample, given.rounds, given.megabytes // 25)
         results["lines"] = decoding.measure_lines(given.rounds)
