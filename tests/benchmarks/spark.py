@@ -236,7 +236,7 @@ def main() -> None:
             if wanted and sample.name not in wanted:
                 continue
             some = measure(spark, Path(folder), sample, rounds, megabytes, cores)
-            print(f"\n{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
+            print(f"{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
             for each in some:
                 micros = each["cpu"] / each["changes"] * 1e6
                 net = (each["cpu"] - each["once"]) / each["changes"] * 1e6
