@@ -19,7 +19,7 @@ KAFKA = (
     ("org.apache.commons", "commons-pool2", "2.13.1"),
 )
 AVRO = (
-    # The newest that there is; most of the reader is Spark's own, and takes it.
+    # The newest that there is; Spark 4.2 has the rest of the reader, and takes it.
     ("org.apache.spark", "spark-avro_2.13", "4.1.1"),
 )
 DELTA = (

@@ -151,7 +151,8 @@ def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int
 def open_session(cores: int) -> SparkSession:
     sys.path += [str(_TESTS), str(_TESTS.parent / "spark_bridge" / "tests")]
     from java import environment
-    from spark_jars import AVRO, UnavailableError, jars
+    from maven import UnavailableError
+    from spark_jars import AVRO, jars
 
     os.environ.update(environment())
     try:

@@ -58,13 +58,19 @@ def _simple(frame: DataFrame) -> DataFrame:
 def _dts_value(cell: Any, name: str, type_: str) -> Any:
     """Members are Integer, Character, Decimal, Float, Timestamp, DateTime, and so on."""
     if name == "created_at":
-        parts = cell["member5"]
-        seconds = parts["second"] + parts["millis"].cast("decimal(16,6)") / 1_000_000
-        times = [parts[part] for part in ("year", "month", "day", "hour", "minute")]
-        return F.make_timestamp_ntz(*times, seconds.cast("decimal(16,6)"))
+        at = cell["member5"]
+        # The part that is named millis holds microseconds.
+        seconds = at["second"] + at["millis"].cast("decimal(16,6)") / 1_000_000
+        return F.make_timestamp_ntz(
+            at["year"],
+            at["month"],
+            at["day"],
+            at["hour"],
+            at["minute"],
+            seconds.cast("decimal(16,6)"),
+        )
     if name == "updated_at":
         instant = cell["member4"]
-        # The part that is named millis holds microseconds.
         return F.timestamp_micros(instant["timestamp"] * 1_000_000 + instant["millis"])
     if name in ("amount", "discount"):
         member = "member2"
