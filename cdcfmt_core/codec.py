@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
@@ -125,8 +126,9 @@ class CodecSpec:
     its name, in order; it may raise DecodeError behind what it could read.  A format whose
     value is one JSON document needs none.
 
-    ``open_layouts(options)`` is for JSON formats: how most of their messages lie, for readers
-    that go by columns (:mod:`cdcfmt_core.layout`); empty where these options rule that out.
+    ``open_layouts(options)`` tells how most messages lie, in JSON (:mod:`cdcfmt_core.layout`) or
+    in Avro (:mod:`cdcfmt_core.avro_layout`), for readers that go by columns; empty where these
+    options rule that out.
 
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
@@ -148,6 +150,6 @@ class CodecSpec:
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
     needs_schemas: bool = False
     explain: Explain | None = None
-    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout | AvroLayout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

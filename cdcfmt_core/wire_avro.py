@@ -8,9 +8,12 @@ below zero, from which a reader could run backwards for ever, are refused.
 
 from __future__ import annotations
 
+import struct
+
 from cdcfmt_core.errors import DecodeError
 
 _MAX_LONG_BYTES = 10
+_FLOAT = struct.Struct("<f")
 
 
 def read_long(data: bytes, at: int) -> tuple[int, int]:
@@ -84,3 +87,15 @@ def read_block(data: bytes, at: int) -> tuple[int, int]:
         _, at = read_long(data, at)
         return -count, at
     return count, at
+
+
+def shortest_double(value: float, raw: bytes) -> float:
+    """The double of the fewest digits, up to eight, that make this float, as JSON has it."""
+    for digits in (6, 7, 8):
+        shortest = float(f"{value:.{digits}g}")
+        try:
+            if _FLOAT.pack(shortest) == raw:
+                return shortest
+        except OverflowError:
+            continue
+    return value

@@ -29,11 +29,11 @@ def mutated(value: bytes, chance: random.Random) -> bytes:
 
 def _mutated(value: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.3:
-        return _with_other_bytes(value, chance)
+        return with_other_bytes(value, chance)
     try:
         wire = json.loads(value)
     except ValueError:
-        return _with_other_bytes(value, chance)
+        return with_other_bytes(value, chance)
     path: list[Any] = []
     inner: Any = wire
     while isinstance(inner, dict | list) and inner:
@@ -65,7 +65,8 @@ def _mutated(value: bytes, chance: random.Random) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _with_other_bytes(value: bytes, chance: random.Random) -> bytes:
+def with_other_bytes(value: bytes, chance: random.Random) -> bytes:
+    """The message with a byte or some of them lost, changed or come in."""
     data = bytearray(value)
     place = chance.randrange(len(data))
     what = chance.randrange(5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import (
@@ -13,8 +13,10 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
+from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
+from cdcfmt_core.layout import Layout
 from cdcfmt_simple.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_simple.sniff import sniff
 
@@ -35,6 +37,12 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
     from cdcfmt_simple.scan import open_schema_scan
 
     return open_schema_scan(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | AvroLayout]:
+    from cdcfmt_simple.avro_layouts import open_layouts
+
+    return open_layouts(options)
 
 
 def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -58,6 +66,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             encode_options=ENCODE_OPTIONS,
             scan_schemas=_scan_schemas,
             needs_schemas=True,
+            open_layouts=_open_layouts,
             explain=_explain,
             api_version=1,
         )

@@ -10,28 +10,30 @@ from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice, read_long
 from cdcfmt_simple.avro import Layout, read_boolean, read_string
 from cdcfmt_simple.avro_values import Reader
 
+_LONGEST_NAME: Final = 64
+"""Of columns, in characters."""
+
 
 def read_raw_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[dict[str, Any], int]:
     """An image; TIMESTAMP as in JSON, an object of location and value.
 
     :raises IndexError: if the message ends in it.
     """
-    try:
-        return _read_map(layout, data, at)
-    except DecodeError as error:
-        raise error.at(field=field) from error
-
-
-def _read_map(layout: Layout, data: bytes, at: int) -> tuple[dict[str, Any], int]:
     readers = [RAW_READERS[branch] for branch in layout.branches]
     values: dict[str, Any] = {}
-    count, at = read_block(data, at)
-    while count:
-        for _ in range(count):
-            name, at = read_string(data, at)
-            branch, at = read_choice(data, at, len(readers), "branch")
-            values[name], at = readers[branch](data, at)
+    name = ""
+    try:
         count, at = read_block(data, at)
+        while count:
+            for _ in range(count):
+                name, at = read_string(data, at)
+                branch, at = read_choice(data, at, len(readers), "branch")
+                values[name], at = readers[branch](data, at)
+            name = ""
+            count, at = read_block(data, at)
+    except DecodeError as error:
+        path = f"{field}.{name[:_LONGEST_NAME]}" if name else field
+        raise error.at(field=path) from error
     return values, at
 
 

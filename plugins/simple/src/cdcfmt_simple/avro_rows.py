@@ -134,7 +134,8 @@ class AvroRows:
             new, old = read_images(message, plan.read)
             size = len(plan.names)
             fits = (new is None or len(new) == size) and (old is None or len(old) == size)
-        except OtherColumns:
+        except (OtherColumns, DecodeError, IndexError):
+            # What is wrong must not depend on the rows before.
             fits = False
         if not fits:
             plan = _plan_for(candidates, message)

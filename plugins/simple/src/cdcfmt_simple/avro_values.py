@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
@@ -28,7 +28,7 @@ from cdcfmt_core.types import (
     Timestamp,
     Unknown,
 )
-from cdcfmt_core.wire_avro import read_bytes, read_long
+from cdcfmt_core.wire_avro import read_bytes, read_long, shortest_double
 from cdcfmt_simple.avro import UINT64, read_boolean, read_string
 from cdcfmt_simple.instants import Zones
 
@@ -125,6 +125,21 @@ def _enum_reader(names: tuple[str, ...]) -> Reader:
     return read_enum
 
 
+def enum_parser(names: Sequence[str]) -> Convert:
+    """The function from a member's number to its name; 0 is the empty one.
+
+    It raises ValueError for a number without a name.
+    """
+    by_number = ("", *names)
+
+    def parse_enum(value: int) -> str:
+        if 0 <= value < len(by_number):
+            return by_number[value]
+        raise ValueError(f"index beyond {len(by_number) - 1}")
+
+    return parse_enum
+
+
 def _unsigned_reader(logical: LogicalType, parse: Convert) -> Reader:
     if isinstance(logical, Int) and logical.bounds == (0, UINT64):
 
@@ -145,22 +160,10 @@ def _float_reader(logical: LogicalType, parse: Convert) -> Reader:
             raise IndexError
         raw = data[at:end]
         (value,) = _FLOAT.unpack(raw)
-        value = _shortest(value, raw)
+        value = shortest_double(value, raw)
         return (value if is_float else parse(value)), end
 
     return read_float
-
-
-def _shortest(value: float, raw: bytes) -> float:
-    """The double of the fewest digits that make this float, which is what JSON has."""
-    for digits in (6, 7, 8):
-        shortest = float(f"{value:.{digits}g}")
-        try:
-            if _FLOAT.pack(shortest) == raw:
-                return shortest
-        except OverflowError:
-            continue
-    return value
 
 
 def _double_reader(logical: LogicalType, parse: Convert) -> Reader:

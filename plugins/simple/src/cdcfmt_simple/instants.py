@@ -63,6 +63,14 @@ class Zones:
         return parse
 
 
+def zone_at(location: str, local: tzinfo) -> tzinfo:
+    """The zone of a location; ``local`` is the server's own.
+
+    :raises ValueError: if there is no such zone.
+    """
+    return local if location.lower() in _LOCAL else _zone(location)
+
+
 def _zone(location: str) -> ZoneInfo:
     try:
         return ZoneInfo(location)

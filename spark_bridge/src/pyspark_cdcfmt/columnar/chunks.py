@@ -21,6 +21,15 @@ from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
+from pyspark_cdcfmt.columnar.scan_chunks import (
+    SCANNED_BYTES,
+    SCANNED_MESSAGES,
+    Found,
+    Scan,
+    ScannedChunk,
+)
+from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
+from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
 from pyspark_cdcfmt.columnar.structs import Unlike
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -75,7 +84,7 @@ class Chunks:
         self._counts = counts
         self._schemas = schemas
         self._known_schemas = schemas.changes
-        self._plans: list[Plan] = []
+        self._plans: list[Plan | ScanPlan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
         self._rows_bytes = 0
         self._rows_counts: list[int] = []
@@ -104,12 +113,14 @@ class Chunks:
                 self._add_lines(pending, chunk)
             else:
                 self._forget_if_told()
-                if not self._read_alike(pending, chunk):
-                    for message in chunk:
-                        if not self._read(pending, message):
+                scanned = self._scan(chunk)
+                if not self._read_alike(pending, chunk, scanned.whole):
+                    for place, message in enumerate(chunk):
+                        if not self._read(pending, message, scanned.found.get(place)):
                             yield from self._finish(pending)
                             pending = Pending()
                             yield from self._alone(message)
+                            scanned = self._scan(chunk, place + 1, scanned)
                 self._gather(pending)
             if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
                 yield from self._finish(pending)
@@ -123,6 +134,7 @@ class Chunks:
         """The messages, some at a time, and lines if a plan reads all of them."""
         chunk: list[Message | BadLine] = []
         size = 0
+        most, most_bytes = self._chunk_size()
         for item in messages:
             some: Iterable[Message | BadLine] = (item,) if not isinstance(item, Lines) else ()
             if isinstance(item, Lines):
@@ -139,9 +151,10 @@ class Chunks:
             for message in some:
                 chunk.append(message)
                 size += len(message.value or b"")
-                if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+                if len(chunk) >= most or size >= most_bytes:
                     yield chunk
                     chunk, size = [], 0
+                    most, most_bytes = self._chunk_size()
         if chunk:
             yield chunk
 
@@ -152,7 +165,7 @@ class Chunks:
             self._plans.clear()
 
     def _tries_lines(self) -> bool:
-        if self._format is None:
+        if self._format is None or (self._plans and isinstance(self._plans[0], ScanPlan)):
             return False
         self._passed_over += 1
         return self._passed_over > self._pass_over
@@ -161,9 +174,10 @@ class Chunks:
         """The lines as the newest plan reads them, if it reads all; else some are not tried."""
         self._forget_if_told()
         self._passed_over = 0
-        if not self._plans or self._format is None:
+        plan = self._plans[0] if self._plans else None
+        if self._format is None or not isinstance(plan, Plan):
             return None
-        plan, recognises = self._plans[0], self._format.recognises
+        recognises = self._format.recognises
         try:
             decoded = plan.reader.lines.read(lines, self._limit)
             if recognises is None or all(map(recognises, lines.messages())):
@@ -180,12 +194,19 @@ class Chunks:
         except Exception as error:
             self._give_up(pending, error)
 
-    def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
-        """Whether the newest plan reads all of a chunk."""
+    def _read_alike(
+        self, pending: Pending, chunk: list[Message | BadLine], whole: Scan | None
+    ) -> bool:
+        """Whether the newest plan reads all of a chunk, or a scan has read it."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
+        if isinstance(plan, ScanPlan):
+            if whole is None or (recognises is not None and not all(map(recognises, chunk))):
+                return False
+            pending.add_whole(chunk, whole)
+            return True
         decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
         try:
@@ -207,17 +228,46 @@ class Chunks:
         pending.size += size
         return True
 
-    def _read(self, pending: Pending, message: Message | BadLine) -> bool:
-        """Whether the message could be put among the pending ones, or is not wanted."""
+    def _chunk_size(self) -> tuple[int, int]:
+        """How many messages are read at a time, and how many bytes of them."""
+        if self._plans and isinstance(self._plans[0], ScanPlan):
+            return SCANNED_MESSAGES, SCANNED_BYTES
+        return _CHUNK_MESSAGES, _CHUNK_BYTES
+
+    def _scan(
+        self,
+        chunk: list[Message | BadLine],
+        start: int = 0,
+        before: ScannedChunk | None = None,
+    ) -> ScannedChunk:
+        """What plans read of a chunk from ``start`` on; it is not read again by the same ones."""
+        plans = [plan for plan in self._plans if isinstance(plan, ScanPlan)]
+        if before is not None and set(before.plans) == set(plans):
+            return before
+        return ScannedChunk(plans, chunk, start, self._limit)
+
+    def _read(self, pending: Pending, message: Message | BadLine, found: Found | None) -> bool:
+        """Whether the message could be put among the pending ones, or is not wanted.
+
+        ``found``: it was scanned.
+        """
         value = message.value
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
             return False
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
+        if found is not None:
+            if found.scan.plan is not self._plans[0]:
+                self._plans.remove(found.scan.plan)
+                self._plans.insert(0, found.scan.plan)
+            pending.add_found(message, len(value), found)
+            return True
         if not known.look.mentions(value) and known.look(value) == "unwanted":
             return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
+            if isinstance(plan, ScanPlan):
+                continue
             reader = plan.reader
             document = value
             try:
@@ -270,6 +320,9 @@ class Chunks:
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
         changes = self._reference.changes()
+        if self._schemas.changes != self._known_schemas:
+            self._known_schemas = self._schemas.changes
+            self._plans.clear()
         if changes is None or (other and self._format.forget):
             # What other messages mean may have changed.
             self._plans.clear()
@@ -332,7 +385,9 @@ class Chunks:
             yield from self._flush_rows()
             yield Made(in_order(pieces, owners), pending.size, counts)
 
-    def _usual(self, gathered: Gathered | GatheredEvents) -> tuple[pa.RecordBatch, list[int]]:
+    def _usual(
+        self, gathered: Gathered | GatheredEvents | GatheredScans
+    ) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
         batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
         of_rows = gathered.owners

@@ -16,9 +16,10 @@ from msgspec.structs import astuple
 
 from pyspark_cdcfmt.columnar.changes import differ, find_changes, values_at
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
+from pyspark_cdcfmt.columnar.metadata import repeated
 from pyspark_cdcfmt.columnar.origins import ORIGINS, Origin, Origins, origins_of
 from pyspark_cdcfmt.columnar.plans import Plan, Told
-from pyspark_cdcfmt.columnar.rows import finished, repeated
+from pyspark_cdcfmt.columnar.rows import finished
 from pyspark_cdcfmt.columnar.structs import UNSET
 from pyspark_cdcfmt.columnar.variant_tokens import VariantTokens, assembled
 from pyspark_cdcfmt.events import microseconds

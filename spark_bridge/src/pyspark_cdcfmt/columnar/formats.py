@@ -10,8 +10,10 @@ import pyarrow as pa
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.looks import Look
 from pyspark_cdcfmt.columnar.plans import Plan
+from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -39,7 +41,7 @@ class Format:
     rows mean.
     """
 
-    look: Look
-    learn: Callable[[Message, list[RowChange]], Plan]
+    look: Look | LookByBeginning
+    learn: Callable[[Message, list[RowChange]], Plan | ScanPlan]
     forget: bool
     recognises: Callable[[Message], bool] | None = None

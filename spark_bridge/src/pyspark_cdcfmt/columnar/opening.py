@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.codec import CodecSpec, Projection
 from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence
 from cdcfmt_core.events import (
@@ -20,15 +21,18 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
 )
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.looks import Look
-from pyspark_cdcfmt.columnar.plans import Learner, Shape
+from pyspark_cdcfmt.columnar.plans import Learner
+from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 
@@ -143,6 +147,8 @@ def _open_format(
         return None
     own = {option.name: options.codec[option.name] for option in codec.options}
     layouts = codec.open_layouts(own)
+    if shape.events:
+        layouts = [layout for layout in layouts if isinstance(layout, Layout)]
     if not layouts:
         return None
 
@@ -150,8 +156,16 @@ def _open_format(
         return confidence(codec, message) >= CERTAIN_ENOUGH
 
     return Format(
-        Look(layouts[0], shape.event_filter),
+        _look(layouts, shape.event_filter),
         Learner(codec.name, layouts, shape).learn,
-        forget=any(layout.limits is not None for layout in layouts),
+        forget=any(isinstance(each, Layout) and each.limits is not None for each in layouts),
         recognises=recognises if guesses else None,
     )
+
+
+def _look(
+    layouts: Sequence[Layout | AvroLayout], event_filter: EventFilter
+) -> Look | LookByBeginning:
+    avro = [AvroLook(each, event_filter) for each in layouts if isinstance(each, AvroLayout)]
+    json = [Look(each, event_filter) for each in layouts if isinstance(each, Layout)]
+    return LookByBeginning(avro, json[0] if json else None) if avro else json[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import attrs
 from msgspec import Struct
 
@@ -10,13 +13,19 @@ from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
+from pyspark_cdcfmt.columnar.scan_chunks import Found, Scan
+from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
+from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
+
+AnyGathered: TypeAlias = Gathered | GatheredEvents | GatheredScans
 
 
 @attrs.define
 class Pending:
     """Messages that are no batch yet: ``gathered`` by plans, or ``left`` to the reference.
 
-    ``read`` are those of the present chunk that a plan has decoded, with their numbers.
+    ``read`` are those of the present chunk that a plan has decoded, with their numbers, and
+    ``scanned`` those that were scanned, by their numbers among the scan's documents.
     ``skipped`` counts those that nobody wants.  Of ``lines`` that a plan read in one piece
     there are no ``messages``, but None for each; they are kept with the number of their first.
     """
@@ -24,7 +33,10 @@ class Pending:
     messages: list[Message | BadLine | None] = attrs.field(factory=list)
     lines: dict[int, Lines] = attrs.field(factory=dict)
     read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
-    gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
+    scanned: dict[Scan, tuple[list[int], list[int]]] = attrs.field(factory=dict)
+    gathered: dict[Plan | ScanPlan, Gathered | GatheredEvents | GatheredScans] = attrs.field(
+        factory=dict
+    )
     left: list[int] = attrs.field(factory=list)
     skipped: int = 0
     size: int = 0
@@ -57,6 +69,21 @@ class Pending:
         here = max(start for start in self.lines if start <= place)
         return self.lines[here].message(place - here)
 
+    def add_found(self, message: Message, size: int, found: Found) -> None:
+        """A message that was scanned."""
+        documents, owners = self.scanned.setdefault(found.scan, ([], []))
+        documents.append(found.document)
+        owners.append(len(self.messages))
+        self.messages.append(message)
+        self.size += size
+
+    def add_whole(self, chunk: Sequence[Message | BadLine], scan: Scan) -> None:
+        """A chunk all of which was scanned."""
+        here = len(self.messages)
+        self.messages += chunk
+        self.scanned[scan] = (list(range(len(chunk))), list(range(here, len(self.messages))))
+        self.size += sum(len(message.value or b"") for message in chunk)
+
     def skip(self, message: Message) -> None:
         """A message that has no rows."""
         self.messages.append(message)
@@ -68,14 +95,24 @@ class Pending:
             origins = [self.message(owner) for owner in owners]
             self._gathered(plan).add(decoded, owners, origins)
         self.read.clear()
+        for scan, (documents, owners) in self.scanned.items():
+            scans = self.gathered.get(scan.plan)
+            if not isinstance(scans, GatheredScans):
+                scans = self.gathered[scan.plan] = GatheredScans(scan.plan)
+            origins = [self.message(owner) for owner in owners]
+            scans.add(scan.scanned, documents, owners, origins)
+        self.scanned.clear()
 
     def _gathered(self, plan: Plan) -> Gathered | GatheredEvents:
-        if plan not in self.gathered:
-            self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
-        return self.gathered[plan]
+        gathered = self.gathered.get(plan)
+        if gathered is None or isinstance(gathered, GatheredScans):
+            gathered = GatheredEvents(plan) if plan.event else Gathered(plan)
+            self.gathered[plan] = gathered
+        return gathered
 
     def give_up(self) -> None:
         """All of it is left to the reference."""
         self.read.clear()
+        self.scanned.clear()
         self.gathered.clear()
         self.left = list(range(len(self.messages)))

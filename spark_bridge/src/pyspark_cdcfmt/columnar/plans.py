@@ -4,51 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 import orjson
-import pyarrow as pa
-from pyspark.sql.types import StructField
 
-from cdcfmt_core.codec import Projection
+from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.events import Column, Message, RowChange, TableSchema
-from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Parsers
-from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.columnar.columns import WireColumn, column_check, column_converter
 from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.framing import learn_framing
 from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
+from pyspark_cdcfmt.columnar.scan_plans import ScanLearner, ScanPlan
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
+from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.variant import encode_variant
 
 _MAX_TABLES = 100
-
-
-@attrs.frozen
-class Shape:
-    """What is wanted of every table: ``fields`` are the user columns of the schema.
-
-    ``inferred``: a column that the schema lacks is a change of the table's schema.
-    ``split``: an update of the key is two changes, which the reference path makes.
-    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
-    images are in it; there are no ``fields`` then.
-    """
-
-    fields: Sequence[StructField]
-    arrow: Mapping[str, pa.DataType]
-    projection: Projection
-    event_filter: EventFilter
-    schemas: SchemaStore
-    policy: ValuePolicy
-    inferred: bool
-    split: bool
-    events: Literal["json", "variant"] | None = None
 
 
 @attrs.frozen
@@ -91,13 +68,14 @@ class Plan:
 class Learner:
     """Makes plans; what JSON types a column has had is remembered from plan to plan."""
 
-    def __init__(self, protocol: str, layouts: Sequence[Layout], shape: Shape) -> None:
+    def __init__(self, protocol: str, layouts: Sequence[Layout | AvroLayout], shape: Shape) -> None:
         self._protocol = protocol
         self._layouts = layouts
+        self._scans = ScanLearner(shape)
         self._shape = shape
         self._seen: dict[TableSchema, dict[str, set[type]]] = {}
 
-    def learn(self, message: Message, changes: Sequence[RowChange]) -> Plan:
+    def learn(self, message: Message, changes: Sequence[RowChange]) -> Plan | ScanPlan:
         """The plan of a message of these row changes, all with one table schema.
 
         :raises Unlike: if such messages are for the reference path.
@@ -105,6 +83,8 @@ class Learner:
         reasons = []
         for layout in self._layouts:
             try:
+                if isinstance(layout, AvroLayout):
+                    return self._scans.learn(layout, message.value or b"", changes[0].table)
                 plan = self._learn(layout, message, changes[0].table)
                 if not self._shape.events:
                     return plan
@@ -203,19 +183,13 @@ def _checked_rows(
 
 def _images(shape: Shape, table: TableSchema, kinds: Mapping[str, Kind]) -> Images:
     names = table.column_names
-    projection = shape.projection
-    key_columns = projection.key_columns or table.key_columns
-    wanted = names
-    if projection.columns is not None:
-        looked_at = projection.columns.union(key_columns)
-        wanted = tuple(name for name in names if name in looked_at)
     return Images(
         names=names,
         types={name: kind.json_type for name, kind in kinds.items()},
-        wanted=wanted,
-        keys=tuple(name for name in key_columns if name in names),
+        wanted=shape.wanted_of(table),
+        keys=shape.keys_of(table),
         unknown=tuple(field.name for field in shape.fields if field.name not in names),
-        before_updates=projection.before_updates,
+        before_updates=shape.projection.before_updates,
         tell_extra=shape.events is not None,
     )
 

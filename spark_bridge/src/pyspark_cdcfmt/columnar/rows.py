@@ -8,24 +8,17 @@ once over all of them (:meth:`Gathered.finish`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct
 
-from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES, find_changes, find_images, values_at
+from pyspark_cdcfmt.columnar.changes import find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
+from pyspark_cdcfmt.columnar.metadata import Metadata
 from pyspark_cdcfmt.columnar.origins import Origins, origins_of
 from pyspark_cdcfmt.columnar.plans import Plan
 
 _INT32, _INT64 = pa.int32(), pa.int64()
-_TSO_BITS = pa.scalar(18, _INT64)
-_THOUSAND = pa.scalar(1000, _INT64)
-_ZERO, _ZERO_RANK = pa.scalar(0, _INT64), pa.scalar(0, _INT32)
-_CHANGE_TYPES = pa.array(CHANGE_TYPES, pa.string())
-_PARTS = pa.array([int(not name.endswith(("preimage", "delete"))) for name in CHANGE_TYPES], _INT32)
-_RANKS = pa.array([int(name != "delete") for name in CHANGE_TYPES], _INT32)
 
 
 class Gathered:
@@ -105,49 +98,21 @@ class Gathered:
         for name, (_, column) in self._plan.columns.items():
             columns[name], bad = finished(column, self._cells[name])
             self.unusual.update(self.owners[row] for row in bad)
-        kinds, places = pa.array(self._kinds, _INT32), pa.array(self._places, _INT32)
-        times = pa.array(self._times, _INT64).take(places)
-        for name, (plain, type_) in metadata.items():
-            columns[name] = self._metadata(plain, type_, times, kinds, places)
-        return columns
-
-    def _metadata(
-        self, plain: str, type_: pa.DataType, times: pa.Array, kinds: pa.Array, places: pa.Array
-    ) -> pa.Array:
-        if plain == "change_type":
-            return _CHANGE_TYPES.take(kinds)
-        if plain == "absent":
-            return repeated(self._plan.absent, len(kinds), type_)
-        if plain == "sequence":
-            return self._sequence(type_, times, kinds, places)
-        if plain == "commit_version" and self._has_commit_ts:
-            return times
-        if plain == "commit_timestamp":
-            if self._has_commit_ts:
-                micros = pc.multiply(pc.shift_right(times, _TSO_BITS), _THOUSAND)
-            else:
-                unit = pa.scalar(self._plan.layout.times[2], _INT64)
-                micros = pc.multiply(times, unit)
-            return pc.cast(micros, type_)
-        return pa.nulls(len(kinds), type_)
-
-    def _sequence(
-        self, type_: pa.DataType, times: pa.Array, kinds: pa.Array, places: pa.Array
-    ) -> pa.Array:
-        count = len(kinds)
-        if self._has_commit_ts:
-            commits, ranks = times, _RANKS.take(kinds)
-            if 0 in self._times:
-                ranks = pc.if_else(pc.equal(commits, _ZERO), _ZERO_RANK, ranks)
-        else:
-            commits, ranks = pa.repeat(_ZERO, count), pa.repeat(_ZERO_RANK, count)
-            if self._plan.layout.orders_by_source_time:
-                commits = pc.shift_left(times, _TSO_BITS)
-        offsets = pa.array(self._offsets, _INT64).take(places)
-        index = pa.array(self._index, _INT32)
-        return pa.StructArray.from_arrays(
-            [commits, ranks, offsets, index, _PARTS.take(kinds)], fields=list(type_)
+        places = pa.array(self._places, _INT32)
+        layout = self._plan.layout
+        told = Metadata(
+            kinds=pa.array(self._kinds, _INT32),
+            times=pa.array(self._times, _INT64).take(places),
+            offsets=pa.array(self._offsets, _INT64).take(places),
+            index=pa.array(self._index, _INT32),
+            absent=self._plan.absent,
+            has_commit_ts=self._has_commit_ts,
+            unit=layout.times[2],
+            by_source_time=layout.orders_by_source_time,
         )
+        for name, (plain, type_) in metadata.items():
+            columns[name] = told.column(plain, type_)
+        return columns
 
 
 def finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
@@ -164,12 +129,3 @@ def finished(column: ColumnConverter, arrays: Sequence[pa.Array]) -> tuple[pa.Ar
         unusual += [base + row for row in bad]
         base += len(array)
     return pa.concat_arrays(finished), unusual
-
-
-def repeated(names: tuple[str, ...], count: int, type_: pa.DataType) -> pa.Array:
-    """So many lists of the names."""
-    size = len(names)
-    offsets: Any = range(0, size * count + 1, size) if size else [0] * (count + 1)
-    return pa.ListArray.from_arrays(
-        pa.array(offsets, _INT32), pa.array(names * count, pa.string()), type=type_
-    )

@@ -1,0 +1,78 @@
+"""What rows of changes have besides the table's own columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
+
+_INT32, _INT64 = pa.int32(), pa.int64()
+_TSO_BITS = pa.scalar(18, _INT64)
+_THOUSAND = pa.scalar(1000, _INT64)
+_ZERO, _ZERO_RANK = pa.scalar(0, _INT64), pa.scalar(0, _INT32)
+_CHANGE_TYPES = pa.array(CHANGE_TYPES, pa.string())
+_PARTS = pa.array([int(not name.endswith(("preimage", "delete"))) for name in CHANGE_TYPES], _INT32)
+_RANKS = pa.array([int(name != "delete") for name in CHANGE_TYPES], _INT32)
+
+
+@attrs.frozen
+class Metadata:
+    """``kinds``, ``times``, ``offsets`` and ``index`` are of rows.
+
+    Times are commit_ts, or source times of ``unit`` microseconds; then ``by_source_time`` tells
+    that commit_ts is exactly ``time << 18``.  ``absent`` are the columns that the wire lacks.
+    """
+
+    kinds: pa.Array
+    times: pa.Array
+    offsets: pa.Array
+    index: pa.Array
+    absent: tuple[str, ...]
+    has_commit_ts: bool
+    unit: int = 1
+    by_source_time: bool = False
+
+    def column(self, plain: str, type_: pa.DataType) -> pa.Array:
+        """One of the columns, by its name without prefix."""
+        if plain == "change_type":
+            return _CHANGE_TYPES.take(self.kinds)
+        if plain == "absent":
+            return repeated(self.absent, len(self.kinds), type_)
+        if plain == "sequence":
+            return self._sequence(type_)
+        if plain == "commit_version" and self.has_commit_ts:
+            return self.times
+        if plain == "commit_timestamp":
+            if self.has_commit_ts:
+                micros = pc.multiply(pc.shift_right(self.times, _TSO_BITS), _THOUSAND)
+            else:
+                micros = pc.multiply(self.times, pa.scalar(self.unit, _INT64))
+            return pc.cast(micros, type_)
+        return pa.nulls(len(self.kinds), type_)
+
+    def _sequence(self, type_: pa.DataType) -> pa.Array:
+        count = len(self.kinds)
+        if self.has_commit_ts:
+            commits = self.times
+            ranks = pc.if_else(pc.equal(commits, _ZERO), _ZERO_RANK, _RANKS.take(self.kinds))
+        else:
+            commits, ranks = pa.repeat(_ZERO, count), pa.repeat(_ZERO_RANK, count)
+            if self.by_source_time:
+                commits = pc.shift_left(self.times, _TSO_BITS)
+        return pa.StructArray.from_arrays(
+            [commits, ranks, self.offsets, self.index, _PARTS.take(self.kinds)],
+            fields=list(type_),
+        )
+
+
+def repeated(names: tuple[str, ...], count: int, type_: pa.DataType) -> pa.Array:
+    """So many lists of the names."""
+    size = len(names)
+    offsets: Any = range(0, size * count + 1, size) if size else [0] * (count + 1)
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, _INT32), pa.array(names * count, pa.string()), type=type_
+    )

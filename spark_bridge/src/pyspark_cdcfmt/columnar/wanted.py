@@ -1,0 +1,49 @@
+"""What is wanted of the tables that are read by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import StructField
+
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.policy import ValuePolicy
+
+
+@attrs.frozen
+class Shape:
+    """What is wanted of every table: ``fields`` are the user columns of the schema.
+
+    ``inferred``: a column that the schema lacks is a change of the table's schema.
+    ``split``: an update of the key is two changes, which the reference path makes.
+    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
+    images are in it; there are no ``fields`` then.
+    """
+
+    fields: Sequence[StructField]
+    arrow: Mapping[str, pa.DataType]
+    projection: Projection
+    event_filter: EventFilter
+    schemas: SchemaStore
+    policy: ValuePolicy
+    inferred: bool
+    split: bool
+    events: Literal["json", "variant"] | None = None
+
+    def keys_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The table's columns that are its key here."""
+        keys = self.projection.key_columns or table.key_columns
+        return tuple(name for name in keys if name in table.column_names)
+
+    def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The table's columns that have to be parsed."""
+        if self.projection.columns is None:
+            return table.column_names
+        looked_at = self.projection.columns.union(self.keys_of(table))
+        return tuple(name for name in table.column_names if name in looked_at)

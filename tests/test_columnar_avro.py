@@ -1,0 +1,235 @@
+"""Simple's Avro by columns or by the reference path: the same record batches, whatever comes."""
+
+from __future__ import annotations
+
+import base64
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import pytest
+from avro_damage import mutated_avro
+from golden_data import load_variant, read_jsonl, reading_options, variant_names
+from pyspark.sql.types import StructType
+from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to_avro, unsigned
+from test_columnar import OPTIONS
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
+
+VARIANTS = variant_names("simple-avro")
+
+
+def golden(name: str) -> tuple[list[Message], dict[str, str], list[tuple[str, str]]]:
+    variant = load_variant("simple-avro", name)
+    messages = [message.message for message in variant.messages]
+    return messages, reading_options(variant), variant.tables
+
+
+def rows_of(messages: Sequence[Message], table: str) -> list[Message]:
+    return [
+        message
+        for message in messages
+        if message.value is not None
+        and message.value[1:2] == b"\x06"
+        and table.encode() in message.value
+    ]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_golden_messages(name: str) -> None:
+    messages, given, tables = golden(name)
+    by_columns = 0
+    for place, table in enumerate(tables):
+        if place % 3 != VARIANTS.index(name) % 3 and table[1] != "all_types":
+            continue
+        # Once more, so that there are plans.
+        some = messages + rows_of(messages, table[1])
+        for extra in (OPTIONS[0], OPTIONS[1 + place % (len(OPTIONS) - 1)]):
+            options = parsed({**given, "table": table_option(*table), **extra})
+            schema = inferred_schema(messages, options)
+            assert schema is not None
+            by_columns += check_equal(some, schema, options).by_columns
+    assert (by_columns > 0) != ("largeMessageHandleCompression" in given)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", [name for name in VARIANTS if name != "snappy"])
+def test_mutated_messages(name: str, seed: int) -> None:
+    messages, given, tables = golden(name)
+    chance = random.Random(seed)
+    if seed % 2:
+        given = {**given, "protocol": "auto"}
+    by_columns = 0
+    for table in chance.sample(tables, min(2, len(tables))):
+        options = parsed({**given, "table": table_option(*table), **chance.choice(OPTIONS)})
+        schema = inferred_schema(messages, options)
+        assert schema is not None
+        mixed: list[Message | BadLine] = list(messages)
+        mixed += [
+            attrs.evolve(message, value=mutated_avro(message.value or b"", chance))
+            if chance.random() < 0.5
+            else message
+            for message in rows_of(messages, table[1]) * 30
+        ]
+        for message in chance.sample(messages, 20):
+            spoilt = attrs.evolve(message, value=mutated_avro(message.value or b"", chance))
+            mixed.insert(chance.randrange(len(mixed)), spoilt)
+        by_columns += check_equal(mixed, schema, options).by_columns
+        some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
+        check_equal(mixed, some, options, inferred=False, as_lists=True)
+    assert by_columns > 0
+
+
+def test_almost_all_of_the_benchmark_goes_by_columns() -> None:
+    messages = [
+        Message(None, base64.b64decode(line["value_b64"]), offset=at)
+        for at, line in enumerate(read_jsonl("bench/simple-avro.jsonl.gz"))
+    ]
+    for images in ("both", "after"):
+        given = {"protocol": "simple", "table": "bench.orders", "images": images}
+        options = parsed({**given, "sourceTimeZone": "Asia/Shanghai"})
+        schema = inferred_schema(messages, options)
+        assert schema is not None
+        result = check_equal(messages, schema, options)
+        # The schema's two, and the rows that plans were learned from.
+        assert result.by_reference <= 6
+        assert result.by_columns == len(messages) - result.by_reference
+
+
+# Messages by hand
+
+COLUMNS = (
+    column("id", "int", nullable=False),
+    column("name", "varchar", **TEXT),
+    column("at", "timestamp"),
+    column("big", "bigint", unsigned=True),
+    column("d", "double"),
+)
+VALUES = {
+    "id": ("long", 1),
+    "name": ("string", "John"),
+    "at": timestamp("2024-01-01 10:00:00"),
+    "big": unsigned(-1),
+    "d": ("double", 0.5),
+}
+
+
+def check(*values: bytes, **options: str) -> tuple[int, int]:
+    """How many messages went by columns, and how many did not."""
+    messages = [Message(None, value, offset=at) for at, value in enumerate(values)]
+    given = parsed({"protocol": "simple", "table": "simple.user", **options})
+    schema = inferred_schema(messages, given)
+    assert schema is not None
+    result = check_equal(messages, schema, given)
+    return result.by_columns, result.by_reference
+
+
+def inserted(**changes: Any) -> bytes:
+    return to_avro(row("INSERT", data={**VALUES, **changes}))
+
+
+TOLD = to_avro(bootstrap(*COLUMNS))
+
+
+def test_only_the_unusual_record_falls_back() -> None:
+    rows = [inserted(id=("long", at)) for at in range(100)]
+    for odd in (
+        inserted(id=("long", 1 << 40)),
+        inserted(id=("string", "1")),
+        inserted(at=timestamp("2024-01-01 10:00:00", "Europe/Berlin")),
+        inserted(at=timestamp("0000-00-00 00:00:00")),
+        inserted() + b"\0",
+        inserted()[:-1],
+        inserted().replace(b"John", b"Jo\xff\xfe"),
+        to_avro(row("INSERT", data=VALUES, old=VALUES)),
+        to_avro(row("UPDATE", data=VALUES)),
+    ):
+        assert check(TOLD, *rows[:50], odd, *rows[50:]) == (99, 3)
+
+
+def test_values_come_after_null() -> None:
+    empty = [inserted(at=None, name=None, id=("long", at)) for at in range(10)]
+    # How a TIMESTAMP stands there, nobody can tell before.
+    assert check(TOLD, *empty, *[inserted()] * 10) == (18, 3)
+
+
+def test_other_messages_come_between() -> None:
+    watermark = to_avro({"version": 1, "type": "WATERMARK", "commitTs": 1, "buildTs": 2})
+    some = [inserted()] * 5
+    assert check(TOLD, *some, watermark, *some, watermark, *some) == (14, 4)
+    assert check(TOLD, *some, TOLD, *some) == (9, 3)
+    # Another schema of the same version: whose the rows are cannot be told.
+    wider = column("id", "bigint", nullable=False)
+    another = to_avro(bootstrap(wider, *COLUMNS[1:]))
+    assert check(TOLD, *some, another, *some)[0] == 4
+    later = to_avro(bootstrap(wider, *COLUMNS[1:], version=VERSION + 1))
+    assert check(TOLD, *some, later, *some)[0] == 8
+
+
+def test_messages_of_other_tables_are_passed_over() -> None:
+    other = to_avro({**row("INSERT", data=VALUES), "table": "other"})
+    assert check(TOLD, *[inserted(), other] * 20) == (19, 2)
+
+
+def test_updates_of_the_key_are_left() -> None:
+    changed = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "id": ("long", 2)}))
+    same = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "name": None}))
+    assert check(TOLD, inserted(), same, changed, same) == (3, 2)
+    assert check(TOLD, inserted(), same, changed, same, images="after") == (2, 3)
+    # What an image before is wrong in counts, whoever wants it.
+    wrong = to_avro(row("UPDATE", data=VALUES, old={**VALUES, "at": timestamp("never")}))
+    assert check(TOLD, inserted(), same, wrong, same, images="after") == (2, 3)
+
+
+def test_the_older_schema() -> None:
+    data = {
+        "id": ("long", 1),
+        "name": ("string", "John"),
+        "at": ("string", "2024-01-01 10:00:00"),
+        "big": ("long", 1),
+        "d": ("double", 0.5),
+    }
+    rows = [
+        to_avro(row("INSERT", data={**data, "id": ("long", at)}), older=True) for at in range(20)
+    ]
+    assert check(TOLD, *rows) == (19, 2)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"column_{at:04}" for at in range(300)],
+        [f"a_rather_long_name_of_a_column_{at}_and_so_on" for at in range(20)],
+        ["a", "b", "ab", "ba", "aaaaaaa", "aaaaaaaa", "aaaaaaaaa", "\u00e9", "\u4e2d\u6587"],
+        ["x" * 64, "y"],
+    ],
+)
+def test_any_names(names: list[str]) -> None:
+    told = to_avro(
+        bootstrap(column("id", "int", nullable=False), *(column(n, "int") for n in names))
+    )
+    chance = random.Random(0)
+    rows = []
+    for at in range(50):
+        data = {
+            "id": ("long", at),
+            **{name: ("long", chance.randrange(-200, 200)) for name in names},
+        }
+        rows.append(
+            to_avro(row("INSERT", data=dict(chance.sample(sorted(data.items()), len(data)))))
+        )
+    by_columns, _ = check(told, *rows)
+    # Of a name of 64 bytes the length has two.
+    assert by_columns == (0 if "x" * 64 in names else 49)
+
+
+@pytest.mark.parametrize("broken", ["scan_rows.GatheredScans.finish", "avro_scan.AvroScan.scan"])
+def test_a_mistake_of_this_path_costs_no_row(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(f"pyspark_cdcfmt.columnar.{broken}", fail)
+    assert check(TOLD, *[inserted()] * 10) == (0, 11)
