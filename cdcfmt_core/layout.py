@@ -67,12 +67,26 @@ Parsers: TypeAlias = Mapping[str, Parser]
 
 
 @attrs.frozen
+class Zoned:
+    """TIMESTAMP values that are objects of a time zone's name and of text: by which members.
+
+    ``find`` gives the zone of a name, None for the source's own; ValueError if there is none.
+    """
+
+    zone: str
+    text: str
+    find: Callable[[str], tzinfo | None]
+
+
+@attrs.frozen
 class Layout:
     """The messages of rows of one dialect; one that has other members is none of them.
 
-    ``ops`` are the words of ``op``; any other word is no row.  ``parsers(value, table,
+    ``ops`` are the words of ``op``; any other word is no row, and one of ``quiet`` is that of
+    messages that change nothing about what others mean.  ``parsers(value, table,
     time_zone, counts)`` are those of a message's columns; ``texts`` tells that all values are
-    text.  ``in_lists``: images lie in lists, one for each row of the message.
+    text, but for those that are ``zoned``.  ``in_lists``: images lie in lists, one for each row
+    of the message.  ``lacks_images``: an image that an operation has not is missing or null.
     ``deleted_row`` is where the row of a delete lies.  ``completes_before``: a column that
     ``before`` lacks did not change.  ``times`` are the smallest and the largest time and the
     microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
@@ -95,8 +109,11 @@ class Layout:
     members: Members
     ops: Mapping[str, Op]
     parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers]
+    quiet: tuple[str, ...] = ()
     texts: bool = False
+    zoned: Zoned | None = None
     in_lists: bool = False
+    lacks_images: bool = False
     deleted_row: Literal["before", "after"] = "before"
     completes_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIME // 1000, 1000)

@@ -17,6 +17,8 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+_OTHER_NAMES = ("unknown", "id", "a", "_tidb", "gtid", "old", "data", "handleKeyOnly", "schema")
+
 _IMMENSE = re.compile(rb"[0-9][eE][+]?[0-9]{4}|[0-9]{1000}")
 
 
@@ -51,7 +53,7 @@ def _mutated(value: bytes, chance: random.Random) -> bytes:
     if what == 0:
         del parent[path[-1]]
     elif what == 1 and isinstance(parent, dict):
-        parent[chance.choice(["unknown", "id", "a", "_tidb", "gtid"])] = chance.choice(ODD)
+        parent[chance.choice(_OTHER_NAMES)] = chance.choice(ODD)
     elif what == 2 and isinstance(parent, dict):
         shuffled = list(parent.items())
         chance.shuffle(shuffled)

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT
-from cdcfmt_canal_json.message import OP_OF_TYPE
+from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
 from cdcfmt_canal_json.plans import column_parsers
 from cdcfmt_core.layout import Layout, Members
 
@@ -34,6 +34,7 @@ _MEMBERS: Members = {
 _CANAL = Layout(
     members=_MEMBERS,
     ops=OP_OF_TYPE,
+    quiet=(WATERMARK,),
     parsers=column_parsers,
     texts=True,
     in_lists=True,

@@ -28,7 +28,7 @@ from cdcfmt_core.types import (
 from cdcfmt_core.wire_json import MAX_TIME
 from cdcfmt_simple.avro import LAYOUTS, UINT64, Layout
 from cdcfmt_simple.avro_values import enum_parser
-from cdcfmt_simple.instants import zone_at
+from cdcfmt_simple.instants import zone_of
 
 _FORMS: Final[dict[str, Form]] = {
     "null": "null",
@@ -132,9 +132,9 @@ def _cell(
         return Cell(
             number,
             "string",
-            lambda location: timestamp_parser(zone_at(location, zone), counts),
+            lambda location: timestamp_parser(zone_of(location) or zone, counts),
             mysql_text=True,
-            zone_of=lambda location: zone_at(location, zone),
+            zone_of=lambda location: zone_of(location) or zone,
         )
     parse_text = text_parser(logical, time_zone=zone, counts=counts)
     return Cell(number, "string", lambda _: parse_text, mysql_text=True)

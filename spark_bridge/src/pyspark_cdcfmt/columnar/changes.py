@@ -13,6 +13,7 @@ from msgspec.structs import astuple
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.structs import UNSET
 from pyspark_cdcfmt.columnar.wire import Path
+from pyspark_cdcfmt.columnar.zoned import text_of
 
 CHANGE_TYPES: Final = ("insert", "update_preimage", "update_postimage", "delete")
 """What the numbers in ``Images.kinds`` mean."""
@@ -123,11 +124,22 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
 def differ(
     old: tuple[Any, ...], row: tuple[Any, ...], keys: tuple[int, ...], only_keys: bool
 ) -> bool:
-    """Whether an update changed the key, as far as the wire tells; ``only_keys`` are in old."""
-    cells = old if only_keys else [old[key] for key in keys]
+    """Whether an update changed the key, as far as the wire tells.
+
+    ``only_keys``: no other cells of ``old`` count, and they are its first.
+    """
+    cells = old[: len(keys)] if only_keys else [old[key] for key in keys]
     return any(
         cell is not UNSET and cell != row[key] for cell, key in zip(cells, keys, strict=True)
     )
+
+
+def cells_of(plan: Plan, rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
+    """The cells of each column; zoned ones without their zones."""
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * plan.width
+    for place in plan.zoned:
+        columns[place] = [None if cell is None else text_of(cell) for cell in columns[place]]
+    return columns
 
 
 def values_at(path: Path, messages: Sequence[Struct]) -> list[Any]:

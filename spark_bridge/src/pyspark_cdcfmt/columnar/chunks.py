@@ -90,7 +90,6 @@ class Chunks:
         self._rows_counts: list[int] = []
         self._count_rows = False
         self._learned = 0
-        self._other = False
         self._pass_over = 0  # so many blocks of lines
         self._passed_over = 0
         self.by_columns = 0
@@ -283,10 +282,7 @@ class Chunks:
         kind = known.look(value)
         if kind == "unwanted":
             return self._skip(pending, message)
-        if kind == "other":
-            self._other = True
-            return False
-        if self._may_learn():
+        if kind == "other" or (kind == "row" and self._may_learn()):
             return False
         pending.add(message, len(value), None, None)
         return True
@@ -309,7 +305,10 @@ class Chunks:
         if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
         self.by_reference += 1
-        other, self._other = self._other, False
+        told = self._schemas.changes != self._known_schemas
+        self._known_schemas = self._schemas.changes
+        if told:
+            self._plans.clear()
         if isinstance(message, BadLine):
             return
         last, self._format = self._format, self._find_format()
@@ -320,10 +319,7 @@ class Chunks:
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
         changes = self._reference.changes()
-        if self._schemas.changes != self._known_schemas:
-            self._known_schemas = self._schemas.changes
-            self._plans.clear()
-        if changes is None or (other and self._format.forget):
+        if changes is None and not self._format.by_schemas:
             # What other messages mean may have changed.
             self._plans.clear()
         elif changes and self._may_learn():

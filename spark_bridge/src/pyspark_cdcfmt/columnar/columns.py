@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 from collections import Counter
 from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any
 
 import attrs
@@ -38,6 +39,7 @@ class WireColumn:
     """A column as messages have it: its kind of JSON values, and what parses them.
 
     ``mysql_text``: all values are MySQL's text.  ``noticed`` gets what the parser counts.
+    ``time_zone`` is that of TIMESTAMP texts.
     """
 
     column: Column
@@ -45,6 +47,7 @@ class WireColumn:
     mysql_text: bool
     parse: Callable[[Any], object] | None
     noticed: Counter[str]
+    time_zone: tzinfo
 
 
 def column_converter(
@@ -75,7 +78,7 @@ def column_converter(
         gathered = wire_type(wire.kind, column.type)
         kernel = None
         if wire.mysql_text:
-            kernel = text_kernel(column.type, field.dataType, arrow, parse, policy.time_zone)
+            kernel = text_kernel(column.type, field.dataType, arrow, parse, wire.time_zone)
         elif gathered is not None:
             kernel = scalar_kernel(column.type, field.dataType, arrow, parse, gathered)
         if kernel is not None:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from pyspark_cdcfmt.columnar.changes import differ, find_changes, values_at
+from pyspark_cdcfmt.columnar.changes import cells_of, differ, find_changes, values_at
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.metadata import repeated
 from pyspark_cdcfmt.columnar.origins import ORIGINS, Origin, Origins, origins_of
@@ -82,7 +82,7 @@ class GatheredEvents:
             ]
         rows, image_places = self._number(befores, afters, places)
         self._ops += ops
-        cells = list(zip(*rows, strict=True)) or [()] * plan.width
+        cells = cells_of(plan, rows)
         for name, (at, column) in plan.columns.items():
             array, bad = column.gather(cells[at])
             self._tokens[name].append(array)

@@ -37,11 +37,11 @@ class Format:
     """A format that has layouts.
 
     ``recognises`` tells messages that the decoder would take for it, if the last one was;
-    None where nothing else can come.  ``forget``: messages other than rows may change what
-    rows mean.
+    None where nothing else can come.  ``by_schemas``: what rows mean depends on other messages
+    only as far as the store of schemas is told of something new.
     """
 
     look: Look | LookByBeginning
     learn: Callable[[Message, list[RowChange]], Plan | ScanPlan]
-    forget: bool
+    by_schemas: bool
     recognises: Callable[[Message], bool] | None = None

@@ -77,7 +77,7 @@ def token_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy) -
         wire.noticed,
         remember=wire.kind in (Kind.TEXT, Kind.INTEGER),
     )
-    return Tokens(_fast(wire, by_cells, policy) or by_cells, quoted)
+    return Tokens(_fast(wire, by_cells) or by_cells, quoted)
 
 
 def joined(columns: Sequence[tuple[str, pa.Array, bool]], count: int) -> pa.Array:
@@ -98,7 +98,7 @@ def joined(columns: Sequence[tuple[str, pa.Array, bool]], count: int) -> pa.Arra
     )
 
 
-def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnConverter | None:
+def _fast(wire: WireColumn, by_cells: ByCells) -> ColumnConverter | None:
     type_, parse = wire.column.type, wire.parse
     if isinstance(type_, logical.Text):
         return Texts(by_cells) if wire.kind is Kind.TEXT and parse in (None, str) else None
@@ -106,7 +106,7 @@ def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnCon
         return Base64(by_cells, None if parse is parse_binary else parse)
     if isinstance(type_, logical.Float):
         if wire.kind is Kind.TEXT:
-            kernel = _text_kernel(wire, spark.DoubleType(), pa.float64(), policy)
+            kernel = _text_kernel(wire, spark.DoubleType(), pa.float64())
             return None if kernel is None else ByKernel(_then(kernel, _doubles), _STRING, by_cells)
         if wire.kind is Kind.NUMBER and parse is not None and type(_of_one(parse)) is float:
             return Floats(by_cells)
@@ -118,19 +118,17 @@ def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnCon
     if target is None:
         return None
     spark_type, arrow, to_text = target
-    kernel = _text_kernel(wire, spark_type, arrow, policy)
+    kernel = _text_kernel(wire, spark_type, arrow)
     gathered = _STRING if wire.mysql_text else wire_type(wire.kind, type_)
     if kernel is None or gathered is None:
         return None
     return ByKernel(_then(kernel, to_text), gathered, by_cells)
 
 
-def _text_kernel(
-    wire: WireColumn, target: spark.DataType, arrow: pa.DataType, policy: ValuePolicy
-) -> Kernel | None:
+def _text_kernel(wire: WireColumn, target: spark.DataType, arrow: pa.DataType) -> Kernel | None:
     type_ = wire.column.type
     if wire.mysql_text:
-        return text_kernel(type_, target, arrow, wire.parse, policy.time_zone)
+        return text_kernel(type_, target, arrow, wire.parse, wire.time_zone)
     gathered = wire_type(wire.kind, type_)
     if gathered is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -13,19 +13,19 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from pyspark_cdcfmt.columnar.structs import UNSET, struct
 
-Kind: TypeAlias = Literal["row", "unwanted", "other"]
+Kind: TypeAlias = Literal["row", "unwanted", "quiet", "other"]
 
 _MAX_FRAME_BYTES = 64 << 20
 _LOOKED_AT: Mapping[str, Any] = {
     "database": str,
-    "schema": str | None,
+    "schema": str,
     "table": str,
     "op": str,
-    "never": bool | None,
-    "commit_ts": Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None,
+    "never": bool,
+    "commit_ts": Annotated[int, Meta(ge=0, le=(1 << 63) - 1)],
 }
 
-
+# The last one is not where it is a row's only time.
 _OPTIONAL = ("schema", "never", "commit_ts")
 _MAX_VERDICTS = 100_000
 
@@ -33,13 +33,15 @@ _MAX_VERDICTS = 100_000
 class Look:
     """From a message's value to what it is: a row, one that nobody wants, or neither.
 
-    Only the latter may change what other messages mean.  What is around an envelope is not
-    parsed here, and so must be what the reference path has parsed before.
+    Of the latter only those that are not quiet may change what other messages mean.  What is
+    around an envelope is not parsed here, and so must be what the reference path has parsed
+    before.
     """
 
     def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
         paths: dict[str, tuple[int, ...]] = {}
-        envelope = _envelope(layout.members, (), paths)
+        optional = _OPTIONAL if _has_role(layout.members, "source_time") else _OPTIONAL[:-1]
+        envelope = _envelope(layout.members, (), paths, optional)
         places = {role: ".".join(f"f{at}" for at in path) for role, path in paths.items()}
         self._layout = layout
         self._filter = event_filter
@@ -51,6 +53,7 @@ class Look:
         self._get_all = attrgetter(*(places[role] for role in self._roles))
         self._get = {role: attrgetter(places[role]) for role in self._roles}
         self._verdicts: dict[tuple[Any, ...], Kind] = {}
+        self._decode_quiet = msgspec.json.Decoder(_quiet(layout.members, layout.quiet)).decode
         self._frames: set[tuple[bytes, bytes]] = set()
         self._frame_bytes = 0
         table = event_filter.table
@@ -61,6 +64,16 @@ class Look:
         return self._name in value
 
     def __call__(self, value: bytes) -> Kind:
+        kind = self._look(value)
+        if kind == "other" and self._layout.quiet:
+            try:
+                self._decode_quiet(value)
+            except Exception:
+                return kind
+            return "quiet"
+        return kind
+
+    def _look(self, value: bytes) -> Kind:
         layout = self._layout
         known = True
         document = value
@@ -125,21 +138,39 @@ def _optional(get: Callable[[Any], Any], message: msgspec.Struct) -> Any:
         return None
 
 
+def _has_role(members: Members, role: str) -> bool:
+    return any(
+        _has_role(known, role) if isinstance(known, Mapping) else known == role
+        for known in members.values()
+    )
+
+
+def _quiet(members: Members, words: tuple[str, ...]) -> Any:
+    """Of messages whose word is one of these, by its place at the top of the envelope."""
+    name = next((name for name, role in members.items() if role == "op"), None)
+    if name is None or not words:
+        return None
+    return struct([(name, Literal[words])], strict=False)
+
+
 def _envelope(
-    members: Members, path: tuple[int, ...], paths: dict[str, tuple[int, ...]]
+    members: Members,
+    path: tuple[int, ...],
+    paths: dict[str, tuple[int, ...]],
+    may_lack: Sequence[str],
 ) -> type[msgspec.Struct]:
     fields: list[tuple[str, Any]] = []
     optional: list[str] = []
     for name, role in members.items():
         here = (*path, len(fields))
         if isinstance(role, Mapping):
-            inner = _envelope(role, here, paths)
+            inner = _envelope(role, here, paths, may_lack)
             fields.append((name, inner | None | msgspec.UnsetType))
             optional.append(name)
         elif role in _LOOKED_AT:
             paths[role] = here
             fields.append((name, _LOOKED_AT[role]))
-            if role in _OPTIONAL:
-                fields[-1] = (name, _LOOKED_AT[role] | msgspec.UnsetType)
+            if role in may_lack:
+                fields[-1] = (name, _LOOKED_AT[role] | None | msgspec.UnsetType)
                 optional.append(name)
     return struct(fields, strict=False, optional=optional)

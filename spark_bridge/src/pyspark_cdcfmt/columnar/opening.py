@@ -158,7 +158,7 @@ def _open_format(
     return Format(
         _look(layouts, shape.event_filter),
         Learner(codec.name, layouts, shape).learn,
-        forget=any(isinstance(each, Layout) and each.limits is not None for each in layouts),
+        by_schemas=any(isinstance(each, Layout) and each.limits is not None for each in layouts),
         recognises=recognises if guesses else None,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
 from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
+from pyspark_cdcfmt.columnar.zoned import ZoneNames, zoned_type
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.variant import encode_variant
 
@@ -47,6 +49,7 @@ class Plan:
     the columns that the wire does not send; ``surplus`` the places of cells that no column
     takes and that must be NULL; ``noted`` those of cells that are counted if they equal a
     value, under which text; ``keys`` those of the key, where a change of it matters.
+    ``zoned`` are the places of cells that are texts with their zones.
     ``event``: for the events shape; ``columns`` then make what images are put together from, and
     ``signless`` are the places of cells that must not be below zero.
     """
@@ -63,6 +66,7 @@ class Plan:
     width: int
     event: Told | None = None
     signless: tuple[int, ...] = ()
+    zoned: tuple[int, ...] = ()
 
 
 class Learner:
@@ -74,6 +78,7 @@ class Learner:
         self._scans = ScanLearner(shape)
         self._shape = shape
         self._seen: dict[TableSchema, dict[str, set[type]]] = {}
+        self._zone_names = ZoneNames()
 
     def learn(self, message: Message, changes: Sequence[RowChange]) -> Plan | ScanPlan:
         """The plan of a message of these row changes, all with one table schema.
@@ -112,6 +117,10 @@ class Learner:
             raise Unlike("nobody can tell how long its schema holds")
         kinds = self._kinds(layout, table, rows)
         images = _images(self._shape, table, kinds)
+        zone_names = self._zone_names.find(layout.zoned, table, rows)
+        if layout.zoned is not None and zone_names:
+            zoned = {name: zoned_type(layout.zoned, zone) for name, zone in zone_names.items()}
+            images = attrs.evolve(images, types={**images.types, **zoned})
         reader = make_reader(layout, wire, images, self._shape.event_filter, limits, framing)
         if not reader.paths.keys() >= {"op", "after"} or not (
             reader.paths.keys() & {"commit_ts", "source_time"}
@@ -121,7 +130,7 @@ class Learner:
             reader.decode(document)
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
-        plan = _plan(self._shape, layout, reader, images, value, table, kinds)
+        plan = _plan(self._shape, layout, reader, images, value, table, kinds, zone_names)
         unsure = [images.wanted[place] for place in plan.signless]
         if any(type(row.get(name)) is int and row[name] < 0 for row in rows for name in unsure):
             raise Unlike("its extra tells of its values")
@@ -202,17 +211,30 @@ def _plan(
     value: bytes,
     table: TableSchema,
     kinds: Mapping[str, Kind],
+    zone_names: Mapping[str, str],
 ) -> Plan:
     # What these do to values is counted here only to be noticed.
     noticed: Counter[str] = Counter()
-    parsers = layout.parsers(value, table, shape.policy.time_zone, noticed)
+    own_zone = shape.policy.time_zone
+    parsers = dict(layout.parsers(value, table, own_zone, noticed))
+    zones: dict[str, tzinfo] = {}
+    for name, zone_name in zone_names.items():
+        assert layout.zoned is not None
+        zones[name] = layout.zoned.find(zone_name) or own_zone
+        parsers[name] = layout.parsers(value, table, zones[name], noticed)[name]
     cells = {
         column.name: WireColumn(
-            column, kinds[column.name], layout.texts, parsers[column.name].parse, noticed
+            column,
+            kinds[column.name],
+            layout.texts,
+            parsers[column.name].parse,
+            noticed,
+            zones.get(column.name, own_zone),
         )
         for column in table.columns
     }
     places = {name: place for place, name in enumerate(images.wanted)}
+    zoned = tuple(place for name, place in places.items() if name in zones)
     if shape.events:
         to_image: Callable[[WireColumn, TableSchema, ValuePolicy], ColumnConverter]
         to_image = token_converter if shape.events == "json" else variant_converter
@@ -231,6 +253,7 @@ def _plan(
             before_updates=images.before_updates,
             width=len(images.wanted),
             signless=tuple(places[name] for name, parser in parsers.items() if parser.signless),
+            zoned=zoned,
         )
     own = {field.name: field for field in shape.fields}
     return Plan(
@@ -253,6 +276,7 @@ def _plan(
         keys=tuple(places[name] for name in images.keys) if shape.split else (),
         before_updates=images.before_updates,
         width=len(images.wanted),
+        zoned=zoned,
     )
 
 

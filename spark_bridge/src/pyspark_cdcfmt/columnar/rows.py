@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from msgspec import Struct
 
-from pyspark_cdcfmt.columnar.changes import find_changes, find_images, values_at
+from pyspark_cdcfmt.columnar.changes import cells_of, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.metadata import Metadata
 from pyspark_cdcfmt.columnar.origins import Origins, origins_of
@@ -65,7 +65,7 @@ class Gathered:
             unusual.update(in_message[change] for change in left_out)
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
-        cells = list(zip(*images.rows, strict=True)) or [()] * plan.width
+        cells = cells_of(plan, images.rows)
         for name, (place, column) in plan.columns.items():
             array, bad = column.gather(cells[place])
             self._cells[name].append(array)

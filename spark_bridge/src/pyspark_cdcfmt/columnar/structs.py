@@ -19,9 +19,13 @@ class Unlike(Exception):
 
 
 def struct(
-    fields: Sequence[tuple[str, Any]], *, strict: bool = True, optional: Sequence[str] = ()
+    fields: Sequence[tuple[str, Any]],
+    *,
+    strict: bool = True,
+    optional: Sequence[str] = (),
+    missing: Any = UNSET,
 ) -> type[Struct]:
-    """An object with these members; the ``optional`` ones are UNSET where they are missing."""
+    """An object with these members; the ``optional`` ones are ``missing`` where they are."""
     if len(fields) > _TOO_WIDE:
         raise Unlike(f"an object of {len(fields)} members")
     attributes: list[Any] = []
@@ -29,7 +33,7 @@ def struct(
     for place, (name, type_) in enumerate(fields):
         attribute = f"f{place}"
         renamed[attribute] = name
-        default = (UNSET,) if name in optional else ()
+        default = (missing,) if name in optional else ()
         attributes.append((attribute, type_, *default))
     return msgspec.defstruct(
         "Object",

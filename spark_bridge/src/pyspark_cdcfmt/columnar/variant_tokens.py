@@ -88,7 +88,7 @@ def variant_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy)
         wire.noticed,
         remember=wire.kind in (Kind.TEXT, Kind.INTEGER),
     )
-    return VariantTokens(_fast(wire, by_cells, policy) or by_cells, with_metadata)
+    return VariantTokens(_fast(wire, by_cells) or by_cells, with_metadata)
 
 
 def assembled(
@@ -121,7 +121,7 @@ def assembled(
     return pa.StructArray.from_arrays([pa.array(values, _BINARY), shared], fields=list(type_))
 
 
-def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnConverter | None:
+def _fast(wire: WireColumn, by_cells: ByCells) -> ColumnConverter | None:
     type_, parse, kind = wire.column.type, wire.parse, wire.kind
     if isinstance(type_, logical.Text):
         text = kind is Kind.TEXT and parse in (None, str)
@@ -130,13 +130,13 @@ def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnCon
         return Direct(by_cells, _latin if parse is parse_binary else _bytes_by(parse))
     if isinstance(type_, logical.Float):
         if kind is Kind.TEXT:
-            return _by_kernel(wire, by_cells, policy, spark.DoubleType(), pa.float64())
+            return _by_kernel(wire, by_cells, spark.DoubleType(), pa.float64())
         if kind is Kind.NUMBER and parse is not None and type(_of(parse, 1)) is float:
             return Direct(by_cells, lambda cell: _FLOAT(float(cell)))
         return None
     if isinstance(type_, logical.Decimal):
         if kind is Kind.TEXT:
-            return _by_kernel(wire, by_cells, policy, spark.StringType(), _STRING)
+            return _by_kernel(wire, by_cells, spark.StringType(), _STRING)
         same = kind is Kind.NUMBER and all(
             isinstance(value := _of(parse, each), Decimal) and str(value) == repr(each)
             for each in (1.5, 2, -0.25, 1234567.125)
@@ -146,14 +146,14 @@ def _fast(wire: WireColumn, by_cells: ByCells, policy: ValuePolicy) -> ColumnCon
         return Direct(by_cells, _number_by(strip=whole == "2")) if known else None
     if isinstance(type_, logical.Int):
         if type_ == logical.Int(64, signed=False):
-            return _by_kernel(wire, by_cells, policy, spark.DecimalType(20, 0), _UNSIGNED)
-        return _by_kernel(wire, by_cells, policy, spark.LongType(), pa.int64())
+            return _by_kernel(wire, by_cells, spark.DecimalType(20, 0), _UNSIGNED)
+        return _by_kernel(wire, by_cells, spark.LongType(), pa.int64())
     if isinstance(type_, logical.Date):
-        return _by_kernel(wire, by_cells, policy, spark.DateType(), pa.date32())
+        return _by_kernel(wire, by_cells, spark.DateType(), pa.date32())
     if isinstance(type_, logical.DateTime):
-        return _by_kernel(wire, by_cells, policy, spark.TimestampNTZType(), _MICROS)
+        return _by_kernel(wire, by_cells, spark.TimestampNTZType(), _MICROS)
     if isinstance(type_, logical.Timestamp):
-        return _by_kernel(wire, by_cells, policy, spark.TimestampType(), _UTC)
+        return _by_kernel(wire, by_cells, spark.TimestampType(), _UTC)
     return None
 
 
@@ -165,7 +165,6 @@ _FLOAT, _INT, _TEXT, _BYTES = (SCALARS[kind] for kind in (float, int, str, bytes
 def _by_kernel(
     wire: WireColumn,
     by_cells: ByCells,
-    policy: ValuePolicy,
     target: spark.DataType,
     arrow: pa.DataType,
 ) -> ColumnConverter | None:
@@ -174,7 +173,7 @@ def _by_kernel(
     if gathered is None:
         return None
     if wire.mysql_text:
-        kernel = text_kernel(type_, target, arrow, wire.parse, policy.time_zone)
+        kernel = text_kernel(type_, target, arrow, wire.parse, wire.time_zone)
     else:
         kernel = scalar_kernel(type_, target, arrow, wire.parse, gathered)
     return None if kernel is None else Checked(by_cells, kernel, gathered)

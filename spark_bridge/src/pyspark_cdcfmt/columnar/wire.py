@@ -121,6 +121,10 @@ class _Maker:
         self, wire: dict[str, Any], members: Members, path: Path, names: tuple[str, ...]
     ) -> type[Struct]:
         fields: list[tuple[str, Any]] = []
+        images: list[str] = []
+        if self._layout.lacks_images and not path:
+            images = [name for name, role in members.items() if role in ("before", "after")]
+            wire = {**wire, **{name: wire.get(name) for name in images}}
         for place, (name, value) in enumerate(wire.items()):
             role = members.get(name)
             if role is None:
@@ -134,7 +138,7 @@ class _Maker:
             self._paths[role] = here
             limits = self._limits.pop((*names, name), None)
             fields.append((name, self._type_of(role, value, here, limits)))
-        return struct(fields)
+        return struct(fields, optional=images, missing=None)
 
     def _type_of(self, role: str, value: Any, here: Path, limits: tuple[int, int] | None) -> Any:
         if role in ("database", "schema", "table", "same"):
@@ -187,7 +191,12 @@ class _Maker:
         if not images.before_updates and self._layout.deleted_row == "after":
             # Only the key counts: whether it changed.
             fields = [(name, images.types[name] | msgspec.UnsetType) for name in images.keys]
-            row = struct(fields, strict=False, optional=images.keys)
+            strict = images.tell_extra
+            if strict:
+                # The metadata of an event's variants have the columns of both images.
+                others = [name for name in images.names if name not in images.keys]
+                fields += [(name, msgspec.Raw) for name in others]
+            row = struct(fields, strict=strict, optional=[name for name, _ in fields])
         else:
             rows = value if type(value) is list else [value]
             lacking = any(type(row) is dict and len(row) < len(images.names) for row in rows)
