@@ -74,6 +74,15 @@ def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
     return frames
 
 
+def one_event(key: bytes, value: bytes) -> tuple[tuple[bytes], tuple[bytes]] | None:
+    """The key and the value of a message's only event; None where it is not so plain."""
+    if key[:8] != HEAD or len(key) < 16 or len(value) < 8:
+        return None
+    if _read_int64(key, 8)[0] != len(key) - 16 or _read_int64(value)[0] != len(value) - 8:
+        return None
+    return (key[16:],), (value[8:],)
+
+
 def framed(data: bytes) -> bytes:
     """An event's key or value with its length before it."""
     return _int64(len(data)) + data

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, eq
 from typing import Any, Final
 
 import attrs
@@ -50,16 +50,24 @@ class Images:
     changes: list[int] = attrs.field(factory=list)
 
 
-def find_changes(plan: Plan, messages: Sequence[Struct], unusual: set[int]) -> Changes:
+def find_changes(
+    plan: Plan,
+    messages: Sequence[Struct],
+    unusual: set[int],
+    event_index: Sequence[int] | None = None,
+) -> Changes:
     """The row changes of messages that ``plan`` decoded.
 
-    ``unusual`` gets the numbers of messages that only look like rows.
+    ``unusual`` gets the numbers of messages that only look like rows.  ``event_index`` is for
+    events, each of which is a message here: their places in the real one.
     """
     paths = plan.reader.paths
     for path in plan.reader.nevers:
         flags = values_at(path, messages)
         if True in flags:
             unusual.update(place for place, flag in enumerate(flags) if flag)
+    if plan.layout.split is not None:
+        return _changes_of_events(paths, messages, unusual, event_index)
     words, afters = values_at(paths["op"], messages), values_at(paths["after"], messages)
     befores = values_at(paths["before"], messages) if "before" in paths else [None] * len(words)
     if not plan.layout.in_lists:
@@ -78,6 +86,38 @@ def find_changes(plan: Plan, messages: Sequence[Struct], unusual: set[int]) -> C
         changes.afters += new
         places += [place] * len(new)
         index += range(len(new))
+    return changes
+
+
+def _changes_of_events(
+    paths: Mapping[str, Path],
+    events: Sequence[Struct],
+    unusual: set[int],
+    index: Sequence[int] | None,
+) -> Changes:
+    changes = Changes([], [], [])
+    add_word, add_before = changes.words.append, changes.befores.append
+    changes.afters = afters = values_at(paths["after"], events)
+    nothing = [UNSET] * len(events)
+    deleted = values_at(paths["deleted"], events) if "deleted" in paths else nothing
+    for place, (new, old, gone) in enumerate(
+        zip(afters, values_at(paths["before"], events), deleted, strict=True)
+    ):
+        if gone is not UNSET:
+            add_word("deleted")
+            add_before(gone)
+            if new is not UNSET or old is not UNSET:
+                unusual.add(place)
+        elif old is UNSET:
+            add_word("after")
+            add_before(None)
+        else:
+            add_word("before")
+            add_before(old)
+        if new is UNSET:
+            afters[place] = None
+    if index is not None:
+        changes.messages, changes.index = list(range(len(events))), list(index)
     return changes
 
 
@@ -106,8 +146,11 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
             if keys and differ(old, row, keys, only_keys):
                 unusual.add(change)
                 continue
+            if plan.reader.doubts_nulls and _is_doubtful(plan, old, row):
+                unusual.add(change)
+                continue
             if both:
-                if partial:
+                if partial and UNSET in old:
                     old = tuple(
                         new if cell is UNSET else cell for cell, new in zip(old, row, strict=True)
                     )
@@ -127,6 +170,16 @@ def differ(
     cells = old if only_keys else [old[key] for key in keys]
     return any(
         cell is not UNSET and cell != row[key] for cell, key in zip(cells, keys, strict=True)
+    )
+
+
+def _is_doubtful(plan: Plan, old: tuple[Any, ...], row: tuple[Any, ...]) -> bool:
+    """Whether a NULL of ``old`` may be something else: nothing shows that NULLs are certain."""
+    cells = plan.reader.cells
+    if cells is None or any(map(eq, old, row)):
+        return False
+    return cells.hides or any(
+        cell is not UNSET and get(cell) is None for get, cell in zip(cells.values, old, strict=True)
     )
 
 

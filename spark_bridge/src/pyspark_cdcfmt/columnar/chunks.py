@@ -144,7 +144,8 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
-        if not known.look.mentions(value) and known.look(value) == "unwanted":
+        look, key = known.look, message.key
+        if not look.mentions(value, key) and look(value, key) == "unwanted":
             return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
             reader = plan.reader
@@ -159,7 +160,7 @@ class Chunks:
                 self._plans.insert(0, self._plans.pop(place))
             pending.add(message, len(value), plan, decoded)
             return True
-        kind = known.look(value)
+        kind = look(value, key)
         if kind == "unwanted":
             return self._skip(pending, message)
         if kind == "other":

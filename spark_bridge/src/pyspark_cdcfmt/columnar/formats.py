@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Plan
 
 Row: TypeAlias = tuple[Any, ...]
@@ -39,7 +39,7 @@ class Format:
     rows mean.
     """
 
-    look: Look
+    look: Look | EventsLook
     learn: Callable[[Message, list[RowChange]], Plan]
     forget: bool
     recognises: Callable[[Message], bool] | None = None

@@ -27,7 +27,7 @@ from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_rows import metadata_fields
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
-from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Learner, Shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
@@ -142,15 +142,22 @@ def _open_format(
     if codec.open_layouts is None:
         return None
     own = {option.name: options.codec[option.name] for option in codec.options}
-    layouts = codec.open_layouts(own)
+    layouts = [
+        layout for layout in codec.open_layouts(own) if layout.tells_extra or not shape.events
+    ]
     if not layouts:
         return None
 
     def recognises(message: Message) -> bool:
         return confidence(codec, message) >= CERTAIN_ENOUGH
 
+    look: Look | EventsLook = (
+        Look(layouts[0], shape.event_filter)
+        if layouts[0].tables is None
+        else EventsLook(layouts[0], shape.event_filter)
+    )
     return Format(
-        Look(layouts[0], shape.event_filter),
+        look,
         Learner(codec.name, layouts, shape).learn,
         forget=any(layout.limits is not None for layout in layouts),
         recognises=recognises if guesses else None,

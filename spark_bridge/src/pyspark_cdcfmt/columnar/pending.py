@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import Any
+
 import attrs
-from msgspec import Struct
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
@@ -21,13 +23,13 @@ class Pending:
     """
 
     messages: list[Message | BadLine] = attrs.field(factory=list)
-    read: dict[Plan, tuple[list[Struct], list[int]]] = attrs.field(factory=dict)
+    read: dict[Plan, tuple[list[Any], list[int]]] = attrs.field(factory=dict)
     gathered: dict[Plan, Gathered | GatheredEvents] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
     skipped: int = 0
     size: int = 0
 
-    def add(self, message: Message, size: int, plan: Plan | None, decoded: Struct | None) -> None:
+    def add(self, message: Message, size: int, plan: Plan | None, decoded: Any) -> None:
         """A message, decoded by a plan or left to the reference."""
         here = len(self.messages)
         if plan is None or decoded is None:
@@ -49,7 +51,17 @@ class Pending:
         for plan, (decoded, owners) in self.read.items():
             if plan not in self.gathered:
                 self.gathered[plan] = GatheredEvents(plan) if plan.event else Gathered(plan)
-            self.gathered[plan].add(decoded, owners, [self.messages[owner] for owner in owners])
+            gathered = self.gathered[plan]
+            if isinstance(gathered, Gathered) and plan.layout.split is not None:
+                index = [place for events in decoded for place in range(len(events))]
+                owners = [
+                    owner for owner, events in zip(owners, decoded, strict=True) for _ in events
+                ]
+                decoded = list(chain.from_iterable(decoded))
+                raw = [self.messages[owner] for owner in owners]
+                gathered.add(decoded, owners, raw, index if any(index) else None)
+                continue
+            gathered.add(decoded, owners, [self.messages[owner] for owner in owners])
         self.read.clear()
 
     def give_up(self) -> None:

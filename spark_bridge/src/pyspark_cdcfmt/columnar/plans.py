@@ -21,6 +21,7 @@ from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.framing import learn_framing
 from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
+from pyspark_cdcfmt.columnar.split_events import make_event_reader, read_example
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
@@ -114,6 +115,8 @@ class Learner:
         raise Unlike("; ".join(reasons))
 
     def _learn(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
+        if layout.split is not None:
+            return self._learn_events(layout, message, table)
         value = message.value or b""
         if not value.startswith(layout.begins):
             raise Unlike("it begins otherwise")
@@ -146,6 +149,23 @@ class Learner:
         if any(type(row.get(name)) is int and row[name] < 0 for row in rows for name in unsure):
             raise Unlike("its extra tells of its values")
         return plan
+
+    def _learn_events(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
+        example = read_example(layout, message, table)
+        kinds = self._kinds(layout, table, example.rows)
+        images = _images(self._shape, table, kinds)
+        reader = make_event_reader(layout, example, images, self._shape.event_filter, table)
+        if "commit_ts" not in reader.paths:
+            raise Unlike("it lacks what every message of rows has")
+        value = message.value or b""
+        try:
+            assert reader.framing is not None
+            (document,) = reader.framing.documents((value,), (message.key,))
+            # All of its events are like the first one, then.
+            reader.decode(document)
+        except Exception as error:
+            raise Unlike(f"it is unusual itself: {error}") from error
+        return _plan(self._shape, layout, reader, images, value, table, kinds)
 
     def _told(self, layout: Layout, changes: Sequence[RowChange]) -> Told:
         first = changes[0]
@@ -232,12 +252,12 @@ def _plan(
     # What these do to values is counted here only to be noticed.
     noticed: Counter[str] = Counter()
     parsers = layout.parsers(value, table, shape.policy.time_zone, noticed)
-    cells = {
-        column.name: WireColumn(
-            column, kinds[column.name], layout.texts, parsers[column.name].parse, noticed
-        )
-        for column in table.columns
-    }
+    cells = {}
+    for column in table.columns:
+        kind, parser = kinds[column.name], parsers[column.name]
+        mysql_text = layout.texts or (kind is Kind.TEXT and parser.text is not None)
+        parse = parser.text if mysql_text and parser.text is not None else parser.parse
+        cells[column.name] = WireColumn(column, kind, mysql_text, parse, noticed)
     places = {name: place for place, name in enumerate(images.wanted)}
     if shape.events:
         to_image: Callable[[WireColumn, TableSchema, ValuePolicy], ColumnConverter]

@@ -57,11 +57,15 @@ class Gathered:
         messages: Sequence[Struct],
         owners: Sequence[int],
         raw: Sequence[Message | BadLine],
+        index: Sequence[int] | None = None,
     ) -> None:
-        """Rows of some more messages, with their numbers."""
+        """Rows of some more messages, with their numbers.
+
+        Or of events, with those of their messages and their places in them.
+        """
         plan = self._plan
         unusual: set[int] = set()
-        changes = find_changes(plan, messages, unusual)
+        changes = find_changes(plan, messages, unusual, index)
         left_out: set[int] = set()
         images = find_images(plan, changes, left_out)
         places = images.changes
@@ -73,7 +77,12 @@ class Gathered:
             unusual.update(in_message[change] for change in left_out)
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
+        cells: Sequence[Sequence[Any]]
         cells = list(zip(*images.rows, strict=True)) or [()] * plan.width
+        structs = plan.reader.cells
+        if structs is not None:
+            unusual.update(places[row] for row in structs.strange_rows(cells))
+            cells = structs.values_of(cells)
         for name, (place, column) in plan.columns.items():
             array, bad = column.gather(cells[place])
             self._cells[name].append(array)

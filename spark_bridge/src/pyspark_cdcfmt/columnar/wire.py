@@ -8,8 +8,8 @@ example's.  So a message that passes needs no further look at its envelope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
 import attrs
 import msgspec
@@ -46,21 +46,54 @@ class Images:
 
 
 @attrs.frozen
+class Cells:
+    """How cells that are structs are read, by their places.
+
+    ``values`` give their values.  ``flags`` give members that must be true, with the places.
+    ``hides``: there are cells of columns that nobody wants behind them.
+    """
+
+    values: Sequence[Callable[[Any], Any]]
+    flags: Sequence[tuple[int, Callable[[Any], Any]]]
+    hides: bool
+
+    def values_of(self, columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The values of the cells of each column."""
+        return [list(map(get, column)) for get, column in zip(self.values, columns, strict=False)]
+
+    def strange_rows(self, columns: Sequence[Sequence[Any]]) -> Iterator[int]:
+        """The rows with a flag that is not true."""
+        for place, get in self.flags:
+            flags = list(map(get, columns[place]))
+            if False in flags:
+                yield from (row for row, flag in enumerate(flags) if not flag)
+
+
+class Documents(Protocol):
+    """What finds the documents in values, with their keys; raises where there are others."""
+
+    def documents(self, values: Sequence[bytes], keys: Sequence[bytes | None]) -> list[Any]: ...
+
+
+@attrs.frozen
 class MessageReader:
     """``decode`` gives a struct; ``paths`` tell where each role lies in it.
 
     ``decode`` takes the documents that ``framing`` finds in values; without it they are the
-    documents.
+    documents.  Of messages of many events it gives a list, and ``paths`` are for its items.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
-    lack columns, which are UNSET then.
+    lack columns, which are UNSET then.  ``cells`` is for images whose cells are structs.
+    ``doubts_nulls``: NULLs in ``before`` are certain only beside a column that did not change.
     """
 
-    decode: Callable[[bytes], Struct]
-    framing: Framing | None
+    decode: Callable[[Any], Any]
+    framing: Documents | None
     paths: Mapping[str, Path]
     nevers: tuple[Path, ...]
     batched: bool
     partial: bool
+    cells: Cells | None = None
+    doubts_nulls: bool = False
 
 
 def make_reader(
@@ -76,6 +109,15 @@ def make_reader(
     :raises Unlike: if it is no message that this path can read.
     """
     return _Maker(layout, images, event_filter, limits).make(wire, framing)
+
+
+def commit_ts_type(event_filter: EventFilter, limits: tuple[int, int] | None = None) -> Any:
+    """The type of a TSO that the filter wants, within limits."""
+    low, high = limits or (0, (1 << 63) - 1)
+    low = max(low, event_filter.starting_commit_ts or 0)
+    if event_filter.ending_commit_ts is not None:
+        high = min(high, event_filter.ending_commit_ts)
+    return Annotated[int, Meta(ge=low, le=high)]
 
 
 class _Maker:
@@ -144,11 +186,7 @@ class _Maker:
         if role == "op":
             return Literal[tuple(self._layout.ops)]
         if role == "commit_ts":
-            low, high = limits or (0, (1 << 63) - 1)
-            low = max(low, self._filter.starting_commit_ts or 0)
-            if self._filter.ending_commit_ts is not None:
-                high = min(high, self._filter.ending_commit_ts)
-            return Annotated[int, Meta(ge=low, le=high)]
+            return commit_ts_type(self._filter, limits)
         if role in ("source_time", "other_time"):
             low, high, _ = self._layout.times
             return Annotated[int, Meta(ge=low, le=high)]

@@ -1,0 +1,112 @@
+"""How most messages of rows lie, for readers that go by columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any, TypeAlias
+
+import orjson
+
+from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.layout import Layout, Members, Parser
+from cdcfmt_core.types import LogicalType
+from cdcfmt_open_protocol.columns import is_encoded, make_parsers
+from cdcfmt_open_protocol.event_key import read_key
+from cdcfmt_open_protocol.frames import one_event, split_key, split_value
+from cdcfmt_open_protocol.message import ROW
+
+Events: TypeAlias = tuple[Sequence[bytes], Sequence[bytes]]
+Split: TypeAlias = Callable[[bytes, bytes], Events]
+
+_KEY: Members = {
+    "ts": "commit_ts",
+    "scm": "database",
+    "tbl": "table",
+    "rid": "row_id",
+    "ptn": "extra",
+    "ohk": "never",
+    "t": "same",
+}
+_VALUE: Members = {"u": "after", "p": "before"}
+_VALUE_WITH_DELETES: Members = {**_VALUE, "d": "deleted"}
+
+_INSERT_OPS: Mapping[str, Op] = {"true": "insert", "false": "upsert"}
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layout of rows; none for values that are compressed.
+
+    Nor is there one where a message's rows tell together what each of them is.
+    """
+    if options["largeMessageHandleCompression"] != "none" or options["oldValue"] == "auto":
+        return ()
+    # Deleted rows that are their key only lack columns.
+    whole = not options["deleteOnlyOutputHandleKeyColumns"]
+    split = _split(options["maxBatchEvents"])
+    return (
+        Layout(
+            members={"key": _KEY, "value": _VALUE_WITH_DELETES if whole else _VALUE},
+            ops={
+                "after": _INSERT_OPS[options["oldValue"]],
+                "before": "update",
+                "deleted": "delete",
+            },
+            parsers=_parsers,
+            completes_before=True,
+            split=split,
+            tables=_tables(split),
+            cell="v",
+        ),
+    )
+
+
+def _split(limit: int) -> Split:
+    def split(key: bytes, value: bytes) -> Events:
+        event = one_event(key, value)
+        if event is not None:
+            return event
+        keys, values = split_key(key, limit), split_value(value, limit)
+        if len(keys) != len(values):
+            raise ValueError("not as many keys as values")
+        return keys, values
+
+    return split
+
+
+def _tables(split: Split) -> Callable[[bytes, bytes], list[tuple[str, str, int]] | None]:
+    def tables(key: bytes, value: bytes) -> list[tuple[str, str, int]] | None:
+        keys = [read_key(event) for event in split(key, value)[0]]
+        if any(event["t"] != ROW for event in keys):
+            return None
+        return [(event.get("scm") or "", event["tbl"], event["ts"]) for event in keys]
+
+    return tables
+
+
+def _parsers(
+    value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
+) -> dict[str, Parser]:
+    # Of a row event; all others of the plan have the same types.
+    (data, *_) = split_value(value, len(value))
+    images = orjson.loads(data)
+    cells = images.get("u") or images["d"]
+    return {
+        column.name: _parser(column.type, cells[column.name], time_zone, counts)
+        for column in table.columns
+    }
+
+
+def _parser(
+    logical: LogicalType, cell: Mapping[str, Any], time_zone: tzinfo, counts: Counter[str]
+) -> Parser:
+    code, flags = cell["t"], cell.get("f")
+    text, other = make_parsers(logical, code, flags, time_zone=time_zone, counts=counts)
+
+    def parse(value: Any) -> Any:
+        return text(value) if type(value) is str else other(value)
+
+    if not is_encoded(code, flags) or text is str:
+        return Parser(parse, text=text)
+    return Parser(parse)

@@ -1,0 +1,227 @@
+"""Typed readers of messages that hold many events, each a key and a value of images.
+
+As :mod:`~pyspark_cdcfmt.columnar.wire`, but the cells of an image are objects: one member is
+the value, and the others, which make up the table's schema, are what they are in the example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any
+
+import attrs
+import msgspec
+import orjson
+from msgspec import Struct
+
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout
+from pyspark_cdcfmt.columnar.structs import INT64, Unlike, mirror, same, struct
+from pyspark_cdcfmt.columnar.wire import Cells, Images, MessageReader, Path, commit_ts_type
+
+_KEY, _VALUE = range(2)
+_Split = Callable[[bytes, bytes], tuple[Sequence[bytes], Sequence[bytes]]]
+
+
+class Event(Struct, gc=False):
+    """The key and the value of an event; named as in all structs, by their places."""
+
+    f0: Any
+    f1: Any
+
+
+@attrs.frozen
+class Splitting:
+    """Finds the events in messages, in place of :class:`~.framing.Framing`."""
+
+    split: _Split
+
+    def documents(
+        self, values: Sequence[bytes], keys: Sequence[bytes | None]
+    ) -> list[tuple[Sequence[bytes], Sequence[bytes]]]:
+        """The keys and values of each message's events.
+
+        :raises ValueError: or others, if one of the messages is none of events.
+        """
+        split: Callable[[Any, bytes], tuple[Sequence[bytes], Sequence[bytes]]] = self.split
+        return list(map(split, keys, values))
+
+
+@attrs.frozen
+class Example:
+    """The first event of a message: its key and an image, cells as they are in JSON.
+
+    ``rows`` are the values of all images in the message.
+    """
+
+    key: Mapping[str, Any]
+    cells: Mapping[str, Mapping[str, Any]]
+    rows: Sequence[Mapping[str, Any]]
+
+
+def read_example(layout: Layout, message: Message, table: TableSchema) -> Example:
+    """The first event of a message whose row changes have this schema.
+
+    :raises Unlike: if the schema depends on more than a reader compares.
+    """
+    assert layout.split is not None
+    if message.key is None or message.value is None:
+        raise Unlike("it holds no events")
+    keys, values = layout.split(message.key, message.value)
+    try:
+        events = [
+            (orjson.loads(key), orjson.loads(value))
+            for key, value in zip(keys, values, strict=True)
+        ]
+    except orjson.JSONDecodeError as error:
+        raise Unlike("it takes the exact parser") from error
+    images: list[Mapping[str, Any]] = []
+    for key, value in events:
+        if type(key) is not dict or type(value) is not dict:
+            raise Unlike("an event is no object")
+        names = {role: key.get(name) or "" for name, role in _roles(layout, "key").items()}
+        if (names.get("database"), names.get("table")) != (table.database, table.table):
+            raise Unlike("it holds another table's events, too")
+        images += [image for image in value.values() if image is not None]
+    if not images or any(type(image) is not dict for image in images):
+        raise Unlike("it holds no rows")
+    rows = [_values_of(layout, image) for image in images]
+    if rows[0].keys() != set(table.column_names):
+        raise Unlike("its rows have other columns than its schema")
+    return Example(events[0][_KEY], images[0], rows)
+
+
+def _values_of(layout: Layout, image: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {name: cell[layout.cell] for name, cell in image.items()}
+    except (KeyError, TypeError) as error:
+        raise Unlike("a column has no value") from error
+
+
+def make_event_reader(
+    layout: Layout,
+    example: Example,
+    images: Images,
+    event_filter: EventFilter,
+    table: TableSchema,
+) -> MessageReader:
+    """The reader of messages whose events are like this one.
+
+    :raises Unlike: if it is no event that this path can read.
+    """
+    assert layout.split is not None
+    paths: dict[str, Path] = {}
+    nevers: list[Path] = []
+    try:
+        decode_key = _decoder(_key_type(layout, example, event_filter, paths, nevers))
+        decode_value = _decoder(_value_type(layout, example, images, table, paths))
+    except (TypeError, ValueError) as error:
+        raise Unlike(str(error)) from error
+
+    def decode(document: tuple[Sequence[bytes], Sequence[bytes]]) -> list[Event]:
+        keys, values = document
+        return list(map(Event, map(decode_key, keys), map(decode_value, values)))
+
+    has_row_id = any(_roles(layout, "key").get(name) == "row_id" for name in example.key)
+    return MessageReader(
+        decode,
+        Splitting(layout.split),
+        paths,
+        tuple(nevers),
+        batched=False,
+        partial=layout.completes_before,
+        cells=_cells(layout, example, images),
+        doubts_nulls="row_id" in _roles(layout, "key").values() and not has_row_id,
+    )
+
+
+def _decoder(type_: type[Struct]) -> Callable[[bytes], Struct]:
+    return msgspec.json.Decoder(type_).decode
+
+
+def _roles(layout: Layout, part: str) -> Mapping[str, str]:
+    roles = layout.members[part]
+    assert isinstance(roles, Mapping)
+    return {name: role for name, role in roles.items() if isinstance(role, str)}
+
+
+def _key_type(
+    layout: Layout,
+    example: Example,
+    event_filter: EventFilter,
+    paths: dict[str, Path],
+    nevers: list[Path],
+) -> type[Struct]:
+    fields: list[tuple[str, Any]] = []
+    for place, (name, value) in enumerate(example.key.items()):
+        role = _roles(layout, "key").get(name)
+        type_: Any = None
+        if role in ("database", "table", "same"):
+            type_ = same(value)
+        elif role == "commit_ts":
+            paths[role] = (_KEY, place)
+            type_ = commit_ts_type(event_filter)
+        elif role == "row_id" and type(value) is int:
+            type_ = INT64
+        elif role == "never":
+            nevers.append((_KEY, place))
+            type_ = bool | None
+        elif role == "extra":
+            type_ = mirror(value)
+        else:
+            raise Unlike(f"no such member {name} is known")
+        fields.append((name, type_))
+    return struct(fields)
+
+
+def _value_type(
+    layout: Layout, example: Example, images: Images, table: TableSchema, paths: dict[str, Path]
+) -> type[Struct]:
+    hidden = [name for name in images.names if name not in images.wanted]
+    columns = [
+        (name, _cell_type(layout, images, name, example.cells[name]))
+        for name in (*images.wanted, *hidden)
+    ]
+    row = struct(columns)
+    part = struct(
+        [(name, type_ | msgspec.UnsetType) for name, type_ in columns],
+        optional=[name for name, _ in columns],
+    )
+    fields: list[tuple[str, Any]] = []
+    for name, role in _roles(layout, "value").items():
+        # Where every column is the key's, a deleted row may be reduced to its key or not.
+        if role == "deleted" and all(column.key for column in table.columns):
+            continue
+        paths[role] = (_VALUE, len(fields))
+        partial = role == "before" and layout.completes_before
+        fields.append((name, (part if partial else row) | msgspec.UnsetType))
+    return struct(fields, optional=[name for name, _ in fields])
+
+
+def _cell_type(layout: Layout, images: Images, name: str, cell: Mapping[str, Any]) -> type[Struct]:
+    fields: list[tuple[str, Any]] = []
+    for member, value in cell.items():
+        if member == layout.cell:
+            fields.append((member, images.types[name] if name in images.wanted else msgspec.Raw))
+        elif type(value) is not bool:
+            fields.append((member, same(value)))
+        elif value and name in images.wanted:
+            # No type holds only true: Cells looks.
+            fields.append((member, bool))
+        else:
+            raise Unlike(f"a flag of {name} that nobody looks at")
+    return struct(fields)
+
+
+def _cells(layout: Layout, example: Example, images: Images) -> Cells:
+    values: list[Callable[[Any], Any]] = []
+    flags: list[tuple[int, Callable[[Any], Any]]] = []
+    for place, name in enumerate(images.wanted):
+        for at, (member, value) in enumerate(example.cells[name].items()):
+            if member == layout.cell:
+                values.append(attrgetter(f"f{at}"))
+            elif type(value) is bool:
+                flags.append((place, attrgetter(f"f{at}")))
+    return Cells(values, flags, len(images.wanted) < len(images.names))
