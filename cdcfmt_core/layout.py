@@ -56,7 +56,7 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 class Parser:
     """What makes a column's value of its JSON value; ``parse`` None: that is the value.
 
-    ``text``: a text is MySQL's, and this makes the value of it, as ``parse`` does.
+    ``text`` does the same for text alone, which is MySQL's own where ``mysql_text``.
     ``signless``: ``extra`` may say of an integer below zero that its sign is not known.
     A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
     """
@@ -66,10 +66,17 @@ class Parser:
     note: str | None = None
     signless: bool = False
     text: Callable[[Any], object] | None = None
+    mysql_text: bool = False
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
 """By columns."""
+
+
+Split: TypeAlias = Callable[
+    [Sequence[bytes | None], Sequence[bytes]],
+    tuple[Sequence[bytes], Sequence[bytes], list[int] | None],
+]
 
 
 @attrs.frozen
@@ -93,14 +100,15 @@ class Layout:
     must tell the type of every column, as text, for the schema to depend on nothing else.
     ``keyed``: the schema depends on the columns of the message's key.
 
-    ``split(key, value)`` is for messages of many events, each a key and a value: it gives the
-    keys and the values, as many of both, and raises where the message is another one or
-    broken.  ``members`` are then those of objects ``key`` and ``value``.  The latter holds
-    images, and the roles ``after``, ``before`` (if there) and ``deleted`` are the words of
-    ``ops``.  ``tables(key, value)`` are the databases, tables and commit_ts of such a message's
-    events, all read as the decoder reads them, or None if one is no row; it raises as
-    ``split``.  ``cell`` is the member of a column that has its value; a column's other members
-    must be the same in all rows.
+    ``split(keys, values)`` is for messages of many events, each a key and a value: it gives the
+    keys and the values of all events, as many of both, and how many events each message has,
+    or None for one each; it raises where a message is another one or broken.  ``members`` are
+    then those of objects ``key`` and ``value``.  The latter holds images, and the roles
+    ``after``, ``before`` (if there) and ``deleted`` are the words of ``ops``.
+    ``tables(key, value)`` are the databases, tables and commit_ts of a message's events, all
+    read as the decoder reads them, or None if one is no row; it raises as ``split``.
+    ``cell`` is the member of a column that has its value; a column's other members must be the
+    same in all rows.
 
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
@@ -122,7 +130,7 @@ class Layout:
     frame: Callable[[bytes], tuple[int, int]] | None = None
     column_types: str | None = None
     keyed: bool = False
-    split: Callable[[bytes, bytes], tuple[Sequence[bytes], Sequence[bytes]]] | None = None
+    split: Split | None = None
     tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
     limits: (

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, TypeAlias
+from typing import Any
 
 import orjson
 
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.layout import Layout, Members, Parser
+from cdcfmt_core.layout import Layout, Members, Parser, Split
 from cdcfmt_core.types import LogicalType
 from cdcfmt_open_protocol.columns import is_encoded, make_parsers
 from cdcfmt_open_protocol.event_key import read_key
-from cdcfmt_open_protocol.frames import one_event, split_key, split_value
+from cdcfmt_open_protocol.frames import single_events, split_key, split_value
 from cdcfmt_open_protocol.message import ROW
-
-Events: TypeAlias = tuple[Sequence[bytes], Sequence[bytes]]
-Split: TypeAlias = Callable[[bytes, bytes], Events]
 
 _KEY: Members = {
     "ts": "commit_ts",
@@ -63,21 +60,32 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 
 
 def _split(limit: int) -> Split:
-    def split(key: bytes, value: bytes) -> Events:
-        event = one_event(key, value)
-        if event is not None:
-            return event
-        keys, values = split_key(key, limit), split_value(value, limit)
-        if len(keys) != len(values):
-            raise ValueError("not as many keys as values")
-        return keys, values
+    def split(
+        keys: Sequence[bytes | None], values: Sequence[bytes]
+    ) -> tuple[Sequence[bytes], Sequence[bytes], list[int] | None]:
+        single = single_events(keys, values)
+        if single is not None:
+            return (*single, None)
+        event_keys: list[bytes] = []
+        event_values: list[bytes] = []
+        counts: list[int] = []
+        for key, value in zip(keys, values, strict=True):
+            if key is None:
+                raise ValueError("no key")
+            some_keys, some_values = split_key(key, limit), split_value(value, limit)
+            if len(some_keys) != len(some_values):
+                raise ValueError("not as many keys as values")
+            event_keys += some_keys
+            event_values += some_values
+            counts.append(len(some_keys))
+        return event_keys, event_values, counts
 
     return split
 
 
 def _tables(split: Split) -> Callable[[bytes, bytes], list[tuple[str, str, int]] | None]:
     def tables(key: bytes, value: bytes) -> list[tuple[str, str, int]] | None:
-        keys = [read_key(event) for event in split(key, value)[0]]
+        keys = [read_key(event) for event in split((key,), (value,))[0]]
         if any(event["t"] != ROW for event in keys):
             return None
         return [(event.get("scm") or "", event["tbl"], event["ts"]) for event in keys]
@@ -107,6 +115,4 @@ def _parser(
     def parse(value: Any) -> Any:
         return text(value) if type(value) is str else other(value)
 
-    if not is_encoded(code, flags) or text is str:
-        return Parser(parse, text=text)
-    return Parser(parse)
+    return Parser(parse, text=text, mysql_text=text is str or not is_encoded(code, flags))

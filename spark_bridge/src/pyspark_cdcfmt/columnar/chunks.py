@@ -115,14 +115,10 @@ class Chunks:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
-        decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
+        keys: list[Any] = [message.key for message in chunk if isinstance(message, Message)]
         try:
-            documents = values
-            if framing is not None:
-                keys = [message.key for message in chunk if isinstance(message, Message)]
-                documents = framing.documents(values, keys)
-            decoded = [decode(document) for document in documents]
+            decoded, counts = plan.reader.read(values, keys)
         except Exception:
             return False
         if recognises is not None and not all(map(recognises, chunk)):
@@ -130,10 +126,7 @@ class Chunks:
         size = sum(map(len, values))
         if size > self._limit and max(map(len, values)) > self._limit:
             return False
-        here = len(pending.messages)
-        pending.messages += chunk
-        pending.read[plan] = (decoded, list(range(here, here + len(chunk))))
-        pending.size += size
+        pending.add_all(chunk, size, plan, decoded, counts)
         return True
 
     def _read(self, pending: Pending, message: Message | BadLine) -> bool:
@@ -148,12 +141,8 @@ class Chunks:
         if not look.mentions(value, key) and look(value, key) == "unwanted":
             return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
-            reader = plan.reader
-            document = value
             try:
-                if reader.framing is not None:
-                    (document,) = reader.framing.documents((value,), (message.key,))
-                decoded = reader.decode(document)
+                decoded, _ = plan.reader.read((value,), (key,))
             except Exception:
                 continue
             if place:
@@ -168,7 +157,7 @@ class Chunks:
             return False
         if self._may_learn():
             return False
-        pending.add(message, len(value), None, None)
+        pending.add(message, len(value), None, [])
         return True
 
     def _skip(self, pending: Pending, message: Message) -> bool:

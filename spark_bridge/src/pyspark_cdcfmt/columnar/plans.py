@@ -141,7 +141,7 @@ class Learner:
         ):
             raise Unlike("it lacks what every message of rows has")
         try:
-            reader.decode(document)
+            reader.read((value,), (message.key,))
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
         plan = _plan(self._shape, layout, reader, images, value, table, kinds)
@@ -159,10 +159,8 @@ class Learner:
             raise Unlike("it lacks what every message of rows has")
         value = message.value or b""
         try:
-            assert reader.framing is not None
-            (document,) = reader.framing.documents((value,), (message.key,))
             # All of its events are like the first one, then.
-            reader.decode(document)
+            reader.read((value,), (message.key,))
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
         return _plan(self._shape, layout, reader, images, value, table, kinds)
@@ -255,9 +253,14 @@ def _plan(
     cells = {}
     for column in table.columns:
         kind, parser = kinds[column.name], parsers[column.name]
-        mysql_text = layout.texts or (kind is Kind.TEXT and parser.text is not None)
-        parse = parser.text if mysql_text and parser.text is not None else parser.parse
-        cells[column.name] = WireColumn(column, kind, mysql_text, parse, noticed)
+        only_text = kind is Kind.TEXT and parser.text is not None
+        cells[column.name] = WireColumn(
+            column,
+            kind,
+            layout.texts or (only_text and parser.mysql_text),
+            parser.text if only_text else parser.parse,
+            noticed,
+        )
     places = {name: place for place, name in enumerate(images.wanted)}
     if shape.events:
         to_image: Callable[[WireColumn, TableSchema, ValuePolicy], ColumnConverter]

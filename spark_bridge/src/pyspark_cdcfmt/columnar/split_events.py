@@ -22,7 +22,6 @@ from pyspark_cdcfmt.columnar.structs import INT64, Unlike, mirror, same, struct
 from pyspark_cdcfmt.columnar.wire import Cells, Images, MessageReader, Path, commit_ts_type
 
 _KEY, _VALUE = range(2)
-_Split = Callable[[bytes, bytes], tuple[Sequence[bytes], Sequence[bytes]]]
 
 
 class Event(Struct, gc=False):
@@ -30,23 +29,6 @@ class Event(Struct, gc=False):
 
     f0: Any
     f1: Any
-
-
-@attrs.frozen
-class Splitting:
-    """Finds the events in messages, in place of :class:`~.framing.Framing`."""
-
-    split: _Split
-
-    def documents(
-        self, values: Sequence[bytes], keys: Sequence[bytes | None]
-    ) -> list[tuple[Sequence[bytes], Sequence[bytes]]]:
-        """The keys and values of each message's events.
-
-        :raises ValueError: or others, if one of the messages is none of events.
-        """
-        split: Callable[[Any, bytes], tuple[Sequence[bytes], Sequence[bytes]]] = self.split
-        return list(map(split, keys, values))
 
 
 @attrs.frozen
@@ -69,7 +51,7 @@ def read_example(layout: Layout, message: Message, table: TableSchema) -> Exampl
     assert layout.split is not None
     if message.key is None or message.value is None:
         raise Unlike("it holds no events")
-    keys, values = layout.split(message.key, message.value)
+    keys, values, _ = layout.split((message.key,), (message.value,))
     try:
         events = [
             (orjson.loads(key), orjson.loads(value))
@@ -120,14 +102,18 @@ def make_event_reader(
     except (TypeError, ValueError) as error:
         raise Unlike(str(error)) from error
 
-    def decode(document: tuple[Sequence[bytes], Sequence[bytes]]) -> list[Event]:
-        keys, values = document
-        return list(map(Event, map(decode_key, keys), map(decode_value, values)))
+    split = layout.split
+
+    def read(
+        values: Sequence[bytes], keys: Sequence[bytes | None]
+    ) -> tuple[list[Any], list[int] | None]:
+        event_keys, event_values, counts = split(keys, values)
+        events = map(Event, map(decode_key, event_keys), map(decode_value, event_values))
+        return list(events), counts
 
     has_row_id = any(_roles(layout, "key").get(name) == "row_id" for name in example.key)
     return MessageReader(
-        decode,
-        Splitting(layout.split),
+        read,
         paths,
         tuple(nevers),
         batched=False,

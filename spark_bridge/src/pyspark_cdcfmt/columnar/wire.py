@@ -9,7 +9,7 @@ example's.  So a message that passes needs no further look at its envelope.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
 import msgspec
@@ -69,25 +69,18 @@ class Cells:
                 yield from (row for row, flag in enumerate(flags) if not flag)
 
 
-class Documents(Protocol):
-    """What finds the documents in values, with their keys; raises where there are others."""
-
-    def documents(self, values: Sequence[bytes], keys: Sequence[bytes | None]) -> list[Any]: ...
-
-
 @attrs.frozen
 class MessageReader:
-    """``decode`` gives a struct; ``paths`` tell where each role lies in it.
+    """``read(values, keys)`` gives a struct of each message, and None.
 
-    ``decode`` takes the documents that ``framing`` finds in values; without it they are the
-    documents.  Of messages of many events it gives a list, and ``paths`` are for its items.
+    Or those of all events in the messages, and how many events each message has.  It raises
+    where one of them is not like the example.  ``paths`` tell where each role lies in a struct.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
     lack columns, which are UNSET then.  ``cells`` is for images whose cells are structs.
     ``doubts_nulls``: NULLs in ``before`` are certain only beside a column that did not change.
     """
 
-    decode: Callable[[Any], Any]
-    framing: Documents | None
+    read: Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], list[int] | None]]
     paths: Mapping[str, Path]
     nevers: tuple[Path, ...]
     batched: bool
@@ -109,6 +102,16 @@ def make_reader(
     :raises Unlike: if it is no message that this path can read.
     """
     return _Maker(layout, images, event_filter, limits).make(wire, framing)
+
+
+def _reads(
+    decode: Callable[[bytes], Struct], framing: Framing | None
+) -> Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], None]]:
+    def read(values: Sequence[bytes], keys: Sequence[bytes | None]) -> tuple[list[Any], None]:
+        documents = values if framing is None else framing.documents(values, keys)
+        return [decode(document) for document in documents], None
+
+    return read
 
 
 def commit_ts_type(event_filter: EventFilter, limits: tuple[int, int] | None = None) -> Any:
@@ -148,8 +151,7 @@ class _Maker:
         if self._layout.begins and "commit_ts" not in self._paths:
             framing = attrs.evolve(framing, begins=self._layout.begins)
         return MessageReader(
-            decoder.decode,
-            None if framing.is_empty else framing,
+            _reads(decoder.decode, None if framing.is_empty else framing),
             self._paths,
             tuple(self._nevers),
             self._batched,
