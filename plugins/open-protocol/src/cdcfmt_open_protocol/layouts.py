@@ -26,8 +26,7 @@ _KEY: Members = {
     "ohk": "never",
     "t": "same",
 }
-_VALUE: Members = {"u": "after", "p": "before"}
-_VALUE_WITH_DELETES: Members = {**_VALUE, "d": "deleted"}
+_VALUE: Members = {"u": "after", "p": "before", "d": "deleted"}
 
 _INSERT_OPS: Mapping[str, Op] = {"true": "insert", "false": "upsert"}
 
@@ -39,17 +38,15 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     """
     if options["largeMessageHandleCompression"] != "none" or options["oldValue"] == "auto":
         return ()
-    # Deleted rows that are their key only lack columns.
-    whole = not options["deleteOnlyOutputHandleKeyColumns"]
+    ops: dict[str, Op] = {"after": _INSERT_OPS[options["oldValue"]], "before": "update"}
+    if not options["deleteOnlyOutputHandleKeyColumns"]:
+        # Deleted rows that are their key only lack columns.
+        ops["deleted"] = "delete"
     split = _split(options["maxBatchEvents"])
     return (
         Layout(
-            members={"key": _KEY, "value": _VALUE_WITH_DELETES if whole else _VALUE},
-            ops={
-                "after": _INSERT_OPS[options["oldValue"]],
-                "before": "update",
-                "deleted": "delete",
-            },
+            members={"key": _KEY, "value": _VALUE},
+            ops=ops,
             parsers=_parsers,
             completes_before=True,
             split=split,

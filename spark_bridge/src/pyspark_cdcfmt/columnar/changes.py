@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter, eq
 from typing import Any, Final
 
@@ -66,10 +66,10 @@ def find_changes(
         flags = values_at(path, messages)
         if True in flags:
             unusual.update(place for place, flag in enumerate(flags) if flag)
-    if plan.layout.split is not None:
-        return _changes_of_events(paths, messages, unusual, event_index)
     words, afters = values_at(paths["op"], messages), values_at(paths["after"], messages)
     befores = values_at(paths["before"], messages) if "before" in paths else [None] * len(words)
+    if event_index is not None:
+        return Changes(words, befores, afters, list(range(len(words))), list(event_index))
     if not plan.layout.in_lists:
         return Changes(words, befores, afters)
     if not plan.reader.batched:
@@ -86,38 +86,6 @@ def find_changes(
         changes.afters += new
         places += [place] * len(new)
         index += range(len(new))
-    return changes
-
-
-def _changes_of_events(
-    paths: Mapping[str, Path],
-    events: Sequence[Struct],
-    unusual: set[int],
-    index: Sequence[int] | None,
-) -> Changes:
-    changes = Changes([], [], [])
-    add_word, add_before = changes.words.append, changes.befores.append
-    changes.afters = afters = values_at(paths["after"], events)
-    nothing = [UNSET] * len(events)
-    deleted = values_at(paths["deleted"], events) if "deleted" in paths else nothing
-    for place, (new, old, gone) in enumerate(
-        zip(afters, values_at(paths["before"], events), deleted, strict=True)
-    ):
-        if gone is not UNSET:
-            add_word("deleted")
-            add_before(gone)
-            if new is not UNSET or old is not UNSET:
-                unusual.add(place)
-        elif old is UNSET:
-            add_word("after")
-            add_before(None)
-        else:
-            add_word("before")
-            add_before(old)
-        if new is UNSET:
-            afters[place] = None
-    if index is not None:
-        changes.messages, changes.index = list(range(len(events))), list(index)
     return changes
 
 
@@ -140,9 +108,9 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
         if image is None:
             unusual.add(change)
             continue
-        row = astuple(image)
+        row = image if type(image) is tuple else astuple(image)
         if op == "update" and before is not None:
-            old = astuple(before)
+            old = before if type(before) is tuple else astuple(before)
             if keys and differ(old, row, keys, only_keys):
                 unusual.add(change)
                 continue
@@ -175,12 +143,9 @@ def differ(
 
 def _is_doubtful(plan: Plan, old: tuple[Any, ...], row: tuple[Any, ...]) -> bool:
     """Whether a NULL of ``old`` may be something else: nothing shows that NULLs are certain."""
-    cells = plan.reader.cells
-    if cells is None or any(map(eq, old, row)):
+    if any(map(eq, old[: plan.width], row)):
         return False
-    return cells.hides or any(
-        cell is not UNSET and get(cell) is None for get, cell in zip(cells.values, old, strict=True)
-    )
+    return None in old or plan.reader.hides
 
 
 def values_at(path: Path, messages: Sequence[Struct]) -> list[Any]:

@@ -77,12 +77,10 @@ class Gathered:
             unusual.update(in_message[change] for change in left_out)
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
-        cells: Sequence[Sequence[Any]]
-        cells = list(zip(*images.rows, strict=True)) or [()] * plan.width
-        structs = plan.reader.cells
-        if structs is not None:
-            unusual.update(places[row] for row in structs.strange_rows(cells))
-            cells = structs.values_of(cells)
+        cells = list(zip(*images.rows, strict=True)) or [()] * (plan.width + len(plan.reader.flags))
+        for place in plan.reader.flags:
+            if False in cells[place]:
+                unusual.update(places[row] for row, flag in enumerate(cells[place]) if not flag)
         for name, (place, column) in plan.columns.items():
             array, bad = column.gather(cells[place])
             self._cells[name].append(array)

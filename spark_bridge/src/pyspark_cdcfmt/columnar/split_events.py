@@ -14,21 +14,25 @@ import attrs
 import msgspec
 import orjson
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.layout import Layout
-from pyspark_cdcfmt.columnar.structs import INT64, Unlike, mirror, same, struct
-from pyspark_cdcfmt.columnar.wire import Cells, Images, MessageReader, Path, commit_ts_type
-
-_KEY, _VALUE = range(2)
+from cdcfmt_core.layout import Layout, Split
+from pyspark_cdcfmt.columnar.structs import INT64, UNSET, Unlike, mirror, same, struct
+from pyspark_cdcfmt.columnar.wire import Images, MessageReader, Path, commit_ts_type
 
 
 class Event(Struct, gc=False):
-    """The key and the value of an event; named as in all structs, by their places."""
+    """A row change, named as in all structs, by places: key, word, and the cells of images."""
 
     f0: Any
-    f1: Any
+    f1: str
+    f2: tuple[Any, ...] | None
+    f3: tuple[Any, ...] | None
+
+
+_PLACES: Mapping[str, Path] = {"op": (1,), "before": (2,), "after": (3,)}
 
 
 @attrs.frozen
@@ -72,7 +76,7 @@ def read_example(layout: Layout, message: Message, table: TableSchema) -> Exampl
     rows = [_values_of(layout, image) for image in images]
     if rows[0].keys() != set(table.column_names):
         raise Unlike("its rows have other columns than its schema")
-    return Example(events[0][_KEY], images[0], rows)
+    return Example(events[0][0], images[0], rows)
 
 
 def _values_of(layout: Layout, image: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,37 +98,78 @@ def make_event_reader(
     :raises Unlike: if it is no event that this path can read.
     """
     assert layout.split is not None
-    paths: dict[str, Path] = {}
+    paths = dict(_PLACES)
     nevers: list[Path] = []
     try:
-        decode_key = _decoder(_key_type(layout, example, event_filter, paths, nevers))
-        decode_value = _decoder(_value_type(layout, example, images, table, paths))
+        decode_key = msgspec.json.Decoder(_key_type(layout, example, event_filter, paths, nevers))
+        decode_value = msgspec.json.Decoder(_value_type(layout, example, images, table))
     except (TypeError, ValueError) as error:
         raise Unlike(str(error)) from error
+    places = _places_of_cells(layout, example, images)
+    if not places:
+        raise Unlike("no column of it is wanted")
+    width = len(images.wanted)
+    has_row_id = any(_roles(layout, "key").get(name) == "row_id" for name in example.key)
+    return MessageReader(
+        _reads(layout.split, decode_key.decode, decode_value.decode, places),
+        paths,
+        tuple(nevers),
+        batched=False,
+        partial=layout.completes_before,
+        flags=range(width, len(places)),
+        hides=width < len(images.names),
+        doubts_nulls="row_id" in _roles(layout, "key").values() and not has_row_id,
+    )
 
-    split = layout.split
+
+def _reads(
+    split: Split,
+    decode_key: Callable[[bytes], Struct],
+    decode_value: Callable[[bytes], Struct],
+    places: Sequence[tuple[int, int]],
+) -> Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], list[int] | None]]:
+    images_of: Callable[[Struct], tuple[Any, Any, Any]] = attrgetter("f0", "f1", "f2")
+    cells_of = _getter([f"f{column}.f{member}" for column, member in places])
+
+    def old_cells(image: Struct) -> tuple[Any, ...]:
+        try:
+            return cells_of(image)
+        except AttributeError:
+            cells = astuple(image)
+            return tuple(
+                UNSET if cells[column] is UNSET else astuple(cells[column])[member]
+                for column, member in places
+            )
 
     def read(
         values: Sequence[bytes], keys: Sequence[bytes | None]
     ) -> tuple[list[Any], list[int] | None]:
         event_keys, event_values, counts = split(keys, values)
-        events = map(Event, map(decode_key, event_keys), map(decode_value, event_values))
-        return list(events), counts
+        events: list[Event] = []
+        add = events.append
+        # Structs are of no use beyond this loop: the next ones take their place in the cache.
+        for key, value in zip(event_keys, event_values, strict=True):
+            told = decode_key(key)
+            after, before, deleted = images_of(decode_value(value))
+            if deleted is UNSET:
+                if before is UNSET:
+                    add(Event(told, "after", None, cells_of(after)))
+                else:
+                    add(Event(told, "before", old_cells(before), cells_of(after)))
+            elif after is UNSET and before is UNSET:
+                add(Event(told, "deleted", cells_of(deleted), None))
+            else:
+                raise ValueError("a deleted row with new or old values")
+        return events, counts
 
-    has_row_id = any(_roles(layout, "key").get(name) == "row_id" for name in example.key)
-    return MessageReader(
-        read,
-        paths,
-        tuple(nevers),
-        batched=False,
-        partial=layout.completes_before,
-        cells=_cells(layout, example, images),
-        doubts_nulls="row_id" in _roles(layout, "key").values() and not has_row_id,
-    )
+    return read
 
 
-def _decoder(type_: type[Struct]) -> Callable[[bytes], Struct]:
-    return msgspec.json.Decoder(type_).decode
+def _getter(names: Sequence[str]) -> Callable[[Struct], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    get = attrgetter(*names)
+    return lambda image: (get(image),)
 
 
 def _roles(layout: Layout, part: str) -> Mapping[str, str]:
@@ -147,12 +192,12 @@ def _key_type(
         if role in ("database", "table", "same"):
             type_ = same(value)
         elif role == "commit_ts":
-            paths[role] = (_KEY, place)
+            paths[role] = (0, place)
             type_ = commit_ts_type(event_filter)
         elif role == "row_id" and type(value) is int:
             type_ = INT64
         elif role == "never":
-            nevers.append((_KEY, place))
+            nevers.append((0, place))
             type_ = bool | None
         elif role == "extra":
             type_ = mirror(value)
@@ -163,7 +208,7 @@ def _key_type(
 
 
 def _value_type(
-    layout: Layout, example: Example, images: Images, table: TableSchema, paths: dict[str, Path]
+    layout: Layout, example: Example, images: Images, table: TableSchema
 ) -> type[Struct]:
     hidden = [name for name in images.names if name not in images.wanted]
     columns = [
@@ -175,15 +220,15 @@ def _value_type(
         [(name, type_ | msgspec.UnsetType) for name, type_ in columns],
         optional=[name for name, _ in columns],
     )
-    fields: list[tuple[str, Any]] = []
-    for name, role in _roles(layout, "value").items():
-        # Where every column is the key's, a deleted row may be reduced to its key or not.
-        if role == "deleted" and all(column.key for column in table.columns):
-            continue
-        paths[role] = (_VALUE, len(fields))
-        partial = role == "before" and layout.completes_before
-        fields.append((name, (part if partial else row) | msgspec.UnsetType))
-    return struct(fields, optional=[name for name, _ in fields])
+    # Where every column is the key's, a deleted row may be reduced to its key or not.
+    whole_deletes = "deleted" in layout.ops and not all(column.key for column in table.columns)
+    types: dict[str, Any] = {
+        "after": row | msgspec.UnsetType,
+        "before": (part if layout.completes_before else row) | msgspec.UnsetType,
+        "deleted": row | msgspec.UnsetType if whole_deletes else msgspec.UnsetType,
+    }
+    names = {role: name for name, role in _roles(layout, "value").items()}
+    return struct([(names[role], types[role]) for role in types], optional=list(names.values()))
 
 
 def _cell_type(layout: Layout, images: Images, name: str, cell: Mapping[str, Any]) -> type[Struct]:
@@ -201,13 +246,14 @@ def _cell_type(layout: Layout, images: Images, name: str, cell: Mapping[str, Any
     return struct(fields)
 
 
-def _cells(layout: Layout, example: Example, images: Images) -> Cells:
-    values: list[Callable[[Any], Any]] = []
-    flags: list[tuple[int, Callable[[Any], Any]]] = []
+def _places_of_cells(layout: Layout, example: Example, images: Images) -> list[tuple[int, int]]:
+    """Where the values of the wanted columns lie, and behind them flags: column and member."""
+    values: list[tuple[int, int]] = []
+    flags: list[tuple[int, int]] = []
     for place, name in enumerate(images.wanted):
         for at, (member, value) in enumerate(example.cells[name].items()):
             if member == layout.cell:
-                values.append(attrgetter(f"f{at}"))
+                values.append((place, at))
             elif type(value) is bool:
-                flags.append((place, attrgetter(f"f{at}")))
-    return Cells(values, flags, len(images.wanted) < len(images.names))
+                flags.append((place, at))
+    return values + flags

@@ -8,7 +8,7 @@ example's.  So a message that passes needs no further look at its envelope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
@@ -46,38 +46,16 @@ class Images:
 
 
 @attrs.frozen
-class Cells:
-    """How cells that are structs are read, by their places.
-
-    ``values`` give their values.  ``flags`` give members that must be true, with the places.
-    ``hides``: there are cells of columns that nobody wants behind them.
-    """
-
-    values: Sequence[Callable[[Any], Any]]
-    flags: Sequence[tuple[int, Callable[[Any], Any]]]
-    hides: bool
-
-    def values_of(self, columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """The values of the cells of each column."""
-        return [list(map(get, column)) for get, column in zip(self.values, columns, strict=False)]
-
-    def strange_rows(self, columns: Sequence[Sequence[Any]]) -> Iterator[int]:
-        """The rows with a flag that is not true."""
-        for place, get in self.flags:
-            flags = list(map(get, columns[place]))
-            if False in flags:
-                yield from (row for row, flag in enumerate(flags) if not flag)
-
-
-@attrs.frozen
 class MessageReader:
     """``read(values, keys)`` gives a struct of each message, and None.
 
     Or those of all events in the messages, and how many events each message has.  It raises
     where one of them is not like the example.  ``paths`` tell where each role lies in a struct.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
-    lack columns, which are UNSET then.  ``cells`` is for images whose cells are structs.
-    ``doubts_nulls``: NULLs in ``before`` are certain only beside a column that did not change.
+    lack columns, which are UNSET then.
+    ``flags`` are the places of cells that must be true, behind the columns' own.
+    ``doubts_nulls``: NULLs in ``before`` are certain only beside a column that did not change;
+    ``hides``: there may be one among columns that nobody wants.
     """
 
     read: Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], list[int] | None]]
@@ -85,8 +63,9 @@ class MessageReader:
     nevers: tuple[Path, ...]
     batched: bool
     partial: bool
-    cells: Cells | None = None
+    flags: Sequence[int] = ()
     doubts_nulls: bool = False
+    hides: bool = False
 
 
 def make_reader(
