@@ -8,7 +8,8 @@ against the bytes that are there; nothing is allocated by what a length claims.
 
 from __future__ import annotations
 
-from struct import Struct
+from collections.abc import Sequence
+from struct import Struct, unpack
 from typing import Final
 
 from cdcfmt_core.errors import DecodeError
@@ -72,6 +73,28 @@ def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
         frames.append(data[position : position + length])
         position += length
     return frames
+
+
+def single_events(
+    keys: Sequence[bytes | None], values: Sequence[bytes]
+) -> tuple[list[bytes], list[bytes]] | None:
+    """The keys and the values of messages of one event each; None if one is not that plain."""
+    # Before all of them at once: the version and both lengths.
+    heads = b"".join([key[:16] for key in keys if key is not None])
+    lengths = b"".join([value[:8] for value in values])
+    count = len(keys)
+    if len(heads) != 16 * count or len(lengths) != 8 * count:
+        return None
+    numbers = unpack(f">{2 * count}q", heads)
+    if set(numbers[::2]) != {VERSION}:
+        return None
+    found_keys = [key[16:] for key in keys if key is not None]
+    found_values = [value[8:] for value in values]
+    if numbers[1::2] != tuple(map(len, found_keys)):
+        return None
+    if unpack(f">{count}q", lengths) != tuple(map(len, found_values)):
+        return None
+    return found_keys, found_values
 
 
 def framed(data: bytes) -> bytes:

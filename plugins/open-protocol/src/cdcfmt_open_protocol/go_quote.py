@@ -18,8 +18,7 @@ _RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 
 _only_bytes = re.compile(rb"%s(?:%s%s)*+" % (_PLAIN, _BYTE, _PLAIN)).fullmatch
 _quoted_part = re.compile(rb"%s(?:(?:%s|%s)%s)*+" % (_PLAIN, _BYTE, _RUNE, _PLAIN)).match
-# A backslash may be the second half of an escaped one, so both kinds are looked for.
-_replace_runes = re.compile(rb"%s|(%s)" % (_BYTE, _RUNE)).sub
+_replace_runes = re.compile(_RUNE).sub
 
 
 def unquote(text: str) -> bytes:
@@ -45,15 +44,14 @@ def _without_runes(data: bytes) -> bytes:
         raise ValueError(f"not Go-quoted: {data[end : end + 10].decode('latin-1')!r} at byte {end}")
 
     def replace(match: re.Match[bytes]) -> bytes:
-        if match[1] is None:
-            return match[0]
-        code = int(match[1][2:], 16)
+        code = int(match[0][2:], 16)
         if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-            raise ValueError(f"not Go-quoted: {match[1].decode()} is no character")
+            raise ValueError(f"not Go-quoted: {match[0].decode()} is no character")
         # It may be a backslash, which stands for itself from here on.
         return b"".join(b"\\x%02x" % byte for byte in chr(code).encode())
 
-    return _replace_runes(replace, data)
+    # A backslash that is the second half of an escaped one begins no rune.
+    return _replace_runes(replace, data.replace(rb"\\", rb"\x5c"))
 
 
 class _Quotes(dict[int, str]):

@@ -28,11 +28,11 @@ class AvroLook:
         """Whether it begins as rows do."""
         return value.startswith(self._begins)
 
-    def mentions(self, value: bytes) -> bool:
+    def mentions(self, value: bytes, key: bytes | None = None) -> bool:
         """Whether the wanted table's name is in it."""
         return self._name in value
 
-    def __call__(self, value: bytes) -> Kind:
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         if not value.startswith(self._begins):
             return "other"
         try:
@@ -74,12 +74,12 @@ class LookByBeginning:
         self._looks = looks
         self._other = other
 
-    def mentions(self, value: bytes) -> bool:
+    def mentions(self, value: bytes, key: bytes | None = None) -> bool:
         """Whether the wanted table's name is in it: a hint only."""
         look = self._look_at(value)
         return look is None or look.mentions(value)
 
-    def __call__(self, value: bytes) -> Kind:
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         look = self._look_at(value)
         return "other" if look is None else look(value)
 

@@ -174,7 +174,7 @@ class Chunks:
         self._forget_if_told()
         self._passed_over = 0
         plan = self._plans[0] if self._plans else None
-        if self._format is None or not isinstance(plan, Plan):
+        if self._format is None or not isinstance(plan, Plan) or plan.reader.lines is None:
             return None
         recognises = self._format.recognises
         try:
@@ -206,14 +206,10 @@ class Chunks:
                 return False
             pending.add_whole(chunk, whole)
             return True
-        decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
+        keys: list[Any] = [message.key for message in chunk if isinstance(message, Message)]
         try:
-            documents = values
-            if framing is not None:
-                keys = [message.key for message in chunk if isinstance(message, Message)]
-                documents = framing.documents(values, keys)
-            decoded = [decode(document) for document in documents]
+            decoded, counts = plan.reader.read(values, keys)
         except Exception:
             return False
         if recognises is not None and not all(map(recognises, chunk)):
@@ -221,10 +217,7 @@ class Chunks:
         size = sum(map(len, values))
         if size > self._limit and max(map(len, values)) > self._limit:
             return False
-        here = len(pending.messages)
-        pending.messages += chunk
-        pending.read[plan] = (decoded, list(range(here, here + len(chunk))))
-        pending.size += size
+        pending.add_all(chunk, size, plan, decoded, counts)
         return True
 
     def _chunk_size(self) -> tuple[int, int]:
@@ -262,29 +255,26 @@ class Chunks:
                 self._plans.insert(0, found.scan.plan)
             pending.add_found(message, len(value), found)
             return True
-        if not known.look.mentions(value) and known.look(value) == "unwanted":
+        look, key = known.look, message.key
+        if not look.mentions(value, key) and look(value, key) == "unwanted":
             return self._skip(pending, message)
         for place, plan in enumerate(self._plans):
             if isinstance(plan, ScanPlan):
                 continue
-            reader = plan.reader
-            document = value
             try:
-                if reader.framing is not None:
-                    (document,) = reader.framing.documents((value,), (message.key,))
-                decoded = reader.decode(document)
+                decoded, _ = plan.reader.read((value,), (key,))
             except Exception:
                 continue
             if place:
                 self._plans.insert(0, self._plans.pop(place))
             pending.add(message, len(value), plan, decoded)
             return True
-        kind = known.look(value)
+        kind = look(value, key)
         if kind == "unwanted":
             return self._skip(pending, message)
         if kind == "other" or (kind == "row" and self._may_learn()):
             return False
-        pending.add(message, len(value), None, None)
+        pending.add(message, len(value), None, [])
         return True
 
     def _skip(self, pending: Pending, message: Message) -> bool:

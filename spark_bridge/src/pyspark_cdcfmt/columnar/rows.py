@@ -49,11 +49,15 @@ class Gathered:
         messages: Sequence[Struct],
         owners: Sequence[int],
         origins: Origins,
+        index: Sequence[int] | None = None,
     ) -> None:
-        """Rows of some more messages, with their numbers."""
+        """Rows of some more messages, with their numbers.
+
+        Or of events, with those of their messages and their places in them.
+        """
         plan = self._plan
         unusual: set[int] = set()
-        changes = find_changes(plan, messages, unusual)
+        changes = find_changes(plan, messages, unusual, index)
         left_out: set[int] = set()
         images = find_images(plan, changes, left_out)
         places = images.changes
@@ -66,6 +70,9 @@ class Gathered:
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
         cells = cells_of(plan, images.rows)
+        for place in plan.reader.flags:
+            if False in cells[place]:
+                unusual.update(places[row] for row, flag in enumerate(cells[place]) if not flag)
         for name, (place, column) in plan.columns.items():
             array, bad = column.gather(cells[place])
             self._cells[name].append(array)
