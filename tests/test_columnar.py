@@ -24,7 +24,7 @@ PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
 OF_EVENTS_VARIANTS = [variant for variant in VARIANTS if variant[0] != "open"]
 
-SOME_TABLES = ("all_types", "upd_cols", "pk_change")
+SOME_TABLES = ("all_types", "upd_cols", "pk_change", "txn_a")
 
 OPTIONS: list[dict[str, str]] = [
     {},
