@@ -114,14 +114,14 @@ def check(ours: DataFrame, peer: DataFrame, what: str) -> None:
     """Stops if their rows differ: what is fast and wrong is worth nothing."""
     # An enum is a number or a name, and JSON has spaces or not.
     names = [name for name in COLUMNS if name not in ("status", "attrs")]
-    kind = F.lower(F.substring(peer.columns[0], 1, 1))
-    for image, ops, changes in (
-        ("after", ("i", "c", "u"), ("insert", "update_postimage")),
-        ("before", ("u",), ("update_preimage",)),
+    kind = F.col(peer.columns[0])
+    for image, kinds, changes in (
+        ("after", ("INSERT", "c", "UPDATE", "u"), ("insert", "update_postimage")),
+        ("before", ("UPDATE", "u"), ("update_preimage",)),
     ):
         found = [
             ours.where(F.col("_change_type").isin(*changes)).select(*names),
-            peer.where(kind.isin(*ops)).select(*(F.col(f"{image}_{n}").alias(n) for n in names)),
+            peer.where(kind.isin(*kinds)).select(*(F.col(f"{image}_{n}").alias(n) for n in names)),
         ]
         rows = [sorted(map(repr, frame.collect())) for frame in found]
         if not rows[0] or rows[0] != rows[1]:

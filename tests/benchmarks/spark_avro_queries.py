@@ -38,7 +38,7 @@ _SIMPLE_MEMBERS = {
 
 def _simple(frame: DataFrame) -> DataFrame:
     # Message is the twelfth of the schema's types, a row the fourth of its payloads.
-    rows = frame.select("m.member11.payload.member3.*").where("type is not null")
+    rows = frame.select("m.member11.payload.member3.*")
     columns: list[Any] = []
     for wire, image in (("data", "after"), ("old", "before")):
         for name, type_ in COLUMNS.items():
@@ -88,7 +88,7 @@ def _dts_value(cell: Any, name: str, type_: str) -> Any:
 
 
 def _dts(frame: DataFrame) -> DataFrame:
-    rows = frame.select("m.*").where("operation in ('INSERT', 'UPDATE', 'DELETE')")
+    rows = frame.select("m.*")
     columns = [
         # The table's columns are known, so their places are.
         _dts_value(F.get(f"{wire}.member1", F.lit(place)), name, type_).alias(f"{image}_{name}")
