@@ -83,12 +83,13 @@ Split: TypeAlias = Callable[
 class Zoned:
     """TIMESTAMP values that are objects of a time zone's name and of text: by which members.
 
-    ``find`` gives the zone of a name, None for the source's own; ValueError if there is none.
+    ``find(name, own)`` gives the zone of a name, which may be the source's own; ValueError if
+    there is none.
     """
 
     zone: str
     text: str
-    find: Callable[[str], tzinfo | None]
+    find: Callable[[str, tzinfo], tzinfo]
 
 
 @attrs.frozen

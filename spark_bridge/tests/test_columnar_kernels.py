@@ -39,6 +39,7 @@ from cdcfmt_core.types import (
     Text,
     Timestamp,
 )
+from pyspark_cdcfmt.columnar.converters import ByCells
 from pyspark_cdcfmt.columnar.kernels import text_kernel
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.values import converter
@@ -179,3 +180,17 @@ def test_a_kernel_doubts(source: LogicalType, target: DataType, text: str) -> No
     kernel = text_kernel(source, target, arrow, str, ZoneInfo("Europe/Berlin"))
     assert kernel is not None
     assert kernel(pa.array([text], pa.string())) is None
+
+
+def test_what_a_refused_cell_was_counted_for_is_not_held_against_the_next() -> None:
+    noticed: Counter[str] = Counter()
+
+    def convert(cell: str) -> str:
+        if cell == "bad":
+            noticed["bad values"] += 1
+            raise ValueError(cell)
+        return cell
+
+    by_cells = ByCells(None, convert, pa.array, noticed, remember=False)
+    array, unusual = by_cells.gather(["good", "bad", "good"])
+    assert (array.to_pylist(), unusual) == (["good", None, "good"], [1])

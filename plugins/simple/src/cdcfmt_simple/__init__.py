@@ -33,16 +33,16 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     return open_encoder(options, context)
 
 
-def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | AvroLayout]:
-    from cdcfmt_simple import avro_layouts, layouts
-
-    return [*layouts.open_layouts(options), *avro_layouts.open_layouts(options)]
-
-
 def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
     from cdcfmt_simple.scan import open_schema_scan
 
     return open_schema_scan(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | AvroLayout]:
+    from cdcfmt_simple import avro_layouts, layouts
+
+    return [*layouts.open_layouts(options), *avro_layouts.open_layouts(options)]
 
 
 def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -66,8 +66,8 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             encode_options=ENCODE_OPTIONS,
             scan_schemas=_scan_schemas,
             needs_schemas=True,
-            explain=_explain,
             open_layouts=_open_layouts,
+            explain=_explain,
             api_version=1,
         )
     ]

@@ -56,20 +56,22 @@ class Zones:
     def _parser(self, location: str) -> Callable[[str], Any]:
         parse = self._parsers.get(location)
         if parse is None:
-            zone = zone_of(location) or self._context.time_zone
+            zone = _zone(location) if location else self._context.time_zone
             if len(self._parsers) >= _MAX_ZONES:
                 self._parsers.clear()
             parse = self._parsers[location] = timestamp_parser(zone, self._context.counts)
         return parse
 
 
-def zone_of(location: str) -> tzinfo | None:
-    """The zone of a location, None for that of TiCDC's server.
+def zone_at(location: str, local: tzinfo) -> tzinfo:
+    """The zone of a location; ``local`` is the server's own.
 
     :raises ValueError: if there is no such zone.
     """
-    if location.lower() in _LOCAL:
-        return None
+    return local if location.lower() in _LOCAL else _zone(location)
+
+
+def _zone(location: str) -> ZoneInfo:
     try:
         return ZoneInfo(location)
     except (ValueError, KeyError, OSError):

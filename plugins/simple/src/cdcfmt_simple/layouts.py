@@ -13,7 +13,7 @@ from cdcfmt_core.mysql import text_parser
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Binary
 from cdcfmt_core.wire_json import parse_base64
-from cdcfmt_simple.instants import zone_of
+from cdcfmt_simple.instants import zone_at
 from cdcfmt_simple.message import OP_OF_TYPE, STREAM, WATERMARK
 
 
@@ -67,7 +67,7 @@ _JSON = Layout(
     quiet=(WATERMARK,),
     parsers=_parsers,
     texts=True,
-    zoned=Zoned("location", "value", zone_of),
+    zoned=Zoned("location", "value", zone_at),
     lacks_images=True,
     limits=_limits,
     tells_extra=True,

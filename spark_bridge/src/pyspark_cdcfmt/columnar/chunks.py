@@ -295,10 +295,6 @@ class Chunks:
         if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
         self.by_reference += 1
-        told = self._schemas.changes != self._known_schemas
-        self._known_schemas = self._schemas.changes
-        if told:
-            self._plans.clear()
         if isinstance(message, BadLine):
             return
         last, self._format = self._format, self._find_format()
@@ -309,6 +305,9 @@ class Chunks:
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
         changes = self._reference.changes()
+        if self._schemas.changes != self._known_schemas:
+            self._known_schemas = self._schemas.changes
+            self._plans.clear()
         if changes is None and not self._format.by_schemas:
             # What other messages mean may have changed.
             self._plans.clear()

@@ -108,6 +108,7 @@ class ByCells:
             value = None if parsed is None else self._convert(parsed)
         except Exception:
             # The reference path says what is wrong, once.
+            self._noticed.clear()
             return _UNUSUAL
         if self._noticed:
             self._noticed.clear()

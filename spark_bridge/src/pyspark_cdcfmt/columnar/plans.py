@@ -238,7 +238,7 @@ def _plan(
     zones: dict[str, tzinfo] = {}
     for name, zone_name in zone_names.items():
         assert layout.zoned is not None
-        zones[name] = layout.zoned.find(zone_name) or own_zone
+        zones[name] = layout.zoned.find(zone_name, own_zone)
         parsers[name] = layout.parsers(value, table, zones[name], noticed)[name]
     cells = {}
     for column in table.columns:
