@@ -38,6 +38,7 @@ class WireColumn:
     """A column as messages have it: its kind of JSON values, and what parses them.
 
     ``mysql_text``: all values are MySQL's text.  ``noticed`` gets what the parser counts.
+    ``plain`` does for some texts what the parser does, faster.
     """
 
     column: Column
@@ -45,6 +46,7 @@ class WireColumn:
     mysql_text: bool
     parse: Callable[[Any], object] | None
     noticed: Counter[str]
+    plain: tuple[str, Callable[[str], bytes]] | None = None
 
 
 def column_converter(
@@ -63,7 +65,8 @@ def column_converter(
     result: ColumnConverter = by_cells
     if isinstance(column.type, Binary) and isinstance(field.dataType, BinaryType):
         if parse is not None:
-            result = Bytes(by_cells, None if parse is parse_binary else parse)
+            plain = wire.plain if wire.kind is Kind.TEXT else None
+            result = Bytes(by_cells, None if parse is parse_binary else parse, plain)
     elif (
         wire.kind is Kind.NUMBER
         and column.type == Decimal()

@@ -260,6 +260,7 @@ def _plan(
             layout.texts or (only_text and parser.mysql_text),
             parser.text if only_text else parser.parse,
             noticed,
+            parser.plain,
         )
     places = {name: place for place, name in enumerate(images.wanted)}
     if shape.events:
