@@ -8,7 +8,7 @@ the decoder, so a layout need not cover what is rare.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Literal, TypeAlias, Union
 
@@ -57,6 +57,8 @@ class Parser:
     """What makes a column's value of its JSON value; ``parse`` None: that is the value.
 
     ``text`` does the same for text alone, which is MySQL's own where ``mysql_text``.
+    ``plain`` is for texts that become bytes: a regular expression, in RE2's syntax, and what
+    does the same for texts that match it, in less time.
     ``signless``: ``extra`` may say of an integer below zero that its sign is not known.
     A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
     """
@@ -67,6 +69,7 @@ class Parser:
     signless: bool = False
     text: Callable[[Any], object] | None = None
     mysql_text: bool = False
+    plain: tuple[str, Callable[[str], bytes]] | None = None
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
@@ -75,7 +78,7 @@ Parsers: TypeAlias = Mapping[str, Parser]
 
 Split: TypeAlias = Callable[
     [Sequence[bytes | None], Sequence[bytes]],
-    tuple[Sequence[bytes], Sequence[bytes], list[int] | None],
+    tuple[Iterable[bytes], Iterable[bytes], list[int] | None],
 ]
 
 

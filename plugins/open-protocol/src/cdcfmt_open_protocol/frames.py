@@ -8,15 +8,18 @@ against the bytes that are there; nothing is allocated by what a length claims.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from struct import Struct, unpack
-from typing import Final
+from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_open_protocol.message import VERSION
 
 _read_int64 = Struct(">q").unpack_from
 _int64 = Struct(">q").pack
+_behind_8: Callable[[Any], bytes] = itemgetter(slice(8, None))
+_behind_16: Callable[[Any], bytes] = itemgetter(slice(16, None))
 
 HEAD: Final = _int64(VERSION)
 """What a message key begins with."""
@@ -77,8 +80,11 @@ def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
 
 def single_events(
     keys: Sequence[bytes | None], values: Sequence[bytes]
-) -> tuple[list[bytes], list[bytes]] | None:
-    """The keys and the values of messages of one event each; None if one is not that plain."""
+) -> tuple[Iterable[bytes], Iterable[bytes]] | None:
+    """The keys and the values of messages of one event each; None if one is not that plain.
+
+    What is behind the frames' heads is copied when it is asked for, and is in cache then.
+    """
     # Before all of them at once: the version and both lengths.
     heads = b"".join([key[:16] for key in keys if key is not None])
     lengths = b"".join([value[:8] for value in values])
@@ -88,13 +94,11 @@ def single_events(
     numbers = unpack(f">{2 * count}q", heads)
     if set(numbers[::2]) != {VERSION}:
         return None
-    found_keys = [key[16:] for key in keys if key is not None]
-    found_values = [value[8:] for value in values]
-    if numbers[1::2] != tuple(map(len, found_keys)):
+    if numbers[1::2] != tuple([len(key) - 16 for key in keys if key is not None]):
         return None
-    if unpack(f">{count}q", lengths) != tuple(map(len, found_values)):
+    if unpack(f">{count}q", lengths) != tuple([len(value) - 8 for value in values]):
         return None
-    return found_keys, found_values
+    return map(_behind_16, keys), map(_behind_8, values)
 
 
 def framed(data: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -15,6 +15,7 @@ from cdcfmt_core.types import LogicalType
 from cdcfmt_open_protocol.columns import is_encoded, make_parsers
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import single_events, split_key, split_value
+from cdcfmt_open_protocol.go_quote import PLAIN, unquote, unquote_plain
 from cdcfmt_open_protocol.message import ROW
 
 _KEY: Members = {
@@ -59,7 +60,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _split(limit: int) -> Split:
     def split(
         keys: Sequence[bytes | None], values: Sequence[bytes]
-    ) -> tuple[Sequence[bytes], Sequence[bytes], list[int] | None]:
+    ) -> tuple[Iterable[bytes], Iterable[bytes], list[int] | None]:
         single = single_events(keys, values)
         if single is not None:
             return (*single, None)
@@ -112,4 +113,9 @@ def _parser(
     def parse(value: Any) -> Any:
         return text(value) if type(value) is str else other(value)
 
-    return Parser(parse, text=text, mysql_text=text is str or not is_encoded(code, flags))
+    return Parser(
+        parse,
+        text=text,
+        mysql_text=text is str or not is_encoded(code, flags),
+        plain=(PLAIN, unquote_plain) if text is unquote else None,
+    )

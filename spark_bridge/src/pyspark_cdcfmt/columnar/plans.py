@@ -251,6 +251,7 @@ def _plan(
             parser.text if only_text else parser.parse,
             noticed,
             zones.get(column.name, own_zone),
+            parser.plain,
         )
     places = {name: place for place, name in enumerate(images.wanted)}
     zoned = tuple(place for name, place in places.items() if name in zones)

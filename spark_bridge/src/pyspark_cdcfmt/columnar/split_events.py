@@ -7,7 +7,6 @@ the value, and the others, which make up the table's schema, are what they are i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
 from typing import Any
 
 import attrs
@@ -128,8 +127,7 @@ def _reads(
     decode_value: Callable[[bytes], Struct],
     places: Sequence[tuple[int, int]],
 ) -> Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], list[int] | None]]:
-    images_of: Callable[[Struct], tuple[Any, Any, Any]] = attrgetter("f0", "f1", "f2")
-    cells_of = _getter([f"f{column}.f{member}" for column, member in places])
+    cells_of = _getter(places)
 
     def old_cells(image: Struct) -> tuple[Any, ...]:
         try:
@@ -150,7 +148,8 @@ def _reads(
         # Structs are of no use beyond this loop: the next ones take their place in the cache.
         for key, value in zip(event_keys, event_values, strict=True):
             told = decode_key(key)
-            after, before, deleted = images_of(decode_value(value))
+            images: Any = decode_value(value)
+            after, before, deleted = images.f0, images.f1, images.f2
             if deleted is UNSET:
                 if before is UNSET:
                     add(Event(told, "after", None, cells_of(after)))
@@ -165,11 +164,11 @@ def _reads(
     return read
 
 
-def _getter(names: Sequence[str]) -> Callable[[Struct], tuple[Any, ...]]:
-    if len(names) > 1:
-        return attrgetter(*names)
-    get = attrgetter(*names)
-    return lambda image: (get(image),)
+def _getter(places: Sequence[tuple[int, int]]) -> Callable[[Struct], tuple[Any, ...]]:
+    # The interpreter learns where each of these attributes lies, which attrgetter looks up.
+    cells = "".join(f"image.f{column}.f{member}, " for column, member in places)
+    getter: Callable[[Struct], tuple[Any, ...]] = eval(f"lambda image: ({cells})")
+    return getter
 
 
 def _roles(layout: Layout, part: str) -> Mapping[str, str]:
