@@ -76,8 +76,9 @@ class AvroLayout:
     """The messages of rows of one schema; a message that goes on behind the fields is none.
 
     ``begins`` are the bytes that such a message begins with, and ``fields`` what comes behind
-    them.  ``ops`` are the meanings of the symbols of ``op``.  ``times`` are the smallest and
-    the largest ``other_time`` and the microseconds in one.
+    them.  What begins with one of ``quiet`` changes nothing about what others mean.  ``ops`` are
+    the meanings of the symbols of ``op``.  ``times`` are the smallest and the largest
+    ``other_time`` and the microseconds in one.
 
     ``cells(column, table, time_zone, counts)`` are the ways in which a column's values may
     stand there, the usual one first.
@@ -88,3 +89,4 @@ class AvroLayout:
     ops: tuple[Op, ...]
     cells: Callable[[Column, TableSchema, tzinfo, Counter[str]], tuple[Cell, ...]]
     times: tuple[int, int, int]
+    quiet: tuple[bytes, ...] = ()

@@ -28,7 +28,7 @@ from cdcfmt_core.types import (
 from cdcfmt_core.wire_json import MAX_TIME
 from cdcfmt_simple.avro import LAYOUTS, UINT64, Layout
 from cdcfmt_simple.avro_values import enum_parser
-from cdcfmt_simple.instants import zone_of
+from cdcfmt_simple.instants import zone_at
 
 _FORMS: Final[dict[str, Form]] = {
     "null": "null",
@@ -49,6 +49,7 @@ _CHECKSUM: Final = (
     Field("extra"),
 )
 _ROW: Final = b"\x06"
+_WATERMARK: Final = b"\x00"
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[AvroLayout]:
@@ -60,8 +61,11 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[AvroLayout]:
 
 def _layout(first: bytes, layout: Layout) -> AvroLayout:
     branches = tuple(_FORMS[branch] for branch in layout.branches)
+    # The number of the payload, behind that of the message's type.
+    times = 2 if layout.has_message_type else 1
     return AvroLayout(
-        begins=first + (_ROW if layout.has_message_type else b"") + _ROW,
+        begins=first + _ROW * times,
+        quiet=(first + _WATERMARK * times,),
         fields=(
             Field("same"),  # version
             Field("database", "bytes"),
@@ -132,9 +136,9 @@ def _cell(
         return Cell(
             number,
             "string",
-            lambda location: timestamp_parser(zone_of(location) or zone, counts),
+            lambda location: timestamp_parser(zone_at(location, zone), counts),
             mysql_text=True,
-            zone_of=lambda location: zone_of(location) or zone,
+            zone_of=lambda location: zone_at(location, zone),
         )
     parse_text = text_parser(logical, time_zone=zone, counts=counts)
     return Cell(number, "string", lambda _: parse_text, mysql_text=True)

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from cdcfmt_core.avro_output import write_bytes, write_long
-from pyspark_cdcfmt.columnar.avro_windows import PADDING, Flags, Places, Windows, Words
+from pyspark_cdcfmt.columnar.avro_windows import FOUR_GO_ON, PADDING, Flags, Places, Windows, Words
 from pyspark_cdcfmt.columnar.structs import Unlike
 
 CellForm: TypeAlias = Literal["long", "float", "double", "bytes"]
@@ -28,7 +28,6 @@ _FIXED: Final[dict[CellForm, int]] = {"float": 4, "double": 8}
 _WORD: Final = 8
 _MAX_SLOTS: Final = 1 << 20
 _TRIES: Final = 64
-_FOUR_GO_ON: Final = 15
 
 
 @attrs.frozen
@@ -98,6 +97,8 @@ class MapWalk:
         What is found is put into ``walked``, under the numbers ``images``; it is to be looked
         at by :meth:`mistaken`.
         """
+        if not places.size:
+            return places, np.zeros(0, np.bool_)
         data, limit = windows.bytes, windows.limit
         count = walked.keys.shape[1]
         keys, begins = walked.keys.reshape(-1), walked.begins.reshape(-1)
@@ -115,7 +116,7 @@ class MapWalk:
             value_at = branch_at + self._heads.take(kind)
             sizes, bits, lengths = windows.varints(value_at)
             texts = self._are_texts.take(kind)
-            bad |= bits & texts & _FOUR_GO_ON == _FOUR_GO_ON
+            bad |= bits & texts & FOUR_GO_ON == FOUR_GO_ON
             lengths &= texts
             odd |= lengths
             begin = value_at + (sizes & texts)

@@ -63,10 +63,12 @@ class AvroScan:
         }
         self._wire = wire
 
-    def scan(self, documents: Sequence[bytes]) -> Scanned:
-        """The rows of those documents that are like the example; ``MAX_BYTES`` at most."""
-        windows = Windows(documents)
-        steps = _Steps(self, windows)
+    def scan(self, windows: Windows, documents: Places) -> Scanned:
+        """The rows of those documents that are like the example; ``MAX_BYTES`` at most.
+
+        What is found tells their places in ``documents``, which are numbers in ``windows``.
+        """
+        steps = _Steps(self, windows, documents)
         bad = steps.bad
         found, owners, kinds = steps.images()
         while True:
@@ -89,11 +91,12 @@ class AvroScan:
 class _Steps:
     """One walk through all documents: ``bad`` are those that are not like the example."""
 
-    def __init__(self, scan: AvroScan, windows: Windows) -> None:
-        count = len(windows.starts)
+    def __init__(self, scan: AvroScan, windows: Windows, documents: Places) -> None:
+        count = len(documents)
         self._scan = scan
         self._windows = windows
-        self._places = windows.starts
+        self._places = windows.starts[documents]
+        self._ends = windows.ends[documents]
         self._ops = np.zeros(count, np.int64)
         self.times = np.zeros(count, np.int64)
         self.bad: Flags = np.zeros(count, np.bool_)
@@ -125,7 +128,7 @@ class _Steps:
                 at += 1
             else:
                 self._skip(step)
-        self.bad |= self._places != self._windows.ends
+        self.bad |= self._places != self._ends
         mistaken = scan.walk.mistaken(self._windows, walked)
         self.bad[owners[mistaken]] = True
         return walked, owners, kinds_of_images

@@ -24,6 +24,8 @@ _GOES_ON: Final = np.uint64(0x8080808080808080)
 _GATHER: Final = np.uint64(0x0002040810204081)
 _TOP_BYTE: Final = np.uint64(56)
 _ALL_GO_ON: Final = 255
+FOUR_GO_ON: Final = 15
+"""Of a varint's bits: it is longer than those that are read as lengths."""
 
 # By which of eight bytes go on: how many a varint has, and the bits of it that count.
 _LENGTHS: Final = np.array(
@@ -60,6 +62,11 @@ class Windows:
         self.floats = _at_any_place(self.data, "<f4", 4)
         self.doubles = _at_any_place(self.data, "<f8", 8)
 
+    @property
+    def all(self) -> Places:
+        """The numbers of all messages."""
+        return np.arange(len(self.starts))
+
     def differ(self, places: Places, expected: bytes) -> Flags:
         """Where something else stands than ``expected``."""
         result = np.zeros(len(places), np.bool_)
@@ -83,6 +90,13 @@ class Windows:
         for low, high, shift in _TOGETHER[:2]:
             words = (words & low) | ((words & high) >> shift)
         return sizes, bits, words.view(np.int64)
+
+    def spans(self, places: Places) -> tuple[Places, Places, Flags]:
+        """Bytes, or text: where each begins and ends, and which are too long to be there."""
+        sizes, bits, lengths = self.varints(places)
+        begins = places + sizes
+        bad = (lengths & 1 != 0) | (bits & FOUR_GO_ON == FOUR_GO_ON)
+        return begins, np.minimum(begins + (lengths >> 1), self.limit), bad
 
     def longs(self, places: Places) -> tuple[Places, Places, Flags]:
         """Longs: their values, where each ends, and which are none: of more than 64 bits."""

@@ -15,8 +15,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
+from pyspark_cdcfmt.columnar.looks import Kind
 from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
@@ -25,7 +27,6 @@ from pyspark_cdcfmt.columnar.scan_chunks import (
     SCANNED_BYTES,
     SCANNED_MESSAGES,
     Found,
-    Scan,
     ScannedChunk,
 )
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
@@ -112,10 +113,11 @@ class Chunks:
                 self._add_lines(pending, chunk)
             else:
                 self._forget_if_told()
-                scanned = self._scan(chunk)
-                if not self._read_alike(pending, chunk, scanned.whole):
-                    for place, message in enumerate(chunk):
-                        if not self._read(pending, message, scanned.found.get(place)):
+                if not self._read_alike(pending, chunk):
+                    scanned = self._scan(chunk)
+                    left = [] if self._read_whole(pending, chunk, scanned) else chunk
+                    for place, message in enumerate(left):
+                        if not self._read(pending, message, place, scanned):
                             yield from self._finish(pending)
                             pending = Pending()
                             yield from self._alone(message)
@@ -193,19 +195,14 @@ class Chunks:
         except Exception as error:
             self._give_up(pending, error)
 
-    def _read_alike(
-        self, pending: Pending, chunk: list[Message | BadLine], whole: Scan | None
-    ) -> bool:
-        """Whether the newest plan reads all of a chunk, or a scan has read it."""
+    def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
+        """Whether the newest plan reads all of a chunk."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
-            if whole is None or (recognises is not None and not all(map(recognises, chunk))):
-                return False
-            pending.add_whole(chunk, whole)
-            return True
+            return False
         values: list[Any] = [message.value for message in chunk]
         keys: list[Any] = [message.key for message in chunk if isinstance(message, Message)]
         try:
@@ -220,6 +217,19 @@ class Chunks:
         pending.add_all(chunk, size, plan, decoded, counts)
         return True
 
+    def _read_whole(
+        self, pending: Pending, chunk: list[Message | BadLine], scanned: ScannedChunk | None
+    ) -> bool:
+        """Whether one scan has read all of a chunk."""
+        whole = None if scanned is None else scanned.whole
+        if whole is None or self._format is None:
+            return False
+        recognises: Callable[[Any], bool] | None = self._format.recognises
+        if recognises is not None and not all(map(recognises, chunk)):
+            return False
+        pending.add_whole(chunk, whole)
+        return True
+
     def _chunk_size(self) -> tuple[int, int]:
         """How many messages are read at a time, and how many bytes of them."""
         if self._plans and isinstance(self._plans[0], ScanPlan):
@@ -231,17 +241,25 @@ class Chunks:
         chunk: list[Message | BadLine],
         start: int = 0,
         before: ScannedChunk | None = None,
-    ) -> ScannedChunk:
+    ) -> ScannedChunk | None:
         """What plans read of a chunk from ``start`` on; it is not read again by the same ones."""
+        if self._format is None or not isinstance(self._format.look, LookByBeginning):
+            return None
         plans = [plan for plan in self._plans if isinstance(plan, ScanPlan)]
         if before is not None and set(before.plans) == set(plans):
             return before
-        return ScannedChunk(plans, chunk, start, self._limit)
+        return ScannedChunk(plans, self._format.look, chunk, start, self._limit)
 
-    def _read(self, pending: Pending, message: Message | BadLine, found: Found | None) -> bool:
+    def _read(
+        self,
+        pending: Pending,
+        message: Message | BadLine,
+        place: int,
+        scanned: ScannedChunk | None,
+    ) -> bool:
         """Whether the message could be put among the pending ones, or is not wanted.
 
-        ``found``: it was scanned.
+        ``place`` is its number in the chunk that was ``scanned``.
         """
         value = message.value
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
@@ -249,32 +267,43 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
-        if found is not None:
-            if found.scan.plan is not self._plans[0]:
-                self._plans.remove(found.scan.plan)
-                self._plans.insert(0, found.scan.plan)
-            pending.add_found(message, len(value), found)
-            return True
         look, key = known.look, message.key
-        if not look.mentions(value, key) and look(value, key) == "unwanted":
+        kind: Kind | None = None
+        if scanned is not None:
+            found = scanned.found(place)
+            if found is not None:
+                return self._take(pending, message, found)
+            kind = scanned.kind(place)
+        if kind is None and not look.mentions(value, key):
+            kind = look(value, key)
+        if kind == "unwanted":
             return self._skip(pending, message)
-        for place, plan in enumerate(self._plans):
+        for number, plan in enumerate(self._plans):
             if isinstance(plan, ScanPlan):
                 continue
             try:
                 decoded, _ = plan.reader.read((value,), (key,))
             except Exception:
                 continue
-            if place:
-                self._plans.insert(0, self._plans.pop(place))
+            if number:
+                self._plans.insert(0, self._plans.pop(number))
             pending.add(message, len(value), plan, decoded)
             return True
-        kind = look(value, key)
+        if kind is None:
+            kind = look(value, key)
         if kind == "unwanted":
             return self._skip(pending, message)
         if kind == "other" or (kind == "row" and self._may_learn()):
             return False
         pending.add(message, len(value), None, [])
+        return True
+
+    def _take(self, pending: Pending, message: Message, found: Found) -> bool:
+        plan = found.scan.plan
+        if plan is not self._plans[0]:
+            self._plans.remove(plan)
+            self._plans.insert(0, plan)
+        pending.add_found(message, len(message.value or b""), found)
         return True
 
     def _skip(self, pending: Pending, message: Message) -> bool:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
+import numpy as np
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.avro_scan import MAX_BYTES
+from pyspark_cdcfmt.columnar.avro_windows import Places, Windows
+from pyspark_cdcfmt.columnar.looks import Kind
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scanned import Scanned
 
@@ -38,7 +42,7 @@ class Found:
 
 
 class ScannedChunk:
-    """What ``plans`` have read of a chunk's messages from ``start`` on.
+    """What ``plans`` have read of a chunk's messages from ``start`` on, and what the others are.
 
     Messages of more than ``limit`` bytes are not read.
     """
@@ -46,52 +50,61 @@ class ScannedChunk:
     def __init__(
         self,
         plans: Sequence[ScanPlan],
+        look: LookByBeginning,
         chunk: Sequence[Message | BadLine],
         start: int,
         limit: int,
     ) -> None:
         self.plans = plans
-        self._scans: list[tuple[Scan, list[int]]] = []
+        self._look = look
+        self._scans: list[tuple[Scan, Places]] = []
+        self._kinds: dict[int, Kind | None] | None = None
         self._found: dict[int, Found] | None = None
-        places: list[int] = []
-        if plans:
-            places = [
-                place
-                for place, message in enumerate(chunk[start:], start)
-                if type(message) is Message
-                and message.value is not None
-                and len(message.value) <= limit
-            ]
-        self._is_whole = not start and len(places) == len(chunk)
+        self._places = [
+            place
+            for place, message in enumerate(chunk[start:], start)
+            if type(message) is Message
+            and message.value is not None
+            and len(message.value) <= limit
+            and message.value.startswith(look.begins)
+        ]
+        self._windows = Windows([chunk[place].value or b"" for place in self._places])
+        self._left = self._windows.all
+        self._reads_all = False
+        if self._windows.limit > MAX_BYTES:
+            return
         for plan in plans:
-            documents = [chunk[place].value or b"" for place in places]
-            if not documents or sum(map(len, documents)) > MAX_BYTES:
+            if not self._left.size:
                 break
             try:
-                scan = Scan(plan, plan.scan.scan(documents))
+                scan = Scan(plan, plan.scan.scan(self._windows, self._left))
             except Exception as error:
                 # As of all of this path: the reference reads them.
                 logger.warning("cdc: not scanned: %s: %s", type(error).__name__, error)
                 continue
-            self._scans.append((scan, places))
-            places = [places[document] for document in scan.scanned.left]
-        self._is_whole = self._is_whole and not places and len(self._scans) == 1
+            self._scans.append((scan, self._left))
+            self._left = self._left[scan.scanned.left]
+        self._reads_all = not self._left.size and len(self._places) == len(chunk)
 
     @property
     def whole(self) -> Scan | None:
         """What has read all of the chunk."""
-        return self._scans[0][0] if self._is_whole else None
+        return self._scans[0][0] if self._reads_all and len(self._scans) == 1 else None
 
-    @property
-    def found(self) -> Mapping[int, Found]:
-        """What was read, by the messages' numbers in the chunk."""
+    def found(self, place: int) -> Found | None:
+        """Where a message of the chunk was read."""
         if self._found is None:
             self._found = {}
-            for scan, places in self._scans:
-                left = set(scan.scanned.left)
-                self._found.update(
-                    (place, Found(scan, document))
-                    for document, place in enumerate(places)
-                    if document not in left
-                )
-        return self._found
+            for scan, documents in self._scans:
+                read = np.delete(np.arange(len(documents)), scan.scanned.left)
+                for at, document in zip(read.tolist(), documents[read].tolist(), strict=True):
+                    self._found[self._places[document]] = Found(scan, at)
+        return self._found.get(place)
+
+    def kind(self, place: int) -> Kind | None:
+        """What a message is that was not read; None where it takes a look at it alone."""
+        if self._kinds is None:
+            places = [self._places[document] for document in self._left.tolist()]
+            kinds = self._look.at_all(self._windows, self._left)
+            self._kinds = dict(zip(places, kinds, strict=True))
+        return self._kinds.get(place)

@@ -16,6 +16,7 @@ from cdcfmt_core.wire_avro import read_bytes
 from pyspark_cdcfmt.columnar.avro_example import Example, Stands, take_apart
 from pyspark_cdcfmt.columnar.avro_maps import CellForm, MapCell, MapWalk
 from pyspark_cdcfmt.columnar.avro_scan import AvroScan
+from pyspark_cdcfmt.columnar.avro_windows import Windows
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.columnar.wire_columns import (
@@ -98,7 +99,8 @@ class ScanLearner:
             {name: values[name].type for name in wanted},
             (max(low, 0), _LAST_COMMIT_TS if high is None else high),
         )
-        if scan.scan([value]).left:
+        windows = Windows([value])
+        if scan.scan(windows, windows.all).left:
             raise Unlike("it is unusual itself")
         own = {field.name: field for field in shape.fields}
         return ScanPlan(
