@@ -75,6 +75,7 @@ def main() -> None:
     names = [sample.name for sample in SAMPLES]
     parser.add_argument("--samples", nargs="*", choices=names, default=names)
     parser.add_argument("--keep", nargs="*", default=[])
+    parser.add_argument("--add", action="store_true")
     given = parser.parse_args()
     results: dict[str, Any] = {"about": about(given.rounds), "growth": [], "spark": []}
     if given.keep:
@@ -93,11 +94,18 @@ def main() -> None:
         results["growth"] = growth.measure(given.rounds)
         report.save(results)
     if "spark" not in given.keep:
-        results["spark"] = []
+        if not given.add:
+            results["spark"] = []
         for cores in given.cores:
             progress(f"on Spark, cores: {cores}")
             for records in on_spark(given.rounds, given.megabytes, cores, given.samples):
-                results["spark"] += records
+                measured = {(each["sample"], each["cores"]) for each in records}
+                results["spark"] = [
+                    each
+                    for each in results["spark"]
+                    if (each["sample"], each["cores"]) not in measured
+                ]
+                results["spark"] += [{**each, "rounds": given.rounds} for each in records]
                 report.save(results)
     report.write(results)
     progress("done")

@@ -21,7 +21,7 @@ from processes import own_peak
 from samples import SAMPLES
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import FileSplit, read_split
+from cdcfmt_core.sources import FileSplit, read_lines
 from pyspark_cdcfmt.engine import Engine
 
 _MESSAGES = 2_000
@@ -144,7 +144,7 @@ def measure_input(rounds: int) -> list[dict[str, Any]]:
             for size, split in splits.items():
                 with own_peak() as peak:
                     start = time.process_time()
-                    for _ in engine.batches(read_split(split)):
+                    for _ in engine.batches(read_lines(split)):
                         pass
                     seconds[size].append(time.process_time() - start)
                     memory[size] = max(memory[size], peak())

@@ -113,7 +113,11 @@ def _spark_table(results: Record, cores: int) -> list[str]:
         "takes for a few messages. Memory is the largest Python worker's peak.",
         "",
     ]
-    of_cores = [each for each in results["spark"] if each["cores"] == cores]
+    order = [sample.name for sample in SAMPLES]
+    of_cores = sorted(
+        (each for each in results["spark"] if each["cores"] == cores),
+        key=lambda each: order.index(each["sample"]),
+    )
     rows = []
     for each in of_cores:
         peer = min(
@@ -131,6 +135,7 @@ def _spark_table(results: Record, cores: int) -> list[str]:
                 each["sample"],
                 each["case"],
                 f"{each['changes']:,}",
+                f"{each['rounds']}",
                 f"{rate(each):,.0f}",
                 f"{each['bytes'] / each['seconds'] / 1e6:.0f}",
                 f"{each['cpu'] / each['changes'] * 1e6:.1f}",
@@ -140,7 +145,7 @@ def _spark_table(results: Record, cores: int) -> list[str]:
             )
         )
     header = (
-        *("messages", "", "row changes", "rows/s", "MB/s", "CPU, µs a row", "net"),
+        *("messages", "", "row changes", "rounds", "rows/s", "MB/s", "CPU, µs a row", "net"),
         *("rate, of the JVM's", "net CPU, of the JVM's", "memory"),
     )
     return [
