@@ -8,7 +8,7 @@ the decoder, so a layout need not cover what is rare.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Literal, TypeAlias, Union
 
@@ -30,6 +30,8 @@ Role: TypeAlias = Literal[
     "other_time",
     "before",
     "after",
+    "deleted",
+    "row_id",
     "extra",
     "passed",
 ]
@@ -41,7 +43,9 @@ Role: TypeAlias = Literal[
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.
-- ``before``, ``after``: images, objects of column → value.
+- ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
+  row, where it has a member of its own.
+- ``row_id``: an integer; where it is missing, NULLs in ``before`` may be something else.
 - ``extra``: what only an event's ``extra`` shows; ``passed``: what nobody looks at.
 """
 
@@ -52,6 +56,9 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 class Parser:
     """What makes a column's value of its JSON value; ``parse`` None: that is the value.
 
+    ``text`` does the same for text alone, which is MySQL's own where ``mysql_text``.
+    ``plain`` is for texts that become bytes: a regular expression, in RE2's syntax, and what
+    does the same for texts that match it, in less time.
     ``signless``: ``extra`` may say of an integer below zero that its sign is not known.
     A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
     """
@@ -60,10 +67,19 @@ class Parser:
     noted: Any = None
     note: str | None = None
     signless: bool = False
+    text: Callable[[Any], object] | None = None
+    mysql_text: bool = False
+    plain: tuple[str, Callable[[str], bytes]] | None = None
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
 """By columns."""
+
+
+Split: TypeAlias = Callable[
+    [Sequence[bytes | None], Sequence[bytes]],
+    tuple[Iterable[bytes], Iterable[bytes], list[int] | None],
+]
 
 
 @attrs.frozen
@@ -102,6 +118,16 @@ class Layout:
     must tell the type of every column, as text, for the schema to depend on nothing else.
     ``keyed``: the schema depends on the columns of the message's key.
 
+    ``split(keys, values)`` is for messages of many events, each a key and a value: it gives the
+    keys and the values of all events, as many of both, and how many events each message has,
+    or None for one each; it raises where a message is another one or broken.  ``members`` are
+    then those of objects ``key`` and ``value``.  The latter holds images, and the roles
+    ``after``, ``before`` (if there) and ``deleted`` are the words of ``ops``.
+    ``tables(key, value)`` are the databases, tables and commit_ts of a message's events, all
+    read as the decoder reads them, or None if one is no row; it raises as ``split``.
+    ``cell`` is the member of a column that has its value; a column's other members must be the
+    same in all rows.
+
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
     that cannot be told.
@@ -125,6 +151,9 @@ class Layout:
     frame: Callable[[bytes], tuple[int, int]] | None = None
     column_types: str | None = None
     keyed: bool = False
+    split: Split | None = None
+    tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
+    cell: str | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
         | None

@@ -7,6 +7,11 @@ import random
 import re
 from typing import Any
 
+import attrs
+
+from cdcfmt_core.events import Message
+from cdcfmt_open_protocol.frames import HEAD, framed, split_key, split_value
+
 ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 7, 1.5, 1e300, 2**63, 2**64, 10**30, "", " ", "0", "1", "-0", "+5",
     "007", "0x10", "1e3", "1.50", ".5", "5.", "nan", "Infinity", "1e400", "12345678901234567890",
@@ -20,6 +25,39 @@ ODD: tuple[Any, ...] = (
 _OTHER_NAMES = ("unknown", "id", "a", "_tidb", "gtid", "old", "data", "handleKeyOnly", "schema")
 
 _IMMENSE = re.compile(rb"[0-9][eE][+]?[0-9]{4}|[0-9]{1000}")
+
+
+def mutated_message(message: Message, chance: random.Random, *, in_frames: bool) -> Message:
+    """The message with one thing about it changed; ``in_frames`` are those of Open Protocol."""
+    assert message.value is not None
+    if in_frames and message.key is not None and chance.random() < 0.9:
+        return _mutated_event(message, chance)
+    return attrs.evolve(message, value=mutated(message.value, chance))
+
+
+def _mutated_event(message: Message, chance: random.Random) -> Message:
+    assert message.key is not None
+    assert message.value is not None
+    if chance.random() < 0.05:
+        return attrs.evolve(message, key=with_other_bytes(message.key, chance))
+    keys, values = split_key(message.key, 1_000), split_value(message.value, 1_000)
+    frames = keys if chance.random() < 0.2 else values
+    if not frames:
+        return message
+    place = chance.randrange(len(frames))
+    what = chance.randrange(20)
+    if what == 0:
+        del frames[place]
+    elif what == 1:
+        frames.insert(place, chance.choice(frames))
+    elif what == 2 and len(keys) == len(values):
+        order = chance.choice([keys, values])
+        chance.shuffle(order)
+    elif frames[place]:
+        frames[place] = mutated(frames[place], chance)
+    return attrs.evolve(
+        message, key=HEAD + b"".join(map(framed, keys)), value=b"".join(map(framed, values))
+    )
 
 
 def mutated(value: bytes, chance: random.Random) -> bytes:

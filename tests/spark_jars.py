@@ -1,4 +1,4 @@
-"""Jars of Spark's own Kafka source and of Delta, from Maven Central."""
+"""Jars of Spark's own Kafka source and Avro reader and of Delta, from Maven Central."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ KAFKA = (
     ("org.apache.spark", "spark-token-provider-kafka-0-10_2.13", "4.1.0-preview1"),
     ("org.apache.kafka", "kafka-clients", "3.9.2"),
     ("org.apache.commons", "commons-pool2", "2.13.1"),
+)
+AVRO = (
+    # The newest that there is; Spark 4.2 has the rest of the reader, and takes it.
+    ("org.apache.spark", "spark-avro_2.13", "4.1.1"),
 )
 DELTA = (
     ("io.delta", "delta-spark_4.2_2.13", "4.4.0"),

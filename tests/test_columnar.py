@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 
-import attrs
 import pytest
-from columnar_damage import mutated
+from columnar_damage import mutated_message
 from golden_data import (
     load_variant,
     native_messages,
@@ -21,10 +20,11 @@ from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.events import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
-PROTOCOLS = ("canal-json", "debezium", "simple-json")
+PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
+OF_EVENTS_VARIANTS = [variant for variant in VARIANTS if variant[0] != "open"]
 
-SOME_TABLES = ("all_types", "upd_cols", "pk_change")
+SOME_TABLES = ("all_types", "upd_cols", "pk_change", "txn_a")
 
 OPTIONS: list[dict[str, str]] = [
     {},
@@ -74,7 +74,7 @@ def test_golden_messages(protocol: str, name: str) -> None:
     assert (by_columns > 0) != compressed
 
 
-@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
+@pytest.mark.parametrize(("protocol", "name"), OF_EVENTS_VARIANTS)
 def test_golden_events(protocol: str, name: str) -> None:
     messages, given, _ = golden(protocol, name)
     turn = VARIANTS.index((protocol, name))
@@ -139,6 +139,11 @@ def test_native_messages(file: str) -> None:
         ("simple-json", "handle-key-only"),
         ("simple-json", "claim-check"),
         ("simple-json", "raw-change-event"),
+        ("open", "default"),
+        ("open", "delete-only-handle-key"),
+        ("open", "no-old-value"),
+        ("open", "only-output-updated-columns"),
+        ("open", "raw-change-event"),
     ],
 )
 def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
@@ -155,7 +160,7 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
         mixed: list[Message | BadLine] = []
         for message in messages * 2:
             if message.value is not None and chance.random() < 0.5:
-                message = attrs.evolve(message, value=mutated(message.value, chance))
+                message = mutated_message(message, chance, in_frames=protocol == "open")
             mixed.append(message)
         by_columns += check_equal(mixed, schema, options).by_columns
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))

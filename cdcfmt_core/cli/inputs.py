@@ -165,7 +165,7 @@ class StdinInput:
         for offset, line in lines:
             if isinstance(line, BadLine):
                 yield line
-            elif line and not line.isspace():
+            elif isinstance(line, bytes) and line and not line.isspace():
                 yield parse(line, offset)
             advance(0)
 

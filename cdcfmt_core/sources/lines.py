@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import attrs
@@ -51,6 +52,61 @@ class BadLine:
     path: str | None
     offset: int | None
     value: bytes | None
+
+
+@attrs.define(slots=False)
+class Lines:
+    r"""Lines of a file in one piece, each with its ``\n``, which nobody has looked at yet.
+
+    ``offset`` is the first one's byte offset.  ``parse(line, offset)`` tells what a line is that is
+    not blank, and ``cut()`` what they all are.  ``plain``: each is a message's value.
+    """
+
+    data: bytes
+    offset: int
+    path: str
+    plain: bool
+    parse: Callable[[bytes, int], Message | BadLine]
+    cut: Callable[[], Iterator[Message | BadLine]]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where in ``data`` each line begins."""
+        find, starts, at = self.data.find, [0], 0
+        while at := find(b"\n", at) + 1:
+            starts.append(at)
+        del starts[-1]
+        return starts
+
+    @property
+    def offsets(self) -> list[int]:
+        """The byte offset of each line."""
+        first = self.offset
+        return [first + start for start in self.starts]
+
+    def messages(self) -> Iterator[Message]:
+        """Of lines that are values, without a blank one."""
+        for start, line in zip(self.starts, self.data.split(b"\n"), strict=False):
+            offset = self.offset + start
+            yield Message(None, line.removesuffix(b"\r"), offset=offset, path=self.path)
+
+    def message(self, place: int) -> Message | BadLine:
+        """What one line is."""
+        start = self.starts[place]
+        line = self.data[start : self.data.index(b"\n", start)]
+        return self.parse(line.removesuffix(b"\r"), self.offset + start)
+
+
+def one_by_one(items: Iterable[Message | BadLine | Lines]) -> Iterator[Message | BadLine]:
+    """Messages, where lines may be in one piece."""
+    for item in items:
+        if isinstance(item, Lines):
+            yield from item.cut()
+        else:
+            yield item
 
 
 def line_parser(

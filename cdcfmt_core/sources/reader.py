@@ -7,14 +7,15 @@ window are held.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypedDict, Unpack, cast
 
 from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
 from cdcfmt_core.errors import SAMPLE_BYTES, DecodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources.compression import compression_of, decompress
 from cdcfmt_core.sources.filesystem import SourceFile
-from cdcfmt_core.sources.lines import BadLine, LineFormat, line_parser, marked_lines
+from cdcfmt_core.sources.lines import BadLine, LineFormat, Lines, line_parser, marked_lines
 from cdcfmt_core.sources.splits import FileSplit
 
 DEFAULT_BLOCK_BYTES = 1 << 20
@@ -24,16 +25,18 @@ _BOM = b"\xef\xbb\xbf"
 _TAIL_BYTES = 1 << 16
 
 
-def read_split(
-    split: FileSplit,
-    *,
-    storage_options: Mapping[str, Any] | None = None,
-    line_separator: bytes | None = None,
-    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
-    line_format: LineFormat = "auto",
-    block_bytes: int = DEFAULT_BLOCK_BYTES,
-    marks: Sequence[bytes] = (),
-) -> Iterator[Message | BadLine]:
+class HowToRead(TypedDict, total=False):
+    """Parameters of :func:`read_split`."""
+
+    storage_options: Mapping[str, Any] | None
+    line_separator: bytes | None
+    max_message_bytes: int
+    line_format: LineFormat
+    block_bytes: int
+    marks: Sequence[bytes]
+
+
+def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine]:
     r"""The messages of the lines that begin in ``split``, in order.
 
     Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the last one need
@@ -51,6 +54,29 @@ def read_split(
         cannot be read.
     :raises OptionError: if the separator is empty or there is no such line format.
     """
+    return cast(Iterator[Message | BadLine], _read(split, whole=False, **how))
+
+
+def read_lines(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine | Lines]:
+    """As :func:`read_split`, but the lines that end in one block of the file stay in one piece.
+
+    There are no such :class:`Lines` with a ``line_separator``, with ``marks``, or where each line
+    is a whole message.
+    """
+    return _read(split, whole=True, **how)
+
+
+def _read(
+    split: FileSplit,
+    *,
+    whole: bool,
+    storage_options: Mapping[str, Any] | None = None,
+    line_separator: bytes | None = None,
+    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+    line_format: LineFormat = "auto",
+    block_bytes: int = DEFAULT_BLOCK_BYTES,
+    marks: Sequence[bytes] = (),
+) -> Iterator[Message | BadLine | Lines]:
     if line_separator == b"":
         raise OptionError("the line separator is empty; leave it out for \\n and \\r\\n")
     separator = line_separator or b"\n"
@@ -64,27 +90,48 @@ def read_split(
         else:
             position = _seek(file, start, separator) if start else 0
             pieces = _read_plain(file, position, split, block_bytes)
-        lines = cut_lines(
-            pieces,
-            offset=position,
+        wanted = marked_lines(marks, line_format, separator)
+        cut = partial(
+            cut_lines,
             separator=separator,
             limit=max_message_bytes,
             strip_cr=line_separator is None,
             path=split.path,
-            wanted=marked_lines(marks, line_format, separator),
         )
-        for offset, line in lines:
-            if offset < start:
-                continue
-            if end is not None and offset >= end:
-                return
-            if type(line) is not bytes:
-                yield line  # type: ignore[misc]
-                continue
-            if not offset and line.startswith(_BOM):
-                line, offset = line[len(_BOM) :], len(_BOM)
-            if line and not line.isspace():
-                yield parse(line, offset)
+        if not whole or line_separator is not None or marks or line_format == "message":
+            lines = cut(pieces, offset=position, wanted=wanted)
+            yield from _messages(lines, parse, start, end)
+            return
+
+        def keep(data: bytes, offset: int) -> Lines | None:
+            if offset < start or (end is not None and offset + len(data) > end):
+                return None
+            again = cut(iter((data,)), offset=offset)
+            messages = partial(_messages, again, parse)
+            return Lines(data, offset, split.path, line_format == "value", parse, messages)
+
+        yield from _messages(cut(pieces, offset=position, keep=keep), parse, start, end)
+
+
+def _messages(
+    lines: Iterator[tuple[int, bytes | BadLine | Lines]],
+    parse: Callable[[bytes, int], Message | BadLine],
+    start: int = 0,
+    end: int | None = None,
+) -> Iterator[Any]:
+    """What the lines are that begin in ``[start, end)`` and are not blank."""
+    for offset, line in lines:
+        if offset < start:
+            continue
+        if end is not None and offset >= end:
+            return
+        if type(line) is not bytes:
+            yield line
+            continue
+        if not offset and line.startswith(_BOM):
+            line, offset = line[len(_BOM) :], len(_BOM)
+        if line and not line.isspace():
+            yield parse(line, offset)
 
 
 def cut_lines(
@@ -96,10 +143,12 @@ def cut_lines(
     strip_cr: bool,
     path: str,
     wanted: Callable[[bytes], bool] | None = None,
-) -> Iterator[tuple[int, bytes | BadLine]]:
+    keep: Callable[[bytes, int], Lines | None] | None = None,
+) -> Iterator[tuple[int, bytes | BadLine | Lines]]:
     """Every line of ``pieces`` with its byte offset, which begins at ``offset``.
 
-    Where ``wanted`` says no to some of them together, they are left out.
+    Where ``wanted`` says no to some of them together, they are left out, and where ``keep`` gives
+    something for some together with their offset, that comes in their place.
     A line longer than ``limit`` bytes is a BadLine and is never held.  A DecodeError out of
     ``pieces`` is the last BadLine, together with what was there of its line.
     """
@@ -136,7 +185,16 @@ def cut_lines(
         # The first and the last one are in other pieces, too.
         start, last = data.find(separator) + width, data.rfind(separator) + width
         left_out = 0
-        if wanted is not None and start < last and not wanted(data[start:last]):
+        kept = None
+        if keep is not None and last >= width and bool(held) == bool(size):
+            kept = keep(b"".join((*held, data[:last])), offset)
+        if kept is not None:
+            yield offset, kept
+            offset += len(kept.data)
+            held.clear()
+            size, head = 0, b""
+            lines = [data[last:]]
+        elif wanted is not None and start < last and not wanted(data[start:last]):
             lines, left_out = [data[: start - width], data[last:]], last - start
         else:
             lines = data.split(separator)

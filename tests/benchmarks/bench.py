@@ -1,7 +1,7 @@
 """All that docs/bench.md shows, in one run: ``python tests/benchmarks/bench.py`` (``make bench``).
 
 Options: ``--megabytes`` of each file on Spark, ``--rounds``, ``--cores`` (several), ``--samples``
-(names of golden files for Spark), ``--keep`` (parts of the last run: decoding, growth, spark).
+(names of some), ``--keep`` (parts of the last run: decoding, growth, spark).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import platform
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from typing import Any
 import decoding
 import growth
 import report
+from samples import SAMPLES
+
+_STARTED = time.monotonic()
 
 
 def about(rounds: int) -> dict[str, Any]:
@@ -37,6 +41,12 @@ def about(rounds: int) -> dict[str, Any]:
     }
 
 
+def progress(text: str) -> None:
+    """A line with the minutes and seconds since the start."""
+    minutes, seconds = divmod(int(time.monotonic() - _STARTED), 60)
+    print(f"[{minutes:3}:{seconds:02}] {text}", flush=True)
+
+
 def on_spark(
     rounds: int, megabytes: int, cores: int, samples: list[str]
 ) -> Iterator[list[dict[str, Any]]]:
@@ -51,8 +61,8 @@ def on_spark(
         for line in process.stdout:
             if line.startswith("["):
                 yield json.loads(line)
-            else:
-                print(line, end="", flush=True)
+            elif line.strip():
+                progress(line.rstrip())
     if process.returncode:
         raise SystemExit(f"the part on Spark failed with {process.returncode}")
 
@@ -62,30 +72,43 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cores", type=int, nargs="*", default=[1, 2])
-    parser.add_argument("--samples", nargs="*", default=[])
+    names = [sample.name for sample in SAMPLES]
+    parser.add_argument("--samples", nargs="*", choices=names, default=names)
     parser.add_argument("--keep", nargs="*", default=[])
+    parser.add_argument("--add", action="store_true")
     given = parser.parse_args()
     results: dict[str, Any] = {"about": about(given.rounds), "growth": [], "spark": []}
     if given.keep:
         results = json.loads(report.RESULTS.read_text("utf-8"))
     if "decoding" not in given.keep:
         results["decoding"] = []
-        for sample in decoding.SAMPLES:
-            print(f"{sample.name} without Spark", flush=True)
-            results["decoding"] += decoding.measure(sample, given.rounds, given.megabytes // 25)
+        for sample in SAMPLES:
+            if sample.name in given.samples:
+                progress(f"{sample.name} without Spark")
+                results["decoding"] += decoding.measure(sample, given.rounds, given.megabytes // 25)
+        progress("lines of a file")
         results["lines"] = decoding.measure_lines(given.rounds)
         report.save(results)
     if "growth" not in given.keep:
-        print("growth", flush=True)
+        progress("growth")
         results["growth"] = growth.measure(given.rounds)
         report.save(results)
     if "spark" not in given.keep:
-        results["spark"] = []
+        if not given.add:
+            results["spark"] = []
         for cores in given.cores:
+            progress(f"on Spark, cores: {cores}")
             for records in on_spark(given.rounds, given.megabytes, cores, given.samples):
-                results["spark"] += records
+                measured = {(each["sample"], each["cores"]) for each in records}
+                results["spark"] = [
+                    each
+                    for each in results["spark"]
+                    if (each["sample"], each["cores"]) not in measured
+                ]
+                results["spark"] += [{**each, "rounds": given.rounds} for each in records]
                 report.save(results)
     report.write(results)
+    progress("done")
     print(report.table(results))
 
 

@@ -7,6 +7,8 @@ other work on the machine counts little.  Each engine has seen the table before 
 from __future__ import annotations
 
 import gc
+import io
+import json
 import statistics
 import sys
 import tempfile
@@ -15,37 +17,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
+import fastavro
 import msgspec
 import orjson
-from run import load
+from samples import SAMPLES, Sample
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import FileSplit, read_split
+from cdcfmt_core.sources import FileSplit, read_lines, read_split
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed
-
-
-@attrs.frozen
-class Sample:
-    """A file of golden messages; ``go`` is TiCDC's own decoder, row changes a second."""
-
-    name: str
-    protocol: str
-    go: int | None = None
-
-
-SAMPLES = (
-    Sample("canal-json", "canal-json", 29_000),
-    Sample("canal-json-default", "canal-json"),
-    Sample("debezium-disable-schema", "debezium"),
-    Sample("debezium", "debezium", 9_000),
-    Sample("open", "open-protocol", 22_000),
-    Sample("open-batched", "open-protocol"),
-    Sample("simple-json", "simple", 66_000),
-    Sample("simple-avro", "simple", 67_000),
-)
 
 CHANGES = {"table": "bench.orders", "jsonAs": "string"}
 CASES: dict[str, dict[str, str]] = {
@@ -78,15 +59,26 @@ def open_engine(messages: list[Message], sample: Sample, case: str, *, by_column
 
 def contenders(sample: Sample) -> Iterator[tuple[str, str, Callable[[list[Message]], object]]]:
     """Case, path, and what decodes messages."""
-    messages = load(sample.name)
+    messages = sample.messages()
     for case in CASES:
         for path in ("by columns", "reference"):
             engine = open_engine(messages, sample, case, by_columns=path == "by columns")
             if path == "reference" or engine.chunks is not None:
                 yield case, path, lambda some, e=engine: sum(b.num_rows for b in e.batches(some))
-    if sample.protocol in ("canal-json", "debezium") or sample.name == "simple-json":
-        for name, loads in {"orjson": orjson.loads, "msgspec": msgspec.json.decode}.items():
-            yield name, "floor", lambda some, f=loads: [f(m.value or b"null") for m in some]
+    for name, loads in floors(sample).items():
+        yield name, "floor", lambda some, f=loads: [f(m.value or b"null") for m in some]
+
+
+def floors(sample: Sample) -> dict[str, Callable[[bytes], object]]:
+    """What any decoder in Python must do at least, typing nothing; values of Open Protocol are
+    no document of their own."""
+    if sample.avsc is not None:
+        schema: Any = fastavro.parse_schema(json.loads(sample.avsc.read_text("utf-8")))
+        read = fastavro.schemaless_reader
+        return {"fastavro": lambda value: read(io.BytesIO(value), schema, None)}
+    if sample.lines:
+        return {"orjson": orjson.loads, "msgspec": msgspec.json.decode}
+    return {}
 
 
 def row_changes(sample: Sample) -> int:
@@ -95,14 +87,14 @@ def row_changes(sample: Sample) -> int:
     engine = Engine(events_schema(options), options, inferred=True, by_columns=False)
     return sum(
         kind == "row"
-        for batch in engine.batches(load(sample.name))
+        for batch in engine.batches(sample.messages())
         for kind in batch.column("kind").to_pylist()
     )
 
 
 def measure(sample: Sample, rounds: int, megabytes: int) -> list[dict[str, Any]]:
     """A record for each contender: microseconds and bytes of a row change."""
-    messages = load(sample.name)
+    messages = sample.messages()
     rows = messages[2:]  # behind the DDL
     size = sum(len(m.value or b"") + len(m.key or b"") for m in rows)
     changes = row_changes(sample)
@@ -132,7 +124,7 @@ def measure(sample: Sample, rounds: int, megabytes: int) -> list[dict[str, Any]]
 def measure_lines(rounds: int) -> dict[str, float]:
     """Microseconds a message for cutting a file into messages, and with decoding."""
     sample = SAMPLES[0]
-    messages = load(sample.name)
+    messages = sample.messages()
     engine = open_engine(messages, sample, "changes", by_columns=True)
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +136,7 @@ def measure_lines(rounds: int) -> dict[str, float]:
         for _ in range(rounds):
             for name, run in {
                 "lines of a file as messages": lambda: sum(1 for _ in read_split(split)),
-                "a file to batches": lambda: sum(1 for _ in engine.batches(read_split(split))),
+                "a file to batches": lambda: sum(1 for _ in engine.batches(read_lines(split))),
             }.items():
                 start = time.process_time()
                 run()

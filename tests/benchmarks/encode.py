@@ -16,7 +16,7 @@ from run import MEASURED, load, open_cdcfmt
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
-from cdcfmt_core.events import Corrupt, Event
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.options import validate
 
 AS_PRODUCED: dict[str, dict[str, Any]] = {
@@ -90,20 +90,44 @@ def measure(name: str, protocol: str, rounds: int) -> None:
     print(line)
 
 
-def measure_conversion(name: str, protocol: str, rounds: int) -> None:
-    """Rows of Simple, whose types are whole, in a format without such golden messages."""
+def events_of_simple() -> list[Event]:
+    """Simple's golden messages, decoded: their rows have all types."""
     decode: Callable[..., Any] = open_cdcfmt("simple")
-    events: list[Event] = [event for message in load("simple-json") for event in decode(message)]
+    return [event for message in load("simple-json") for event in decode(message)]
+
+
+def converted(protocol: str) -> list[Message]:
+    """The rows of Simple in a format of which there are no such golden messages.
+
+    :raises SystemExit: unless these very rows are read back.
+    """
+    events = events_of_simple()
     encoder = open_encoder(protocol, unsupported_events="skip")
     messages = [message for event in events for message in encoder.encode(event)]
-    again: Callable[..., Any] = open_cdcfmt(protocol)
-    read = [event for message in messages for event in again(message)]
-    if len(read) != len(messages) or any(isinstance(event, Corrupt) for event in read):
+    decode: Callable[..., Any] = open_cdcfmt(protocol)
+    again = [event for message in messages for event in decode(message)]
+    bad = any(isinstance(event, Corrupt) for event in again)
+    if bad or len(again) != len(messages) or _values(again) != _values(events):
         raise SystemExit(f"{len(messages)} messages of {protocol} were written, not all are read")
+    return messages
+
+
+def _values(events: list[Event]) -> list[Any]:
+    return [
+        (event.op, *(image and image.values for image in (event.before, event.after)))
+        for event in events
+        if isinstance(event, RowChange)
+    ]
+
+
+def measure_conversion(name: str, protocol: str, rounds: int) -> None:
+    events, messages = events_of_simple(), converted(protocol)
+    encoder = open_encoder(protocol, unsupported_events="skip")
+    decode: Callable[..., Any] = open_cdcfmt(protocol)
     encoding = len(messages) / best_seconds(
         lambda: [message for event in events for message in encoder.encode(event)], rounds
     )
-    decoding = len(messages) / best_seconds(lambda: [again(m) for m in messages], rounds)
+    decoding = len(messages) / best_seconds(lambda: [decode(m) for m in messages], rounds)
     print(f"{name:<28}{encoding:>12,.0f}{decoding:>12,.0f}")
 
 

@@ -1,7 +1,8 @@
 """Whether the cost of a byte stays what it is when something grows.
 
 ``python tests/benchmarks/growth.py [rounds]``.  The messages are Canal-JSON of the golden table
-with one thing about it changed; changes by columns, both images, CPU time of one core.
+with one thing about it changed, or files of them; changes by columns, both images, CPU time of
+one core.
 """
 
 from __future__ import annotations
@@ -9,23 +10,29 @@ from __future__ import annotations
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from decoding import SAMPLES, open_engine
-from run import load
+from decoding import open_engine
+from processes import own_peak
+from samples import SAMPLES
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.sources import FileSplit, read_lines
+from pyspark_cdcfmt.engine import Engine
 
 _MESSAGES = 2_000
 _BYTES = 12_000_000
 """As much is decoded at a time, or as many times as that takes."""
+_INPUTS = (10, 100)
 
 
 def _rewritten(change: Callable[[int, dict[str, Any]], None], count: int) -> list[Message]:
     rows = []
-    golden = [message for message in load(SAMPLES[0].name)[2:] if message.value]
+    golden = [message for message in SAMPLES[0].messages()[2:] if message.value]
     for number in range(count):
         wire = json.loads(golden[number % len(golden)].value or b"")
         change(number, wire)
@@ -85,8 +92,8 @@ GROWTHS: dict[str, list[tuple[str, Callable[[], list[Message]]]]] = {
         (f"{16 * times}", lambda times=times: of_columns(times))  # type: ignore[misc]
         for times in (1, 3, 10)
     ],
-    "bytes of a message": [
-        (f"{size / 1000:g} KB", lambda size=size: of_size(size))  # type: ignore[misc]
+    "KB of a message": [
+        (f"{size / 1000:g}", lambda size=size: of_size(size))  # type: ignore[misc]
         for size in (300, 1_000, 3_000, 10_000, 30_000, 100_000)
     ],
 }
@@ -94,7 +101,7 @@ GROWTHS: dict[str, list[tuple[str, Callable[[], list[Message]]]]] = {
 
 def measure(rounds: int) -> list[dict[str, Any]]:
     """Records of what grows, how far, and nanoseconds a byte."""
-    records = []
+    records = measure_input(rounds)
     for what, steps in GROWTHS.items():
         runs = []
         for step, make in steps:
@@ -112,18 +119,64 @@ def measure(rounds: int) -> list[dict[str, Any]]:
                 each = (time.process_time() - start) / times / size
                 seconds.setdefault(step, []).append(each)
         for step, messages, size, engine, _ in runs:
-            chunks = engine.chunks
-            assert chunks is not None
             records.append(
                 {
                     "what": what,
                     "step": step,
                     "bytes": size / len(messages),
                     "ns": statistics.median(seconds[step]) * 1e9,
-                    "by_columns": chunks.by_columns / (chunks.by_columns + chunks.by_reference),
+                    "by_columns": _by_columns(engine),
                 }
             )
     return records
+
+
+def measure_input(rounds: int) -> list[dict[str, Any]]:
+    """Records of whole files of golden messages, with the peak of this process's memory, in MB."""
+    messages = SAMPLES[0].messages()
+    lines = b"".join((message.value or b"") + b"\n" for message in messages[2:])
+    engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
+    seconds: dict[int, list[float]] = {megabytes: [] for megabytes in _INPUTS}
+    memory = dict.fromkeys(_INPUTS, 0.0)
+    with tempfile.TemporaryDirectory() as folder:
+        splits = {size: _file_of(lines, size, Path(folder)) for size in _INPUTS}
+        for _ in range(rounds):
+            for size, split in splits.items():
+                with own_peak() as peak:
+                    start = time.process_time()
+                    for _ in engine.batches(read_lines(split)):
+                        pass
+                    seconds[size].append(time.process_time() - start)
+                    memory[size] = max(memory[size], peak())
+    return [
+        {
+            "what": "MB of input, from a file",
+            "step": f"{size}",
+            "bytes": len(lines) / (len(messages) - 2),
+            "ns": statistics.median(seconds[size]) / size * 1e3,
+            "by_columns": _by_columns(engine),
+            "memory": memory[size],
+        }
+        for size in _INPUTS
+    ]
+
+
+def _file_of(lines: bytes, megabytes: int, folder: Path) -> FileSplit:
+    """These lines again and again."""
+    times, rest = divmod(megabytes * 1_000_000, len(lines))
+    path = folder / f"{megabytes}.jsonl"
+    with path.open("wb") as file:
+        for _ in range(times):
+            file.write(lines)
+        file.write(lines[: lines.rfind(b"\n", 0, rest) + 1])
+    return FileSplit(str(path), 0, None, None)
+
+
+def _by_columns(engine: Engine) -> float:
+    """The part of the messages that was read by columns."""
+    chunks = engine.chunks
+    assert chunks is not None
+    return chunks.by_columns / (chunks.by_columns + chunks.by_reference)
 
 
 def main() -> None:
@@ -133,6 +186,7 @@ def main() -> None:
             f"  {record['what']:<28}{record['step']:>8}{record['bytes']:>10,.0f} bytes each"
             f"{record['ns']:>8.2f} ns a byte{record['ns'] * record['bytes'] / 1000:>9.2f} µs a "
             f"message{record['by_columns']:>7.1%} by columns"
+            + (f", at most {record['memory']:.0f} MB" if "memory" in record else "")
         )
 
 

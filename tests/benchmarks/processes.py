@@ -5,30 +5,37 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+_TICKS: dict[tuple[int, int], int] = {}
+"""Process and when it started → its clock ticks when it was last looked at."""
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process's children so far: what other work changes least."""
+    """CPU time of this process and those below it so far: what other work changes least.
+
+    Those that have ended count as they were last seen: Spark ends workers that are idle for a
+    minute, and the daemon above them does not wait for them, so that their time is nowhere.
+    """
     parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
+    ticks: dict[tuple[int, int], int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            parents[int(entry.name)] = int(fields[1])
-            ticks[int(entry.name)] = sum(map(int, fields[11:15]))
-    total = 0
-    for process in parents:
-        ancestor = process
+            process = int(entry.name)
+            parents[process] = int(fields[1])
+            ticks[process, int(fields[19])] = int(fields[11]) + int(fields[12])
+    for key, used in ticks.items():
+        ancestor = key[0]
         while ancestor > 1 and ancestor != os.getpid():
             ancestor = parents.get(ancestor, 0)
         if ancestor == os.getpid():
-            total += ticks[process]
-    return total / os.sysconf("SC_CLK_TCK")
+            _TICKS[key] = used
+    return sum(_TICKS.values()) / os.sysconf("SC_CLK_TCK")
 
 
 def workers() -> Iterator[int]:
@@ -69,3 +76,18 @@ def peak_memory() -> Iterator[Callable[[], float]]:
     finally:
         done.set()
         thread.join()
+
+
+@contextmanager
+def own_peak() -> Iterator[Callable[[], float]]:
+    """This process's largest resident memory inside of the block, in MB, by the kernel."""
+    # Linux forgets the peak so far; without that the figure is that of the whole run.
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+    def peak() -> float:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+        return int(kilobytes) * 1024 / 1e6
+
+    yield peak

@@ -7,7 +7,6 @@ a query costs once is told by the same query over a file of a few messages.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import statistics
@@ -18,30 +17,37 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from decoding import CASES, SAMPLES, Sample, open_engine
+from decoding import CASES, open_engine
 from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
-from run import load
-from spark_queries import ADDED, COLUMNS, NAMED, QUERIES
+from samples import SAMPLES, Sample
+from spark_avro_queries import AVRO_QUERIES, read_avro
+from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
 
 from cdcfmt_core.sources import wrap_line
 
 LINES = "lines alone (spark.read.text)"
 READY = "ready Arrow batches (transport alone)"
-JVM = ("spark.read.json, exact schema", "from_json on a value column")
+JVM = (
+    "spark.read.json, exact schema",
+    "from_json on a value column",
+    "from_avro on a value column",
+)
+_TESTS = Path(__file__).parents[1]
 _FEW = 20
+_NAMES_ENUMS = ("debezium", "simple", "dts-avro")
 
 
 def read_cdc(spark: SparkSession, path: str, sample: Sample, case: str) -> DataFrame:
     reader = spark.read.format("cdc").options(
-        protocol=sample.protocol, sourceTimeZone="Asia/Shanghai", **CASES[case]
+        protocol=sample.protocol, sourceTimeZone=SOURCE_TIME_ZONE, **CASES[case]
     )
     if "table" in CASES[case]:
-        columns = COLUMNS if sample.protocol in ("canal-json", "open-protocol") else NAMED
+        columns = NAMED if sample.protocol in _NAMES_ENUMS else COLUMNS
         own = ", ".join(f"{name} {type_}" for name, type_ in columns.items())
         reader = reader.schema(f"{own}, {ADDED}")
     return reader.load(path)
@@ -70,7 +76,7 @@ class _ReadyReader(DataSourceReader):
         return [InputPartition(task) for task in range(self._tasks)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
-        messages = load(SAMPLES[0].name)
+        messages = SAMPLES[0].messages()
         engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         (batch,) = engine.batches(messages[2:])
@@ -88,7 +94,10 @@ def contenders(
         case: lambda case=case: read_cdc(spark, path, sample, case)  # type: ignore[misc]
         for case in CASES
     }
-    if sample.protocol in QUERIES and sample.name not in ("debezium", "simple-avro"):
+    if sample.name in AVRO_QUERIES:
+        if spark.conf.get("spark.jars"):
+            found[JVM[2]] = lambda: read_avro(spark, path, sample)
+    elif sample.protocol in QUERIES:
         schema, typed = QUERIES[sample.protocol]
         found[JVM[0]] = lambda: typed(spark.read.schema(schema).json(path))
         found[JVM[1]] = lambda: typed(
@@ -101,11 +110,29 @@ def contenders(
     return found
 
 
+def check(ours: DataFrame, peer: DataFrame, what: str) -> None:
+    """Stops if their rows differ: what is fast and wrong is worth nothing."""
+    # An enum is a number or a name, and JSON has spaces or not.
+    names = [name for name in COLUMNS if name not in ("status", "attrs")]
+    kind = F.col(peer.columns[0])
+    for image, kinds, changes in (
+        ("after", ("INSERT", "c", "UPDATE", "u"), ("insert", "update_postimage")),
+        ("before", ("UPDATE", "u"), ("update_preimage",)),
+    ):
+        found = [
+            ours.where(F.col("_change_type").isin(*changes)).select(*names),
+            peer.where(kind.isin(*kinds)).select(*(F.col(f"{image}_{n}").alias(n) for n in names)),
+        ]
+        rows = [sorted(map(repr, frame.collect())) for frame in found]
+        if not rows[0] or rows[0] != rows[1]:
+            differing = [row for row in rows[0] if row not in rows[1]][:1]
+            raise SystemExit(f"{what}: not the rows that cdcfmt reads, such as {differing}")
+
+
 def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int]:
     """Golden messages, repeated: the path, the number of row changes and their bytes."""
-    messages = load(sample.name)
-    keyed = sample.protocol == "open-protocol" or sample.name == "simple-avro"
-    lines = [wrap_line(message) if keyed else message.value or b"" for message in messages]
+    messages = sample.messages()
+    lines = [message.value or b"" if sample.lines else wrap_line(message) for message in messages]
     # A stream begins with the table's DDL; without it debezium and simple have no types.
     head, rows = lines[:2], lines[2:]
     size = sum(map(len, rows))
@@ -122,14 +149,17 @@ def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int
 
 
 def open_session(cores: int) -> SparkSession:
-    spec = importlib.util.spec_from_file_location(
-        "java", Path(__file__).parents[2] / "spark_bridge" / "tests" / "java.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    java = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(java)
-    os.environ.update(java.environment())
+    sys.path += [str(_TESTS), str(_TESTS.parent / "spark_bridge" / "tests")]
+    from java import environment
+    from maven import UnavailableError
+    from spark_jars import AVRO, jars
+
+    os.environ.update(environment())
+    try:
+        avro = ",".join(jars(AVRO))
+    except UnavailableError as error:
+        print(f"without from_avro: {error}", flush=True)
+        avro = ""
     # The workers find this folder's modules, too.
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     spark = (
@@ -138,6 +168,7 @@ def open_session(cores: int) -> SparkSession:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "2g")
+        .config("spark.jars", avro)
         .config("spark.sql.files.maxPartitionBytes", "64m")
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
@@ -166,7 +197,9 @@ def measure(
     worked: dict[str, list[float]] = {name: [] for name in large}
     once: dict[str, list[float]] = {name: [] for name in large}
     memory = dict.fromkeys(large, 0.0)
-    for query in small.values():
+    for name, query in small.items():
+        if name in JVM:
+            check(small["changes"](), query(), f"{sample.name}, {name}")
         timed(query)  # warms up
     for _ in range(rounds):
         for name, query in large.items():
@@ -204,7 +237,7 @@ def main() -> None:
             if wanted and sample.name not in wanted:
                 continue
             some = measure(spark, Path(folder), sample, rounds, megabytes, cores)
-            print(f"\n{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
+            print(f"{sample.name}: {some[0]['changes']} row changes, {cores} cores", flush=True)
             for each in some:
                 micros = each["cpu"] / each["changes"] * 1e6
                 net = (each["cpu"] - each["once"]) / each["changes"] * 1e6

@@ -17,7 +17,7 @@ from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, open_claim_check_store
+from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_store
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
@@ -130,7 +130,9 @@ class Engine:
         return self.chunks.unwanted if self.chunks is not None else 0
 
     def batches(
-        self, messages: Iterable[Message | BadLine], place: Mapping[str, object] | None = None
+        self,
+        messages: Iterable[Message | BadLine | Lines],
+        place: Mapping[str, object] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order; what was done to them is logged at the end.
 
@@ -140,7 +142,7 @@ class Engine:
         :raises DecodeError: in FAILFAST mode.
         """
         if self.chunks is None:
-            yield from self._run(messages, BatchBuilder(self._schema), place)
+            yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
             return
         batches = (each.batch for each in sized(self.chunks.batches(messages)))
         yield from self._by_columns(self.chunks, batches, place)

@@ -13,8 +13,11 @@ from cdcfmt_core.sources import (
     BadLine,
     FileInfo,
     FileSplit,
+    HowToRead,
+    Lines,
     list_files,
     plan_partitions,
+    read_lines,
     read_split,
 )
 from pyspark_cdcfmt.inputs import Input, Share
@@ -67,14 +70,24 @@ class FilesInput(Input):
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
         assert isinstance(share, FilesPartition)
+        how: HowToRead = {**self._how(), "marks": marks}
+        for split in share.splits:
+            yield from read_split(split, **how)
+
+    def read_lines(
+        self, share: Share, counts: Counter[str] | None = None
+    ) -> Iterator[Message | BadLine | Lines]:
+        assert isinstance(share, FilesPartition)
+        how = self._how()
+        for split in share.splits:
+            yield from read_lines(split, **how)
+
+    def _how(self) -> HowToRead:
         options = self.options
         separator = options["lineSep"]
-        for split in share.splits:
-            yield from read_split(
-                split,
-                storage_options=options.storage_options,
-                line_separator=None if separator is None else separator.encode(),
-                max_message_bytes=options["maxMessageBytes"],
-                line_format=options["lineFormat"],
-                marks=marks,
-            )
+        return {
+            "storage_options": options.storage_options,
+            "line_separator": None if separator is None else separator.encode(),
+            "max_message_bytes": options["maxMessageBytes"],
+            "line_format": options["lineFormat"],
+        }

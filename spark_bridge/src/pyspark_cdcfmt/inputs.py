@@ -13,7 +13,7 @@ from pyspark.sql.datasource import InputPartition
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, KeptSchemaStore
+from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 
@@ -51,6 +51,12 @@ class Input(ABC):
 
         With ``marks`` only messages are wanted whose value holds one of these bytes.
         """
+
+    def read_lines(
+        self, share: Share, counts: Counter[str] | None = None
+    ) -> Iterator[Message | BadLine | Lines]:
+        """As :meth:`read`, for who can do with lines in one piece."""
+        return self.read(share, counts)
 
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
         """A search for table schemas around a share; None where there is nothing around it."""

@@ -10,10 +10,11 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import NoSchemas, SchemaStore
-from cdcfmt_core.sources import KeptSchemaStore
+from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import TopicSchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.inputs import Input, Share, open_input
@@ -88,9 +89,11 @@ def read_share(
         missing=missing,
         fence=share.fence,
     )
-    messages = source.read(share, engine.counts)
+    messages: Iterator[Message | BadLine | Lines]
     if isinstance(schemas, TopicSchemaStore):
-        messages = schemas.follow(messages)
+        messages = schemas.follow(source.read(share, engine.counts))
+    else:
+        messages = source.read_lines(share, engine.counts)
     batches = engine.batches(messages, share.describe())
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)

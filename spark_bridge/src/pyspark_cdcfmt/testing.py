@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import DecodeError, SourceError
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
@@ -71,7 +72,7 @@ class Result:
 
 
 def read(
-    messages: Sequence[Message | BadLine],
+    messages: Iterable[Message | BadLine | Lines],
     schema: StructType,
     options: ReadOptions,
     *,
@@ -84,7 +85,10 @@ def read(
     counts: list[int] | None = [] if as_lists else None
     error = None
     try:
-        for made in engine.lists(messages) if as_lists else engine.batches(messages):
+        made_of: Iterator[Any] = engine.batches(messages)
+        if as_lists:
+            made_of = engine.lists(one_by_one(messages))
+        for made in made_of:
             made.validate(full=True)
             if counts is not None:
                 counts += made.value_lengths().to_pylist()
@@ -109,11 +113,16 @@ def check_equal(
     *,
     inferred: bool = True,
     as_lists: bool = False,
+    lines: Iterable[Message | BadLine | Lines] | None = None,
 ) -> Result:
-    """The result by columns, once it is found to be the reference's bit for bit."""
+    """The result by columns, once it is found to be the reference's bit for bit.
+
+    ``lines`` are the messages once more, where they are read by columns in another form.
+    """
     how = {"inferred": inferred, "as_lists": as_lists}
     expected = read(messages, schema, options, by_columns=False, **how)
-    actual = read(messages, schema, options, by_columns=True, **how)
+    form = messages if lines is None else lines
+    actual = read(form, schema, options, by_columns=True, **how)
     assert actual.error == expected.error
     assert actual.rows_of_messages == expected.rows_of_messages
     if not actual.rows.equals(expected.rows):

@@ -9,6 +9,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,10 @@ from cdcfmt_core.sources import (
     BadLine,
     FileInfo,
     FileSplit,
+    Lines,
+    one_by_one,
     plan_partitions,
+    read_lines,
     read_split,
     wrap_line,
 )
@@ -103,6 +107,49 @@ def test_any_bytes_any_split(
         line_format="value",
     )
     assert found(items) == expected(data, separator, limit)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    data=st.tuples(st.sampled_from([b"", BOM]), SOUP).map(b"".join),
+    split_bytes=st.integers(1, 60),
+    block_bytes=st.integers(1, 60),
+    limit=st.integers(1, 60),
+)
+def test_lines_in_one_piece_are_the_same_lines(
+    data: bytes, split_bytes: int, block_bytes: int, limit: int
+) -> None:
+    file = store(data)
+    plan = plan_partitions(
+        [file], max_partition_bytes=split_bytes, min_partitions=1, open_cost_bytes=0
+    )
+    items = [
+        item
+        for split in chain.from_iterable(plan)
+        for item in read_lines(
+            split, block_bytes=block_bytes, max_message_bytes=limit, line_format="value"
+        )
+    ]
+    assert found(list(one_by_one(items))) == expected(data, None, limit)
+    for lines in items:
+        if isinstance(lines, Lines):
+            assert data[lines.offset :].startswith(lines.data)
+            assert len(lines) == lines.data.count(b"\n") == len(lines.offsets)
+            each = [lines.message(place) for place in range(len(lines))]
+            whole = [line.removesuffix(b"\r") for line in lines.data.split(b"\n")[:-1]]
+            assert [(m.offset, m.value) for m in each] == list(
+                zip(lines.offsets, whole, strict=True)
+            )
+
+
+def test_most_lines_of_a_file_are_in_one_piece() -> None:
+    data = b"".join(b'{"number":%d}\n' % number for number in range(1000)) + b"{}"
+    split = FileSplit(store(data).path, 0, None, len(data))
+    items = list(read_lines(split, block_bytes=3000))
+    assert len(items) == 6
+    assert sum(len(item) for item in items if isinstance(item, Lines)) == 1000
+    for how in ({"line_separator": b"\n"}, {"marks": [b"7"]}, {"line_format": "message"}):
+        assert not any(isinstance(item, Lines) for item in read_lines(split, **how))  # type: ignore[arg-type]
 
 
 LINES = st.lists(st.binary(min_size=1, max_size=40).filter(lambda b: b"\n" not in b))

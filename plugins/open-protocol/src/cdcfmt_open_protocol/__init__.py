@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import (
@@ -14,6 +14,7 @@ from cdcfmt_core import (
     hookimpl,
 )
 from cdcfmt_core.events import Message
+from cdcfmt_core.layout import Layout
 from cdcfmt_open_protocol.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_open_protocol.sniff import sniff
 
@@ -28,6 +29,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     from cdcfmt_open_protocol.encode import open_encoder
 
     return open_encoder(options, context)
+
+
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_open_protocol.layouts import open_layouts
+
+    return open_layouts(options)
 
 
 def _explain(message: Message, options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -50,6 +57,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
             explain=_explain,
+            open_layouts=_open_layouts,
             aliases=("open",),
             api_version=1,
         )

@@ -12,7 +12,9 @@ JSON values of other formats:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from datetime import tzinfo
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
@@ -82,20 +84,38 @@ class ColumnTypes:
         return source_type, logical
 
     def _make_parsers(self, code: int, flags: int | None) -> Parsers:
-        zone, counts = self._context.time_zone, self._context.counts
         _, logical = self._type(code, flags)
-        parse_text = text_parser(logical, time_zone=zone, counts=counts)
-        parse_other = json_value_parser(logical, time_zone=zone, counts=counts)
-        if code not in TEXT_OR_BINARY_CODES or flags is None:
-            return parse_text, parse_other
-        binary = bool(flags & BINARY_FLAG)
-        read: ParseValue = _READERS[code in _BASE64_CODES, binary]
-        if isinstance(logical, Binary if binary else Text):
-            return read, _refuse
-        # A type map may know better what is in a column.
-        if binary:
-            return (lambda value: parse_text(_text(read(value)))), _refuse
-        return (lambda value: parse_text(read(value))), _refuse
+        return make_parsers(
+            logical, code, flags, time_zone=self._context.time_zone, counts=self._context.counts
+        )
+
+
+def make_parsers(
+    logical: LogicalType,
+    code: int,
+    flags: int | None,
+    *,
+    time_zone: tzinfo,
+    counts: Counter[str],
+) -> Parsers:
+    """The parsers of a column of this type, which code and flags, or a type map, told."""
+    parse_text = text_parser(logical, time_zone=time_zone, counts=counts)
+    parse_other = json_value_parser(logical, time_zone=time_zone, counts=counts)
+    if not is_encoded(code, flags):
+        return parse_text, parse_other
+    binary = bool((flags or 0) & BINARY_FLAG)
+    read: ParseValue = _READERS[code in _BASE64_CODES, binary]
+    if isinstance(logical, Binary if binary else Text):
+        return read, _refuse
+    # A type map may know better what is in a column.
+    if binary:
+        return (lambda value: parse_text(_text(read(value)))), _refuse
+    return (lambda value: parse_text(read(value))), _refuse
+
+
+def is_encoded(code: int, flags: int | None) -> bool:
+    """Whether a column's texts are written in a way that its code and flags tell."""
+    return code in TEXT_OR_BINARY_CODES and flags is not None
 
 
 def _refuse(value: object) -> object:

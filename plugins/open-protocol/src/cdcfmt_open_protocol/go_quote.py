@@ -18,8 +18,7 @@ _RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
 
 _only_bytes = re.compile(rb"%s(?:%s%s)*+" % (_PLAIN, _BYTE, _PLAIN)).fullmatch
 _quoted_part = re.compile(rb"%s(?:(?:%s|%s)%s)*+" % (_PLAIN, _BYTE, _RUNE, _PLAIN)).match
-# A backslash may be the second half of an escaped one, so both kinds are looked for.
-_replace_runes = re.compile(rb"%s|(%s)" % (_BYTE, _RUNE)).sub
+_replace_runes = re.compile(_RUNE).sub
 
 
 def unquote(text: str) -> bytes:
@@ -31,10 +30,20 @@ def unquote(text: str) -> bytes:
         data = text.encode()
     except UnicodeEncodeError:
         raise ValueError("not Go-quoted: a byte or half a character that is not escaped") from None
-    if not _only_bytes(data):
+    # What looks like a rune may be an escaped backslash with a letter behind it.
+    if b"\\u" in data or b"\\U" in data or not _only_bytes(data):
         data = _without_runes(data)
     # What Python reads in a bytes literal: Go's escapes and some more, ruled out above.
     return codecs.escape_decode(data)[0]
+
+
+PLAIN: Final = r'^(?:[^\\"\x00-\x1f\x7f]|\\(?:x[0-9A-Fa-f]{2}|[abfnrtv\\"]))*$'
+"""What all but texts with runes match, for Python and RE2."""
+
+
+def unquote_plain(text: str) -> bytes:
+    """As :func:`unquote`, for text that is known to match ``PLAIN``."""
+    return codecs.escape_decode(text)[0]
 
 
 def _without_runes(data: bytes) -> bytes:
@@ -45,15 +54,16 @@ def _without_runes(data: bytes) -> bytes:
         raise ValueError(f"not Go-quoted: {data[end : end + 10].decode('latin-1')!r} at byte {end}")
 
     def replace(match: re.Match[bytes]) -> bytes:
-        if match[1] is None:
-            return match[0]
-        code = int(match[1][2:], 16)
+        code = int(match[0][2:], 16)
         if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-            raise ValueError(f"not Go-quoted: {match[1].decode()} is no character")
+            raise ValueError(f"not Go-quoted: {match[0].decode()} is no character")
+        if code > 0x7F:
+            return chr(code).encode()
         # It may be a backslash, which stands for itself from here on.
-        return b"".join(b"\\x%02x" % byte for byte in chr(code).encode())
+        return b"\\x%02x" % code
 
-    return _replace_runes(replace, data)
+    # A backslash that is the second half of an escaped one begins no rune.
+    return _replace_runes(replace, data.replace(rb"\\", rb"\x5c"))
 
 
 class _Quotes(dict[int, str]):

@@ -30,7 +30,7 @@ class AvroLook:
         self._filter = event_filter
         self._verdicts: dict[tuple[bytes, bytes, int], Kind] = {}
 
-    def __call__(self, value: bytes) -> Kind:
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         if not value.startswith(self.begins):
             return "quiet" if value.startswith(self.quiet) else "other"
         try:
@@ -128,12 +128,12 @@ class LookByBeginning:
         self._looks = [((look.begins, *look.quiet), look) for look in looks]
         self._other = other
 
-    def mentions(self, value: bytes) -> bool:
+    def mentions(self, value: bytes, key: bytes | None = None) -> bool:
         """Whether the wanted table's name is in it: a hint only."""
         look = self._look_at(value)
         return isinstance(look, Look) and look.mentions(value)
 
-    def __call__(self, value: bytes) -> Kind:
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         look = self._look_at(value)
         return "other" if look is None else look(value)
 

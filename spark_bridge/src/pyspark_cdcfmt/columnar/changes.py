@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from operator import attrgetter, eq
 from typing import Any, Final
 
 import attrs
@@ -51,10 +51,16 @@ class Images:
     changes: list[int] = attrs.field(factory=list)
 
 
-def find_changes(plan: Plan, messages: Sequence[Struct], unusual: set[int]) -> Changes:
+def find_changes(
+    plan: Plan,
+    messages: Sequence[Struct],
+    unusual: set[int],
+    event_index: Sequence[int] | None = None,
+) -> Changes:
     """The row changes of messages that ``plan`` decoded.
 
-    ``unusual`` gets the numbers of messages that only look like rows.
+    ``unusual`` gets the numbers of messages that only look like rows.  ``event_index`` is for
+    events, each of which is a message here: their places in the real one.
     """
     paths = plan.reader.paths
     for path in plan.reader.nevers:
@@ -63,6 +69,8 @@ def find_changes(plan: Plan, messages: Sequence[Struct], unusual: set[int]) -> C
             unusual.update(place for place, flag in enumerate(flags) if flag)
     words, afters = values_at(paths["op"], messages), values_at(paths["after"], messages)
     befores = values_at(paths["before"], messages) if "before" in paths else [None] * len(words)
+    if event_index is not None:
+        return Changes(words, befores, afters, list(range(len(words))), list(event_index))
     if not plan.layout.in_lists:
         return Changes(words, befores, afters)
     if not plan.reader.batched:
@@ -101,14 +109,17 @@ def find_images(plan: Plan, changes: Changes, unusual: set[int]) -> Images:
         if image is None:
             unusual.add(change)
             continue
-        row = astuple(image)
+        row = image if type(image) is tuple else astuple(image)
         if op == "update" and before is not None:
-            old = astuple(before)
+            old = before if type(before) is tuple else astuple(before)
             if keys and differ(old, row, keys, only_keys):
                 unusual.add(change)
                 continue
+            if plan.reader.doubts_nulls and _is_doubtful(plan, old, row):
+                unusual.add(change)
+                continue
             if both:
-                if partial:
+                if partial and UNSET in old:
                     old = tuple(
                         new if cell is UNSET else cell for cell, new in zip(old, row, strict=True)
                     )
@@ -136,10 +147,19 @@ def differ(
 
 def cells_of(plan: Plan, rows: Sequence[tuple[Any, ...]]) -> list[Sequence[Any]]:
     """The cells of each column; zoned ones without their zones."""
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) or [()] * plan.width
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+    if not columns:
+        columns = [()] * (plan.width + len(plan.reader.flags))
     for place in plan.zoned:
         columns[place] = [None if cell is None else text_of(cell) for cell in columns[place]]
     return columns
+
+
+def _is_doubtful(plan: Plan, old: tuple[Any, ...], row: tuple[Any, ...]) -> bool:
+    """Whether a NULL of ``old`` may be something else: nothing shows that NULLs are certain."""
+    if any(map(eq, old[: plan.width], row)):
+        return False
+    return None in old or plan.reader.hides
 
 
 def values_at(path: Path, messages: Sequence[Struct]) -> list[Any]:

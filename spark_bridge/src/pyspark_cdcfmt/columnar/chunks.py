@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
 from typing import Any
 
+import attrs
 import pyarrow as pa
+from msgspec import Struct
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
@@ -42,12 +43,18 @@ _CHUNK_MESSAGES = 512
 _CHUNK_BYTES = 1 << 20
 """As much is decoded at a time: it is in the processor's caches when it becomes cells."""
 
-_AT_ONCE = 32
-_LARGE = _CHUNK_BYTES // _AT_ONCE
+_MOST_PASSED_OVER = 64
 _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by columns pay for one more plan."""
+
+
+@attrs.frozen
+class _ReadLines:
+    lines: Lines
+    plan: Plan
+    decoded: list[Struct]
 
 
 class Chunks:
@@ -84,12 +91,14 @@ class Chunks:
         self._rows_counts: list[int] = []
         self._count_rows = False
         self._learned = 0
+        self._pass_over = 0  # so many blocks of lines
+        self._passed_over = 0
         self.by_columns = 0
         self.by_reference = 0
         self.unwanted = 0
 
     def batches(
-        self, messages: Iterable[Message | BadLine], *, count_rows: bool = False
+        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
     ) -> Iterator[Made]:
         """What is made of the messages, in order.
 
@@ -98,28 +107,93 @@ class Chunks:
         :raises DecodeError: in FAILFAST mode.
         """
         self._count_rows = count_rows
-        iterator = iter(messages)
         pending = Pending()
-        while chunk := _next_chunk(iterator, *self._chunk_size()):
-            if self._schemas.changes != self._known_schemas:
-                # Somebody else's message told of a table.
-                self._known_schemas = self._schemas.changes
-                self._plans.clear()
-            if not self._read_alike(pending, chunk):
-                scanned = self._scan(chunk)
-                left = [] if self._read_whole(pending, chunk, scanned) else chunk
-                for place, message in enumerate(left):
-                    if not self._read(pending, message, place, scanned):
-                        yield from self._finish(pending)
-                        pending = Pending()
-                        yield from self._alone(message)
-                        scanned = self._scan(chunk, place + 1, scanned)
-            self._gather(pending)
+        for chunk in self._chunks(messages):
+            if isinstance(chunk, _ReadLines):
+                self._add_lines(pending, chunk)
+            else:
+                self._forget_if_told()
+                if not self._read_alike(pending, chunk):
+                    scanned = self._scan(chunk)
+                    left = [] if self._read_whole(pending, chunk, scanned) else chunk
+                    for place, message in enumerate(left):
+                        if not self._read(pending, message, place, scanned):
+                            yield from self._finish(pending)
+                            pending = Pending()
+                            yield from self._alone(message)
+                            scanned = self._scan(chunk, place + 1, scanned)
+                self._gather(pending)
             if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
                 yield from self._finish(pending)
                 pending = Pending()
         yield from self._finish(pending)
         yield from self._flush_rows()
+
+    def _chunks(
+        self, messages: Iterable[Message | BadLine | Lines]
+    ) -> Iterator[list[Message | BadLine] | _ReadLines]:
+        """The messages, some at a time, and lines if a plan reads all of them."""
+        chunk: list[Message | BadLine] = []
+        size = 0
+        most, most_bytes = self._chunk_size()
+        for item in messages:
+            some: Iterable[Message | BadLine] = (item,) if not isinstance(item, Lines) else ()
+            if isinstance(item, Lines):
+                if self._tries_lines():
+                    if chunk:
+                        # A plan may be learned from it.
+                        yield chunk
+                        chunk, size = [], 0
+                    read = self._read_lines(item)
+                    if read is not None:
+                        yield read
+                        continue
+                some = item.cut()
+            for message in some:
+                chunk.append(message)
+                size += len(message.value or b"")
+                if len(chunk) >= most or size >= most_bytes:
+                    yield chunk
+                    chunk, size = [], 0
+                    most, most_bytes = self._chunk_size()
+        if chunk:
+            yield chunk
+
+    def _forget_if_told(self) -> None:
+        if self._schemas.changes != self._known_schemas:
+            # Somebody else's message told of a table.
+            self._known_schemas = self._schemas.changes
+            self._plans.clear()
+
+    def _tries_lines(self) -> bool:
+        if self._format is None or (self._plans and isinstance(self._plans[0], ScanPlan)):
+            return False
+        self._passed_over += 1
+        return self._passed_over > self._pass_over
+
+    def _read_lines(self, lines: Lines) -> _ReadLines | None:
+        """The lines as the newest plan reads them, if it reads all; else some are not tried."""
+        self._forget_if_told()
+        self._passed_over = 0
+        plan = self._plans[0] if self._plans else None
+        if self._format is None or not isinstance(plan, Plan) or plan.reader.lines is None:
+            return None
+        recognises = self._format.recognises
+        try:
+            decoded = plan.reader.lines.read(lines, self._limit)
+            if recognises is None or all(map(recognises, lines.messages())):
+                self._pass_over = 0
+                return _ReadLines(lines, plan, decoded)
+        except Exception:
+            logger.debug("lines are read one by one", exc_info=True)
+        self._pass_over = min(2 * self._pass_over + 1, _MOST_PASSED_OVER)
+        return None
+
+    def _add_lines(self, pending: Pending, read: _ReadLines) -> None:
+        try:
+            pending.add_lines(read.lines, read.plan, read.decoded)
+        except Exception as error:
+            self._give_up(pending, error)
 
     def _read_alike(self, pending: Pending, chunk: list[Message | BadLine]) -> bool:
         """Whether the newest plan reads all of a chunk."""
@@ -129,14 +203,10 @@ class Chunks:
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
             return False
-        decode, framing = plan.reader.decode, plan.reader.framing
         values: list[Any] = [message.value for message in chunk]
+        keys: list[Any] = [message.key for message in chunk if isinstance(message, Message)]
         try:
-            documents = values
-            if framing is not None:
-                keys = [message.key for message in chunk if isinstance(message, Message)]
-                documents = framing.documents(values, keys)
-            decoded = [decode(document) for document in documents]
+            decoded, counts = plan.reader.read(values, keys)
         except Exception:
             return False
         if recognises is not None and not all(map(recognises, chunk)):
@@ -144,10 +214,7 @@ class Chunks:
         size = sum(map(len, values))
         if size > self._limit and max(map(len, values)) > self._limit:
             return False
-        here = len(pending.messages)
-        pending.messages += chunk
-        pending.read[plan] = (decoded, list(range(here, here + len(chunk))))
-        pending.size += size
+        pending.add_all(chunk, size, plan, decoded, counts)
         return True
 
     def _read_whole(
@@ -200,25 +267,22 @@ class Chunks:
         known = self._format
         if known is None or not (known.recognises is None or known.recognises(message)):
             return False
+        look, key = known.look, message.key
         kind: Kind | None = None
         if scanned is not None:
             found = scanned.found(place)
             if found is not None:
                 return self._take(pending, message, found)
             kind = scanned.kind(place)
-        if kind is None and not known.look.mentions(value):
-            kind = known.look(value)
+        if kind is None and not look.mentions(value, key):
+            kind = look(value, key)
         if kind == "unwanted":
             return self._skip(pending, message)
         for number, plan in enumerate(self._plans):
             if isinstance(plan, ScanPlan):
                 continue
-            reader = plan.reader
-            document = value
             try:
-                if reader.framing is not None:
-                    (document,) = reader.framing.documents((value,), (message.key,))
-                decoded = reader.decode(document)
+                decoded, _ = plan.reader.read((value,), (key,))
             except Exception:
                 continue
             if number:
@@ -226,12 +290,12 @@ class Chunks:
             pending.add(message, len(value), plan, decoded)
             return True
         if kind is None:
-            kind = known.look(value)
+            kind = look(value, key)
         if kind == "unwanted":
             return self._skip(pending, message)
         if kind == "other" or (kind == "row" and self._may_learn()):
             return False
-        pending.add(message, len(value), None, None)
+        pending.add(message, len(value), None, [])
         return True
 
     def _take(self, pending: Pending, message: Message, found: Found) -> bool:
@@ -318,7 +382,7 @@ class Chunks:
         left = set(pending.left).union(*(each.unusual for each in pending.gathered.values()))
         rows: list[Row] = []
         for place in sorted(left):
-            some = self._reference.rows(pending.messages[place])
+            some = self._reference.rows(pending.message(place))
             rows += some
             owners += [place] * len(some)
         self.by_columns += len(pending.messages) - pending.skipped - len(left)
@@ -370,19 +434,3 @@ class Chunks:
             for field in self._schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
-
-
-def _next_chunk(
-    messages: Iterator[Message | BadLine], most: int, most_bytes: int
-) -> list[Message | BadLine]:
-    chunk: list[Message | BadLine] = []
-    size, at_once = 0, 1
-    while len(chunk) < most and size < most_bytes:
-        some = list(islice(messages, at_once))
-        if not some:
-            break
-        chunk += some
-        size += sum(len(message.value or b"") for message in some)
-        # One by one while they are large.
-        at_once = _AT_ONCE if size < len(chunk) * _LARGE else 1
-    return chunk

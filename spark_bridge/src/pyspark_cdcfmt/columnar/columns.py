@@ -40,6 +40,7 @@ class WireColumn:
 
     ``mysql_text``: all values are MySQL's text.  ``noticed`` gets what the parser counts.
     ``time_zone`` is that of TIMESTAMP texts.
+    ``plain`` does for some texts what the parser does, faster.
     """
 
     column: Column
@@ -48,6 +49,7 @@ class WireColumn:
     parse: Callable[[Any], object] | None
     noticed: Counter[str]
     time_zone: tzinfo
+    plain: tuple[str, Callable[[str], bytes]] | None = None
 
 
 def column_converter(
@@ -66,7 +68,8 @@ def column_converter(
     result: ColumnConverter = by_cells
     if isinstance(column.type, Binary) and isinstance(field.dataType, BinaryType):
         if parse is not None:
-            result = Bytes(by_cells, None if parse is parse_binary else parse)
+            plain = wire.plain if wire.kind is Kind.TEXT else None
+            result = Bytes(by_cells, None if parse is parse_binary else parse, plain)
     elif (
         wire.kind is Kind.NUMBER
         and column.type == Decimal()

@@ -117,17 +117,33 @@ class ByCells:
 
 
 class Bytes:
-    """Binary columns, which hardly ever hold a value twice; ``parse`` None is Latin-1."""
+    """Binary columns, which hardly ever hold a value twice; ``parse`` None is Latin-1.
 
-    def __init__(self, by_cells: ByCells, parse: Callable[[Any], Any] | None) -> None:
+    ``plain`` does what ``parse`` does for texts that match a regular expression.
+    """
+
+    def __init__(
+        self,
+        by_cells: ByCells,
+        parse: Callable[[Any], Any] | None,
+        plain: tuple[str, Callable[[str], bytes]] | None = None,
+    ) -> None:
         self._by_cells = by_cells
         self._parse = parse
+        self._plain = plain
 
     def gather(self, cells: Sequence[Any]) -> tuple[pa.Array, list[int]]:
         parse = self._parse
         try:
             if parse is None:
                 data = [None if cell is None else cell.encode("latin-1") for cell in cells]
+            elif self._plain is not None:
+                pattern, plain = self._plain
+                matches = pc.match_substring_regex(pa.array(cells, _STRING), pattern)
+                data = [
+                    plain(cell) if matched else None if cell is None else parse(cell)
+                    for cell, matched in zip(cells, matches.to_pylist(), strict=True)
+                ]
             else:
                 data = [None if cell is None else parse(cell) for cell in cells]
             return pa.array(data, _BINARY), []

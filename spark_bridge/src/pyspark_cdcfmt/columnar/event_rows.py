@@ -14,11 +14,10 @@ import pyarrow.compute as pc
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.changes import cells_of, differ, find_changes, values_at
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.metadata import repeated
+from pyspark_cdcfmt.columnar.origins import ORIGINS, Origin, Origins, origins_of
 from pyspark_cdcfmt.columnar.plans import Plan, Told
 from pyspark_cdcfmt.columnar.rows import finished
 from pyspark_cdcfmt.columnar.structs import UNSET
@@ -46,7 +45,7 @@ class GatheredEvents:
         self._afters: list[int | None] = []
         self._ops: list[str] = []
         self._index: list[int] = []
-        self._raw: list[Message | BadLine] = []  # of the events' messages
+        self._origins: dict[Origin, list[Any]] = {name: [] for name in ORIGINS}
         self._times: dict[str, list[int]] = {
             role: [] for role in ("commit_ts", *_TIMES.values()) if role in plan.reader.paths
         }
@@ -55,7 +54,7 @@ class GatheredEvents:
         self,
         messages: Sequence[Struct],
         owners: Sequence[int],
-        raw: Sequence[Message | BadLine],
+        origins: Origins,
     ) -> None:
         """Events of some more messages, with their numbers."""
         plan = self._plan
@@ -106,7 +105,11 @@ class GatheredEvents:
                 of_messages = [of_messages[place] for place in places]
             values += of_messages
         self._index += [0] * count if changes.index is None else changes.index
-        self._raw += [raw[place] for place in places]
+        for name, values in self._origins.items():
+            of_messages = origins_of(origins, name)
+            if changes.messages is not None:
+                of_messages = [of_messages[place] for place in places]
+            values += of_messages
         self._image_owners += [owners[place] for place in image_places]
         self.owners += [owners[place] for place in places]
         self.unusual.update(owners[place] for place in unusual)
@@ -228,23 +231,17 @@ class GatheredEvents:
         return pc.cast(values, type_)
 
     def _source(self, told: Told, type_: pa.DataType) -> pa.Array:
-        raw: list[Any] = self._raw
-        values: dict[str, list[Any]] = {
-            "topic": [message.topic for message in raw],
-            "path": [message.path for message in raw],
-            "partition": [message.partition for message in raw],
-            "timestamp": [message.timestamp for message in raw],
-        }
+        count = len(self.owners)
         arrays = []
         for field in type_:
             if field.name == "protocol":
-                array = pa.repeat(pa.scalar(told.protocol, field.type), len(raw))
+                array = pa.repeat(pa.scalar(told.protocol, field.type), count)
             elif field.name == "offset":
-                array = pa.array([message.offset for message in raw], field.type)
+                array = pa.array(self._origins["offset"], field.type)
             elif field.name == "index":
                 array = pa.array(self._index, field.type)
             else:
-                array = _mostly_alike(values[field.name], field.type)
+                array = _mostly_alike(self._origins[field.name], field.type)
             arrays.append(array)
         return pa.StructArray.from_arrays(arrays, fields=list(type_))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
-from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 
@@ -41,7 +41,7 @@ class Format:
     only as far as the store of schemas is told of something new.
     """
 
-    look: Look | LookByBeginning
+    look: Look | EventsLook | LookByBeginning
     learn: Callable[[Message, list[RowChange]], Plan | ScanPlan]
     by_schemas: bool
     recognises: Callable[[Message], bool] | None = None

@@ -34,6 +34,14 @@ class Framing:
         """Whether values are documents, and there is nothing else to look at."""
         return not (self.head or self.tail or self.begins or self.lacks or self.check_key)
 
+    def names(self) -> tuple[str, ...]:
+        """The members of the object around the document; none if there is no such object."""
+        try:
+            around = orjson.loads(self.head + b"0" + self.tail)
+        except orjson.JSONDecodeError:
+            return ()
+        return tuple(around) if type(around) is dict else ()
+
     def documents(self, values: Sequence[bytes], keys: Sequence[bytes | None]) -> list[bytes]:
         """The documents in the values.
 

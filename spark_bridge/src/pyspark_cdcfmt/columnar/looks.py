@@ -59,11 +59,11 @@ class Look:
         table = event_filter.table
         self._name = b"" if table is None else msgspec.json.encode(table[-1])
 
-    def mentions(self, value: bytes) -> bool:
+    def mentions(self, value: bytes, key: bytes | None = None) -> bool:
         """Whether the wanted table's name is in it: a hint only, as names may be escaped."""
         return self._name in value
 
-    def __call__(self, value: bytes) -> Kind:
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         kind = self._look(value)
         if kind == "other" and self._layout.quiet:
             try:
@@ -128,6 +128,38 @@ class Look:
                 self._frames.clear()
                 self._frame_bytes = 0
             self._frames.add(frame)
+
+
+class EventsLook:
+    """As :class:`Look`, for messages of events: their keys say what they are."""
+
+    def __init__(self, layout: Layout, event_filter: EventFilter) -> None:
+        self._tables = layout.tables
+        self._wants = event_filter.wants
+        table = event_filter.table
+        self._name = b"" if table is None else msgspec.json.encode(table[-1])
+
+    def mentions(self, value: bytes, key: bytes | None = None) -> bool:
+        """Whether the wanted table's name is in the key: a hint only."""
+        return key is None or self._name in key
+
+    def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
+        try:
+            assert self._tables is not None
+            assert key is not None
+            tables = self._tables(key, value)
+            if not tables:
+                return "other"
+            wanted = [
+                self._wants("row", database, table, None, None, commit_ts)
+                for database, table, commit_ts in tables
+            ]
+        except Exception:
+            return "other"
+        return "row" if any(wanted) else "unwanted"
+
+    def trust(self, value: bytes) -> None:
+        """Nothing is left unparsed that the reference path would parse."""
 
 
 def _optional(get: Callable[[Any], Any], message: msgspec.Struct) -> Any:

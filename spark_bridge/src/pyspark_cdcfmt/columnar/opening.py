@@ -30,7 +30,7 @@ from pyspark_cdcfmt.change_rows import metadata_fields
 from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
-from pyspark_cdcfmt.columnar.looks import Look
+from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Learner
 from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.options import ReadOptions
@@ -148,7 +148,7 @@ def _open_format(
     own = {option.name: options.codec[option.name] for option in codec.options}
     layouts = codec.open_layouts(own)
     if shape.events:
-        layouts = [layout for layout in layouts if isinstance(layout, Layout)]
+        layouts = [each for each in layouts if isinstance(each, Layout) and each.tells_extra]
     if not layouts:
         return None
 
@@ -165,7 +165,9 @@ def _open_format(
 
 def _look(
     layouts: Sequence[Layout | AvroLayout], event_filter: EventFilter
-) -> Look | LookByBeginning:
+) -> Look | EventsLook | LookByBeginning:
+    if isinstance(layouts[0], Layout) and layouts[0].tables is not None:
+        return EventsLook(layouts[0], event_filter)
     avro = [AvroLook(each, event_filter) for each in layouts if isinstance(each, AvroLayout)]
     json = [Look(each, event_filter) for each in layouts if isinstance(each, Layout)]
     return LookByBeginning(avro, json[0] if json else None) if avro else json[0]

@@ -19,6 +19,7 @@ from pyspark_cdcfmt.columnar.framing import learn_framing
 from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kinds import Kind, kind_of
 from pyspark_cdcfmt.columnar.scan_plans import ScanLearner, ScanPlan
+from pyspark_cdcfmt.columnar.split_events import make_event_reader, read_example
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
 from pyspark_cdcfmt.columnar.wanted import Shape
@@ -99,6 +100,8 @@ class Learner:
         raise Unlike("; ".join(reasons))
 
     def _learn(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
+        if layout.split is not None:
+            return self._learn_events(layout, message, table)
         value = message.value or b""
         if not value.startswith(layout.begins):
             raise Unlike("it begins otherwise")
@@ -127,7 +130,7 @@ class Learner:
         ):
             raise Unlike("it lacks what every message of rows has")
         try:
-            reader.decode(document)
+            reader.read((value,), (message.key,))
         except Exception as error:
             raise Unlike(f"it is unusual itself: {error}") from error
         plan = _plan(self._shape, layout, reader, images, value, table, kinds, zone_names)
@@ -135,6 +138,21 @@ class Learner:
         if any(type(row.get(name)) is int and row[name] < 0 for row in rows for name in unsure):
             raise Unlike("its extra tells of its values")
         return plan
+
+    def _learn_events(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
+        example = read_example(layout, message, table)
+        kinds = self._kinds(layout, table, example.rows)
+        images = _images(self._shape, table, kinds)
+        reader = make_event_reader(layout, example, images, self._shape.event_filter, table)
+        if "commit_ts" not in reader.paths:
+            raise Unlike("it lacks what every message of rows has")
+        value = message.value or b""
+        try:
+            # All of its events are like the first one, then.
+            reader.read((value,), (message.key,))
+        except Exception as error:
+            raise Unlike(f"it is unusual itself: {error}") from error
+        return _plan(self._shape, layout, reader, images, value, table, kinds, {})
 
     def _told(self, layout: Layout, changes: Sequence[RowChange]) -> Told:
         first = changes[0]
@@ -222,17 +240,19 @@ def _plan(
         assert layout.zoned is not None
         zones[name] = layout.zoned.find(zone_name, own_zone)
         parsers[name] = layout.parsers(value, table, zones[name], noticed)[name]
-    cells = {
-        column.name: WireColumn(
+    cells = {}
+    for column in table.columns:
+        kind, parser = kinds[column.name], parsers[column.name]
+        only_text = kind is Kind.TEXT and parser.text is not None
+        cells[column.name] = WireColumn(
             column,
-            kinds[column.name],
-            layout.texts,
-            parsers[column.name].parse,
+            kind,
+            layout.texts or (only_text and parser.mysql_text),
+            parser.text if only_text else parser.parse,
             noticed,
             zones.get(column.name, own_zone),
+            parser.plain,
         )
-        for column in table.columns
-    }
     places = {name: place for place, name in enumerate(images.wanted)}
     zoned = tuple(place for name, place in places.items() if name in zones)
     if shape.events:

@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from msgspec import Struct
 
-from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.changes import cells_of, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.metadata import Metadata
+from pyspark_cdcfmt.columnar.origins import Origins, origins_of
 from pyspark_cdcfmt.columnar.plans import Plan
 
 _INT32, _INT64 = pa.int32(), pa.int64()
@@ -49,12 +48,16 @@ class Gathered:
         self,
         messages: Sequence[Struct],
         owners: Sequence[int],
-        raw: Sequence[Message | BadLine],
+        origins: Origins,
+        index: Sequence[int] | None = None,
     ) -> None:
-        """Rows of some more messages, with their numbers."""
+        """Rows of some more messages, with their numbers.
+
+        Or of events, with those of their messages and their places in them.
+        """
         plan = self._plan
         unusual: set[int] = set()
-        changes = find_changes(plan, messages, unusual)
+        changes = find_changes(plan, messages, unusual, index)
         left_out: set[int] = set()
         images = find_images(plan, changes, left_out)
         places = images.changes
@@ -67,6 +70,9 @@ class Gathered:
             self._index += [index[change] for change in places]
             places = [in_message[change] for change in places]
         cells = cells_of(plan, images.rows)
+        for place in plan.reader.flags:
+            if False in cells[place]:
+                unusual.update(places[row] for row, flag in enumerate(cells[place]) if not flag)
         for name, (place, column) in plan.columns.items():
             array, bad = column.gather(cells[place])
             self._cells[name].append(array)
@@ -83,7 +89,7 @@ class Gathered:
             ]
         base = len(self._times)
         self._times += values_at(self._time_path, messages)
-        self._offsets += [message.offset for message in raw]
+        self._offsets += origins_of(origins, "offset")
         self._kinds += images.kinds
         self._places += [base + place for place in places] if base else places
         self.owners += [owners[place] for place in places]

@@ -9,10 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
 from pyspark_cdcfmt.columnar.metadata import Metadata
+from pyspark_cdcfmt.columnar.origins import Origins, origins_of
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scanned import Scanned
 
@@ -39,7 +38,7 @@ class GatheredScans:
         scanned: Scanned,
         documents: Sequence[int],
         owners: Sequence[int],
-        raw: Sequence[Message | BadLine],
+        origins: Origins,
     ) -> None:
         """Rows of some of the documents that were scanned, with the numbers of their messages."""
         places = np.full(len(scanned.times), -1, np.int64)
@@ -53,7 +52,7 @@ class GatheredScans:
         self._columns.append(columns)
         self._kinds.append(kinds)
         self._times.append(times)
-        offsets = pa.array([message.offset for message in raw], _INT64)
+        offsets = pa.array(origins_of(origins, "offset"), _INT64)
         self._offsets.append(offsets.take(pa.array(of_rows)))
         self._owners.append(np.array(owners, np.int64)[of_rows])
 

@@ -8,7 +8,7 @@ example's.  So a message that passes needs no further look at its envelope.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
@@ -18,6 +18,7 @@ from msgspec import Meta, Struct
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from pyspark_cdcfmt.columnar.framing import Framing
+from pyspark_cdcfmt.columnar.lines import LinesReader
 from pyspark_cdcfmt.columnar.structs import Unlike, mirror, same, struct
 
 Path: TypeAlias = tuple[int, ...]
@@ -47,20 +48,26 @@ class Images:
 
 @attrs.frozen
 class MessageReader:
-    """``decode`` gives a struct; ``paths`` tell where each role lies in it.
+    """``read(values, keys)`` gives a struct of each message, and None.
 
-    ``decode`` takes the documents that ``framing`` finds in values; without it they are the
-    documents.
+    Or those of all events in the messages, and how many events each message has.  It raises
+    where one of them is not like the example.  ``paths`` tell where each role lies in a struct.
     ``nevers`` are the members that must not be true.  ``partial``: images before updates may
     lack columns, which are UNSET then.
+    ``flags`` are the places of cells that must be true, behind the columns' own.
+    ``doubts_nulls``: NULLs in ``before`` are certain only beside a column that did not change;
+    ``hides``: there may be one among columns that nobody wants.
     """
 
-    decode: Callable[[bytes], Struct]
-    framing: Framing | None
+    read: Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], list[int] | None]]
     paths: Mapping[str, Path]
     nevers: tuple[Path, ...]
     batched: bool
     partial: bool
+    lines: LinesReader | None = None
+    flags: Sequence[int] = ()
+    doubts_nulls: bool = False
+    hides: bool = False
 
 
 def make_reader(
@@ -76,6 +83,25 @@ def make_reader(
     :raises Unlike: if it is no message that this path can read.
     """
     return _Maker(layout, images, event_filter, limits).make(wire, framing)
+
+
+def _reads(
+    decode: Callable[[bytes], Struct], framing: Framing | None
+) -> Callable[[Sequence[bytes], Sequence[bytes | None]], tuple[list[Any], None]]:
+    def read(values: Sequence[bytes], keys: Sequence[bytes | None]) -> tuple[list[Any], None]:
+        documents = values if framing is None else framing.documents(values, keys)
+        return [decode(document) for document in documents], None
+
+    return read
+
+
+def commit_ts_type(event_filter: EventFilter, limits: tuple[int, int] | None = None) -> Any:
+    """The type of a TSO that the filter wants, within limits."""
+    low, high = limits or (0, (1 << 63) - 1)
+    low = max(low, event_filter.starting_commit_ts or 0)
+    if event_filter.ending_commit_ts is not None:
+        high = min(high, event_filter.ending_commit_ts)
+    return Annotated[int, Meta(ge=low, le=high)]
 
 
 class _Maker:
@@ -106,12 +132,12 @@ class _Maker:
         if self._layout.begins and "commit_ts" not in self._paths:
             framing = attrs.evolve(framing, begins=self._layout.begins)
         return MessageReader(
-            decoder.decode,
-            None if framing.is_empty else framing,
+            _reads(decoder.decode, None if framing.is_empty else framing),
             self._paths,
             tuple(self._nevers),
             self._batched,
             self._partial,
+            LinesReader(envelope, framing, tuple(wire)),
         )
 
     def _envelope(
@@ -148,11 +174,7 @@ class _Maker:
         if role == "op":
             return Literal[tuple(self._layout.ops)]
         if role == "commit_ts":
-            low, high = limits or (0, (1 << 63) - 1)
-            low = max(low, self._filter.starting_commit_ts or 0)
-            if self._filter.ending_commit_ts is not None:
-                high = min(high, self._filter.ending_commit_ts)
-            return Annotated[int, Meta(ge=low, le=high)]
+            return commit_ts_type(self._filter, limits)
         if role in ("source_time", "other_time"):
             low, high, _ = self._layout.times
             return Annotated[int, Meta(ge=low, le=high)]

@@ -1,0 +1,121 @@
+"""Lines of a file, in one piece and by columns: the rows of the same lines, one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import pytest
+from columnar_damage import mutated
+from golden_data import load_variant, reading_options
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import FileSplit, HowToRead, Lines, read_lines, read_split, wrap_line
+from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
+
+CASES = [
+    ("canal-json", "default"),
+    ("canal-json", "tidb-extension"),
+    ("debezium", "default"),
+    ("debezium", "disable-schema"),
+]
+OPTIONS: list[dict[str, str]] = [{}, {"images": "after", "mode": "DROPMALFORMED"}]
+
+
+def lines_of(messages: list[Message], chance: random.Random, damage: float) -> bytes:
+    """As nobody would write them: damaged, with blanks, other ends, whole messages in between."""
+    pieces = []
+    for message in messages:
+        value = message.value or b""
+        if chance.random() < damage:
+            value = mutated(value, chance)
+        if chance.random() < damage:
+            value = chance.choice(
+                [b"", b" ", b"\t", wrap_line(message), value + b" ", b" " + value]
+            )
+        pieces.append(value + (b"\r\n" if chance.random() < damage else b"\n"))
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("damage", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize(("protocol", "name"), CASES)
+def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> None:
+    variant = load_variant(protocol, name)
+    messages = [message.message for message in variant.messages]
+    chance = random.Random(damage)
+    path = tmp_path / "lines.jsonl"
+    # What tells of tables comes first, so that the rest is rows of them for long.
+    path.write_bytes(lines_of(messages, chance, 0) + lines_of(messages * 3, chance, damage))
+    split = FileSplit(str(path), 0, None, None)
+    by_columns = 0
+    for table in chance.sample(variant.tables, 2):
+        for place, extra in enumerate(OPTIONS):
+            how: HowToRead = {"block_bytes": (3_000, 100_000)[place]}
+            given = {**reading_options(variant), "table": table_option(*table), **extra}
+            if place and damage < 0.1:
+                given["protocol"] = "auto"
+            options = parsed(given)
+            schema = inferred_schema(messages, options)
+            assert schema is not None
+            some = list(read_split(split, **how))
+            lines = read_lines(split, **how)
+            by_columns += check_equal(some, schema, options, lines=lines).by_columns
+    options = parsed({**reading_options(variant), "imageFormat": "json"})
+    lines = read_lines(split, block_bytes=30_000)
+    check_equal(list(read_split(split)), events_schema(options), options, lines=lines)
+    assert by_columns
+
+
+ROW = (
+    b'{"id":0,"database":"shop","table":"orders","pkNames":["id"],"isDdl":false,"type":"INSERT",'
+    b'"es":1700000000000,"ts":1700000000001,"sql":"","sqlType":{"id":4},"mysqlType":{"id":"int"},'
+    b'"old":null,"data":[{"id":"%d"}]}\n'
+)
+ROWS = [ROW % number for number in range(400)]
+
+
+@pytest.mark.parametrize(
+    ("unusual", "rows"),
+    [
+        (b"", 400),
+        (b"\n", 400),
+        (ROW.replace(b"%d", b"x"), 401),
+        # One document on two lines, and two documents in one line, are none.
+        (ROWS[0].replace(b",", b",\n", 1), 402),
+        (ROWS[0].rstrip() + ROWS[1], 401),
+        (b"\n" + ROWS[0].replace(b",", b",\n", 1) + b"\n\n", 402),
+    ],
+)
+def test_lines_that_are_no_documents(unusual: bytes, rows: int, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"".join((*ROWS[:200], unusual, *ROWS[200:])))
+    split = FileSplit(str(path), 0, None, None)
+    messages = list(read_split(split))
+    options = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    schema = inferred_schema(messages[:9], options)
+    assert schema is not None
+    lines = read_lines(split, block_bytes=2_000)
+    result = check_equal(messages, schema, options, lines=lines)
+    assert result.rows.num_rows == rows
+    assert result.by_columns >= 399
+
+
+def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"".join(ROWS))
+    split = FileSplit(str(path), 0, None, None)
+    options = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    schema = inferred_schema(list(read_split(split)), options)
+    assert schema is not None
+
+    def cut() -> Iterator[Message]:
+        raise AssertionError
+
+    first, *others = read_lines(split, block_bytes=2_000)
+    pieces = [attrs.evolve(each, cut=cut) for each in others if isinstance(each, Lines)]
+    assert len(pieces) > 40
+    result = read([first, *pieces], schema, options, by_columns=True)
+    assert (result.by_columns, result.by_reference) == (399, 1)
