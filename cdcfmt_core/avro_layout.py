@@ -78,7 +78,8 @@ class AvroLayout:
     ``begins`` are the bytes that such a message begins with, and ``fields`` what comes behind
     them.  What begins with one of ``quiet`` changes nothing about what others mean.  ``ops`` are
     the meanings of the symbols of ``op``.  ``times`` are the smallest and the largest
-    ``other_time`` and the microseconds in one.
+    ``other_time`` and the microseconds in one.  ``recognised``: ``sniff`` is sure of what is
+    like a message that it is sure of.
 
     ``cells(column, table, time_zone, counts)`` are the ways in which a column's values may
     stand there, the usual one first.
@@ -90,3 +91,4 @@ class AvroLayout:
     cells: Callable[[Column, TableSchema, tzinfo, Counter[str]], tuple[Cell, ...]]
     times: tuple[int, int, int]
     quiet: tuple[bytes, ...] = ()
+    recognised: bool = False

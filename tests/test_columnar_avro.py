@@ -175,6 +175,16 @@ def test_other_messages_come_between() -> None:
     assert check(TOLD, *some, later, *some)[0] == 8
 
 
+def test_recognised_messages_are_not_looked_at_again() -> None:
+    rows = [inserted(id=("long", at)) for at in range(20)]
+    # Built before there was TiDB, so that it is nobody's.
+    odd = to_avro(row("INSERT", data=VALUES, buildTs=1000))
+    assert check(TOLD, *rows, protocol="auto") == (19, 2)
+    # Behind it everything is learned anew.
+    assert check(TOLD, *rows, odd, *rows, protocol="auto") == (38, 4)
+    assert check(TOLD, *rows, odd, *rows) == (39, 3)
+
+
 def test_messages_of_other_tables_are_passed_over() -> None:
     other = to_avro({**row("INSERT", data=VALUES), "table": "other"})
     assert check(TOLD, *[inserted(), other] * 20) == (19, 2)

@@ -25,10 +25,10 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
-from cdcfmt_core.wire_json import MAX_TIME
 from cdcfmt_simple.avro import LAYOUTS, UINT64, Layout
 from cdcfmt_simple.avro_values import enum_parser
 from cdcfmt_simple.instants import zone_at
+from cdcfmt_simple.sniff import EARLIEST, LATEST
 
 _FORMS: Final[dict[str, Form]] = {
     "null": "null",
@@ -83,7 +83,8 @@ def _layout(first: bytes, layout: Layout) -> AvroLayout:
         ),
         ops=("insert", "update", "delete"),
         cells=lambda column, _, zone, counts: _cells(layout, column, zone, counts),
-        times=(0, MAX_TIME // 1000, 1000),
+        times=(EARLIEST, LATEST - 1, 1000),
+        recognised=True,
     )
 
 

@@ -9,8 +9,8 @@ from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long
 _FIRST = b'{"version":'
 _NAMES = (b'"version"', b'"type"', b'"commitTs"', b'"buildTs"')
 _VERSION = 1
-_EARLIEST, _LATEST = 1_000_000_000_000, 100_000_000_000_000
-"""2001 and 5138, in milliseconds."""
+EARLIEST, LATEST = 1_000_000_000_000, 100_000_000_000_000
+"""2001 and 5138, in milliseconds: between the two Avro messages are built."""
 
 
 def sniff(message: Message) -> float:
@@ -56,4 +56,4 @@ def _is_plausible(data: bytes) -> bool:
         if commit_ts < 0:
             return False
     build_ts, at = read_long(data, at)
-    return _EARLIEST <= build_ts < _LATEST
+    return EARLIEST <= build_ts < LATEST

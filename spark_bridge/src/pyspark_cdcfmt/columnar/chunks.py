@@ -18,7 +18,6 @@ from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
-from pyspark_cdcfmt.columnar.looks import Kind
 from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.pending import Pending
 from pyspark_cdcfmt.columnar.plans import Plan
@@ -225,7 +224,7 @@ class Chunks:
         if whole is None or self._format is None:
             return False
         recognises: Callable[[Any], bool] | None = self._format.recognises
-        if recognises is not None and not all(map(recognises, chunk)):
+        if not (recognises is None or whole.plan.recognised or all(map(recognises, chunk))):
             return False
         pending.add_whole(chunk, whole)
         return True
@@ -246,9 +245,10 @@ class Chunks:
         if self._format is None or not isinstance(self._format.look, LookByBeginning):
             return None
         plans = [plan for plan in self._plans if isinstance(plan, ScanPlan)]
-        if before is not None and set(before.plans) == set(plans):
+        look = self._format.look
+        if before is not None and before.look is look and set(before.plans) == set(plans):
             return before
-        return ScannedChunk(plans, self._format.look, chunk, start, self._limit)
+        return ScannedChunk(plans, look, chunk, start, self._limit)
 
     def _read(
         self,
@@ -265,15 +265,16 @@ class Chunks:
         if isinstance(message, BadLine) or value is None or len(value) > self._limit:
             return False
         known = self._format
-        if known is None or not (known.recognises is None or known.recognises(message)):
+        if known is None:
             return False
+        found = None if scanned is None else scanned.found(place)
+        sure = found is not None and found.scan.plan.recognised
+        if not (known.recognises is None or sure or known.recognises(message)):
+            return False
+        if found is not None:
+            return self._take(pending, message, found)
         look, key = known.look, message.key
-        kind: Kind | None = None
-        if scanned is not None:
-            found = scanned.found(place)
-            if found is not None:
-                return self._take(pending, message, found)
-            kind = scanned.kind(place)
+        kind = None if scanned is None else scanned.kind(place)
         if kind is None and not look.mentions(value, key):
             kind = look(value, key)
         if kind == "unwanted":

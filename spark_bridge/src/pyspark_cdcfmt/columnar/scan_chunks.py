@@ -56,7 +56,7 @@ class ScannedChunk:
         limit: int,
     ) -> None:
         self.plans = plans
-        self._look = look
+        self.look = look
         self._scans: list[tuple[Scan, Places]] = []
         self._kinds: dict[int, Kind | None] | None = None
         self._found: dict[int, Found] | None = None
@@ -105,6 +105,6 @@ class ScannedChunk:
         """What a message is that was not read; None where it takes a look at it alone."""
         if self._kinds is None:
             places = [self._places[document] for document in self._left.tolist()]
-            kinds = self._look.at_all(self._windows, self._left)
+            kinds = self.look.at_all(self._windows, self._left)
             self._kinds = dict(zip(places, kinds, strict=True))
         return self._kinds.get(place)

@@ -52,7 +52,8 @@ class ScanPlan:
     ``columns`` are the converters of the schema's columns; ``checked`` those of keys that are
     no columns; ``absent`` are the columns that the wire does not send; ``surplus`` those that
     no field takes and that must be NULL; ``keys`` those of the key, where a change of it
-    matters.  Without ``before_updates`` images before updates are only checked.
+    matters.  Without ``before_updates`` images before updates are only checked.  What is read is
+    ``recognised`` thereby.
     """
 
     scan: AvroScan
@@ -62,6 +63,7 @@ class ScanPlan:
     surplus: tuple[str, ...]
     keys: tuple[str, ...]
     before_updates: bool
+    recognised: bool
 
 
 class ScanLearner:
@@ -115,6 +117,7 @@ class ScanLearner:
             surplus=tuple(name for name in wanted if shape.inferred and name not in own),
             keys=shape.keys_of(table) if shape.split else (),
             before_updates=shape.projection.before_updates,
+            recognised=layout.recognised,
         )
 
     def _look(
