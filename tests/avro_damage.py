@@ -67,6 +67,16 @@ def mutated_avro(value: bytes, chance: random.Random) -> bytes:
     return head + b"".join(_image(images[at], blocks.get(at, 0)) for at in range(2)) + tail
 
 
+def in_another_order(value: bytes, chance: random.Random) -> bytes:
+    """A row whose columns stand in any order, as Go's maps have them."""
+    if not value.startswith(_ROW):
+        return value
+    head, images = taken_apart(value)
+    for cells in images:
+        chance.shuffle(cells or [])
+    return head + b"".join(_image(cells, 0) for cells in images)
+
+
 def _change(cells: list[Cell], what: int, chance: random.Random) -> None:
     cell = chance.choice(cells)
     if what == 4:

@@ -9,14 +9,20 @@ from typing import Any
 
 import attrs
 import pytest
-from avro_damage import mutated_avro
+from avro_damage import in_another_order, mutated_avro
 from golden_data import load_variant, read_jsonl, reading_options, variant_names
+from golden_encoding import open_encoder
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to_avro, unsigned
 from test_columnar import OPTIONS
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.testing import Carries, without
+from cdcfmt_core.testing.strategies import row_changes
+from cdcfmt_core.types import Geometry, Vector
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 VARIANTS = variant_names("simple-avro")
@@ -40,7 +46,7 @@ def rows_of(messages: Sequence[Message], table: str) -> list[Message]:
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_golden_messages(name: str) -> None:
-    messages, given, tables = golden(name)
+    messages, own, tables = golden(name)
     by_columns = 0
     for place, table in enumerate(tables):
         if place % 3 != VARIANTS.index(name) % 3 and table[1] != "all_types":
@@ -48,23 +54,23 @@ def test_golden_messages(name: str) -> None:
         # Once more, so that there are plans.
         some = messages + rows_of(messages, table[1])
         for extra in (OPTIONS[0], OPTIONS[1 + place % (len(OPTIONS) - 1)]):
-            options = parsed({**given, "table": table_option(*table), **extra})
+            options = parsed({**own, "table": table_option(*table), **extra})
             schema = inferred_schema(messages, options)
             assert schema is not None
             by_columns += check_equal(some, schema, options).by_columns
-    assert (by_columns > 0) != ("largeMessageHandleCompression" in given)
+    assert (by_columns > 0) != ("largeMessageHandleCompression" in own)
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "snappy"])
 def test_mutated_messages(name: str, seed: int) -> None:
-    messages, given, tables = golden(name)
+    messages, own, tables = golden(name)
     chance = random.Random(seed)
     if seed % 2:
-        given = {**given, "protocol": "auto"}
+        own = {**own, "protocol": "auto"}
     by_columns = 0
     for table in chance.sample(tables, min(2, len(tables))):
-        options = parsed({**given, "table": table_option(*table), **chance.choice(OPTIONS)})
+        options = parsed({**own, "table": table_option(*table), **chance.choice(OPTIONS)})
         schema = inferred_schema(messages, options)
         assert schema is not None
         mixed: list[Message | BadLine] = list(messages)
@@ -89,8 +95,8 @@ def test_almost_all_of_the_benchmark_goes_by_columns() -> None:
         for at, line in enumerate(read_jsonl("bench/simple-avro.jsonl.gz"))
     ]
     for images in ("both", "after"):
-        given = {"protocol": "simple", "table": "bench.orders", "images": images}
-        options = parsed({**given, "sourceTimeZone": "Asia/Shanghai"})
+        of_bench = {"table": "bench.orders", "sourceTimeZone": "Asia/Shanghai"}
+        options = parsed({"protocol": "simple", **of_bench, "images": images})
         schema = inferred_schema(messages, options)
         assert schema is not None
         result = check_equal(messages, schema, options)
@@ -120,10 +126,10 @@ VALUES = {
 def check(*values: bytes, **options: str) -> tuple[int, int]:
     """How many messages went by columns, and how many did not."""
     messages = [Message(None, value, offset=at) for at, value in enumerate(values)]
-    given = parsed({"protocol": "simple", "table": "simple.user", **options})
-    schema = inferred_schema(messages, given)
+    asked = parsed({"protocol": "simple", "table": "simple.user", **options})
+    schema = inferred_schema(messages, asked)
     assert schema is not None
-    result = check_equal(messages, schema, given)
+    result = check_equal(messages, schema, asked)
     return result.by_columns, result.by_reference
 
 
@@ -233,3 +239,25 @@ def test_a_mistake_of_this_path_costs_no_row(broken: str, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(f"pyspark_cdcfmt.columnar.{broken}", fail)
     assert check(TOLD, *[inserted()] * 10) == (0, 11)
+
+
+# What the encoder writes of arbitrary rows
+
+CARRIES = Carries(types=without(Geometry, Vector), times=frozenset({"commit_ts", "emit_time"}))
+
+
+@settings(deadline=None, max_examples=40, phases=[Phase.reuse, Phase.generate])
+@given(row_changes(CARRIES), st.integers(0, 100), st.sampled_from(OPTIONS))
+def test_arbitrary_rows(events: list[RowChange], seed: int, extra: dict[str, str]) -> None:
+    chance = random.Random(seed)
+    encoder = open_encoder("simple", encodingFormat="avro", sourceTimeZone="Europe/Berlin")
+    values = [message.value or b"" for event in events * 4 for message in encoder.encode(event)]
+    messages = [
+        Message(None, value if at < 3 else in_another_order(value, chance), offset=at)
+        for at, value in enumerate(values)
+    ]
+    table = table_option(events[0].table.database, events[0].table.table)
+    options = parsed({"protocol": "simple", "table": table, **extra})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    check_equal(messages, schema, options)
