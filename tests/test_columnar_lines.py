@@ -13,6 +13,7 @@ from golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, HowToRead, Lines, read_lines, read_split, wrap_line
+from pyspark_cdcfmt.columnar.chunking import Chunking
 from pyspark_cdcfmt.events import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
@@ -119,3 +120,20 @@ def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
     assert len(pieces) > 40
     result = read([first, *pieces], schema, options, by_columns=True)
     assert (result.by_columns, result.by_reference) == (399, 1)
+
+
+def test_where_pieces_fail_they_are_tried_less_and_less_often(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"".join(ROWS))
+    pieces = list(read_lines(FileSplit(str(path), 0, None, None), block_bytes=1_000))
+    asked: list[int] = []
+
+    def read(lines: Lines) -> str | None:
+        number = pieces.index(lines)
+        asked.append(number)
+        return "read" if number == 30 else None
+
+    chunks = list(Chunking(lambda: True, read, lambda: (10, 1 << 20)).chunks(pieces))
+    assert asked[:7] == [0, 2, 6, 14, 30, 31, 33]
+    read_in_one = len(pieces[30])  # type: ignore[arg-type]
+    assert sum(len(chunk) for chunk in chunks if chunk != "read") == 400 - read_in_one

@@ -16,6 +16,7 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
+from pyspark_cdcfmt.columnar.chunking import Chunking
 from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.made import Made, in_order
@@ -42,7 +43,6 @@ _CHUNK_MESSAGES = 512
 _CHUNK_BYTES = 1 << 20
 """As much is decoded at a time: it is in the processor's caches when it becomes cells."""
 
-_MOST_PASSED_OVER = 64
 _MAX_PLANS = 8
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
@@ -90,8 +90,7 @@ class Chunks:
         self._rows_counts: list[int] = []
         self._count_rows = False
         self._learned = 0
-        self._pass_over = 0  # so many blocks of lines
-        self._passed_over = 0
+        self._chunking = Chunking(self._can_read_lines, self._read_lines, self._chunk_size)
         self.by_columns = 0
         self.by_reference = 0
         self.unwanted = 0
@@ -107,7 +106,7 @@ class Chunks:
         """
         self._count_rows = count_rows
         pending = Pending()
-        for chunk in self._chunks(messages):
+        for chunk in self._chunking.chunks(messages):
             if isinstance(chunk, _ReadLines):
                 self._add_lines(pending, chunk)
             else:
@@ -128,64 +127,32 @@ class Chunks:
         yield from self._finish(pending)
         yield from self._flush_rows()
 
-    def _chunks(
-        self, messages: Iterable[Message | BadLine | Lines]
-    ) -> Iterator[list[Message | BadLine] | _ReadLines]:
-        """The messages, some at a time, and lines if a plan reads all of them."""
-        chunk: list[Message | BadLine] = []
-        size = 0
-        most, most_bytes = self._chunk_size()
-        for item in messages:
-            some: Iterable[Message | BadLine] = (item,) if not isinstance(item, Lines) else ()
-            if isinstance(item, Lines):
-                if self._tries_lines():
-                    if chunk:
-                        # A plan may be learned from it.
-                        yield chunk
-                        chunk, size = [], 0
-                    read = self._read_lines(item)
-                    if read is not None:
-                        yield read
-                        continue
-                some = item.cut()
-            for message in some:
-                chunk.append(message)
-                size += len(message.value or b"")
-                if len(chunk) >= most or size >= most_bytes:
-                    yield chunk
-                    chunk, size = [], 0
-                    most, most_bytes = self._chunk_size()
-        if chunk:
-            yield chunk
-
     def _forget_if_told(self) -> None:
         if self._schemas.changes != self._known_schemas:
             # Somebody else's message told of a table.
             self._known_schemas = self._schemas.changes
             self._plans.clear()
 
-    def _tries_lines(self) -> bool:
-        if self._format is None or (self._plans and isinstance(self._plans[0], ScanPlan)):
-            return False
-        self._passed_over += 1
-        return self._passed_over > self._pass_over
+    def _can_read_lines(self) -> bool | None:
+        return self._lines_plan() is not None if self._plans else None
+
+    def _lines_plan(self) -> Plan | None:
+        """The newest plan, if it reads lines in one piece."""
+        plan = self._plans[0] if self._plans and self._format is not None else None
+        return plan if isinstance(plan, Plan) and plan.reader.lines is not None else None
 
     def _read_lines(self, lines: Lines) -> _ReadLines | None:
-        """The lines as the newest plan reads them, if it reads all; else some are not tried."""
         self._forget_if_told()
-        self._passed_over = 0
-        plan = self._plans[0] if self._plans else None
-        if self._format is None or not isinstance(plan, Plan) or plan.reader.lines is None:
+        plan = self._lines_plan()
+        if plan is None or plan.reader.lines is None or self._format is None:
             return None
         recognises = self._format.recognises
         try:
             decoded = plan.reader.lines.read(lines, self._limit)
             if recognises is None or all(map(recognises, lines.messages())):
-                self._pass_over = 0
                 return _ReadLines(lines, plan, decoded)
         except Exception:
             logger.debug("lines are read one by one", exc_info=True)
-        self._pass_over = min(2 * self._pass_over + 1, _MOST_PASSED_OVER)
         return None
 
     def _add_lines(self, pending: Pending, read: _ReadLines) -> None:
