@@ -16,13 +16,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to_avro, unsigned
-from test_columnar import OPTIONS
+from test_columnar import OF_EVENTS, OPTIONS
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector
+from pyspark_cdcfmt.events import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 VARIANTS = variant_names("simple-avro")
@@ -61,6 +62,19 @@ def test_golden_messages(name: str) -> None:
     assert (by_columns > 0) != ("largeMessageHandleCompression" in own)
 
 
+@pytest.mark.parametrize("name", VARIANTS)
+def test_golden_events(name: str) -> None:
+    messages, own, tables = golden(name)
+    some = messages + [row for _, table in tables[:5] for row in rows_of(messages, table)]
+    by_columns = 0
+    extra = OF_EVENTS[1 + VARIANTS.index(name) % (len(OF_EVENTS) - 1)]
+    for each in ({"imageFormat": "json"}, {"imageFormat": "json"} | extra, extra):
+        options = parsed({**own, **each})
+        by_columns += check_equal(some, events_schema(options), options).by_columns
+    # A checksum is what events show, and another one in each message.
+    assert (by_columns > 0) == (name not in ("checksum", "snappy"))
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", [name for name in VARIANTS if name != "snappy"])
 def test_mutated_messages(name: str, seed: int) -> None:
@@ -86,6 +100,9 @@ def test_mutated_messages(name: str, seed: int) -> None:
         by_columns += check_equal(mixed, schema, options).by_columns
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False, as_lists=True)
+        form = chance.choice(["json", "variant"])
+        options = parsed({**own, "imageFormat": form, **chance.choice(OF_EVENTS)})
+        by_columns += check_equal(mixed, events_schema(options), options).by_columns
     assert by_columns > 0
 
 
@@ -103,6 +120,10 @@ def test_almost_all_of_the_benchmark_goes_by_columns() -> None:
         # The schema's two, and the rows that plans were learned from.
         assert result.by_reference <= 6
         assert result.by_columns == len(messages) - result.by_reference
+    for form in ("json", "variant"):
+        options = parsed({"protocol": "simple", "imageFormat": form})
+        result = check_equal(messages[:1000], events_schema(options), options)
+        assert result.by_reference <= 6
 
 
 # Messages by hand
@@ -271,3 +292,6 @@ def test_arbitrary_rows(events: list[RowChange], seed: int, extra: dict[str, str
     schema = inferred_schema(messages, options)
     assert schema is not None
     check_equal(messages, schema, options)
+    for form in ("json", "variant"):
+        options = parsed({"protocol": "simple", "imageFormat": form, "sourceTimeZone": "UTC"})
+        check_equal(messages, events_schema(options), options)

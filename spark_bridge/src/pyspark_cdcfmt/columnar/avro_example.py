@@ -32,9 +32,10 @@ class Number:
 
 @attrs.frozen
 class Skipped:
-    """A value that nobody looks at."""
+    """A value that nobody looks at, but for what ``extra`` shows."""
 
     form: Form
+    role: AvroRole
 
 
 Step: TypeAlias = Same | Number | Skipped | ImageField
@@ -107,7 +108,7 @@ class _Walk:
         elif field.role in ("op", "commit_ts", "other_time"):
             self._example.steps.append(Number(field.role))
         else:
-            self._example.steps.append(Skipped(field.form))
+            self._example.steps.append(Skipped(field.form, field.role))
 
     def _same(self, start: int) -> None:
         part = self._value[start : self._at]

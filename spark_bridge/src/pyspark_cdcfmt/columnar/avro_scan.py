@@ -83,7 +83,8 @@ class AvroScan:
             left=np.nonzero(bad)[0].tolist(),
             messages=owners[rows].astype(np.int32),
             kinds=kinds[rows].astype(np.int32),
-            times=steps.times,
+            times=steps.times["commit_ts"],
+            other_times=steps.times["other_time"],
             columns=columns,
         )
 
@@ -98,7 +99,7 @@ class _Steps:
         self._places = windows.starts[documents]
         self._ends = windows.ends[documents]
         self._ops = np.zeros(count, np.int64)
-        self.times = np.zeros(count, np.int64)
+        self.times = {role: np.zeros(count, np.int64) for role in scan.between}
         self.bad: Flags = np.zeros(count, np.bool_)
 
     def images(self) -> tuple[Walked, Places, Places]:
@@ -160,8 +161,7 @@ class _Steps:
             if isinstance(step, Number):
                 low, high = self._scan.between[step.role]
                 self.bad |= (numbers < low) | (numbers > high)
-                if step.role == "commit_ts":
-                    self.times = numbers
+                self.times[step.role] = numbers
         else:
             self.bad |= windows.bytes.take(places) > 1
             places = places + 1

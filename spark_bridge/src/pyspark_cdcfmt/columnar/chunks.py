@@ -17,12 +17,10 @@ from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.chunking import Chunking
-from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
 from pyspark_cdcfmt.columnar.made import Made, in_order
-from pyspark_cdcfmt.columnar.pending import Pending
+from pyspark_cdcfmt.columnar.pending import AnyGathered, Pending
 from pyspark_cdcfmt.columnar.plans import Plan
-from pyspark_cdcfmt.columnar.rows import Gathered
 from pyspark_cdcfmt.columnar.scan_chunks import (
     SCANNED_BYTES,
     SCANNED_MESSAGES,
@@ -30,7 +28,6 @@ from pyspark_cdcfmt.columnar.scan_chunks import (
     ScannedChunk,
 )
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
-from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
 from pyspark_cdcfmt.columnar.structs import Unlike
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -367,9 +364,7 @@ class Chunks:
             yield from self._flush_rows()
             yield Made(in_order(pieces, owners), pending.size, counts)
 
-    def _usual(
-        self, gathered: Gathered | GatheredEvents | GatheredScans
-    ) -> tuple[pa.RecordBatch, list[int]]:
+    def _usual(self, gathered: AnyGathered) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""
         batch = self._batch(gathered.finish(self._metadata), len(gathered.owners))
         of_rows = gathered.owners

@@ -5,7 +5,7 @@ In two steps, as :mod:`~pyspark_cdcfmt.columnar.rows`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count as count_from
 from typing import Any
 
@@ -15,13 +15,15 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from pyspark_cdcfmt.columnar.changes import cells_of, differ, find_changes, values_at
+from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.metadata import repeated
 from pyspark_cdcfmt.columnar.origins import ORIGINS, Origin, Origins, origins_of
-from pyspark_cdcfmt.columnar.plans import Plan, Told
+from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import finished
 from pyspark_cdcfmt.columnar.structs import UNSET
 from pyspark_cdcfmt.columnar.variant_tokens import VariantTokens, assembled
+from pyspark_cdcfmt.columnar.wanted import Told
 from pyspark_cdcfmt.events import microseconds
 
 _INT32, _INT64 = pa.int32(), pa.int64()
@@ -31,15 +33,29 @@ _TIMES = {"source_time": "source_time", "emit_time": "other_time"}
 """Columns → roles."""
 
 
-class GatheredEvents:
-    """Events of the messages of one plan; as :class:`~pyspark_cdcfmt.columnar.rows.Gathered`."""
+class EventColumns:
+    """The columns of events, and what they are made of.
 
-    def __init__(self, plan: Plan) -> None:
+    ``columns`` are the converters of images' cells, ``unit`` the microseconds in a time and
+    ``roles`` the times that there are.  The other attributes are as in
+    :class:`~pyspark_cdcfmt.columnar.rows.Gathered`.
+    """
+
+    def __init__(
+        self,
+        columns: Mapping[str, ColumnConverter],
+        told: Told | None,
+        unit: int,
+        roles: Iterable[str],
+    ) -> None:
+        assert told is not None
         self.owners: list[int] = []
         self.unusual: set[int] = set()
         self.noted: list[tuple[int, str]] = []
-        self._plan = plan
-        self._tokens: dict[str, list[pa.Array]] = {name: [] for name in plan.columns}
+        self._columns = columns
+        self._told = told
+        self._unit = unit
+        self._tokens: dict[str, list[pa.Array]] = {name: [] for name in columns}
         self._image_owners: list[int] = []
         self._befores: list[int | None] = []
         self._afters: list[int | None] = []
@@ -47,8 +63,93 @@ class GatheredEvents:
         self._index: list[int] = []
         self._origins: dict[Origin, list[Any]] = {name: [] for name in ORIGINS}
         self._times: dict[str, list[int]] = {
-            role: [] for role in ("commit_ts", *_TIMES.values()) if role in plan.reader.paths
+            role: [] for role in ("commit_ts", *_TIMES.values()) if role in roles
         }
+
+    def finish(self, metadata: Mapping[str, tuple[str, pa.DataType]]) -> dict[str, pa.Array]:
+        """The columns of all events, by name; ``metadata`` as for changes."""
+        names = sorted(self._columns)
+        texts: list[tuple[str, pa.Array, bool]] = []
+        variants: dict[str, tuple[VariantTokens, pa.Array]] = {}
+        for name in names:
+            tokens = self._columns[name]
+            array, bad = finished(tokens, self._tokens[name])
+            self.unusual.update(self._image_owners[row] for row in bad)
+            if isinstance(tokens, Tokens):
+                texts.append((name, array, tokens.quoted))
+            elif isinstance(tokens, VariantTokens):
+                variants[name] = (tokens, array)
+        if variants:
+            type_ = next(metadata[name][1] for name in ("before", "after") if name in metadata)
+            images = assembled(self._told.table, variants, type_)
+        else:
+            images = joined(texts, len(self._image_owners))
+        return {
+            name: self._column(name, type_, images)
+            for name, (_, type_) in metadata.items()
+            if name not in ("ddl", "table_schema", "_corrupt_record")
+        }
+
+    def _column(self, name: str, type_: pa.DataType, images: pa.Array) -> pa.Array:
+        told = self._told
+        count = len(self.owners)
+        if name in ("before", "after"):
+            places = self._befores if name == "before" else self._afters
+            return images.take(pa.array(places, _INT32))
+        if name == "op":
+            return pa.array(self._ops, type_)
+        if name == "key_columns":
+            return repeated(told.key_columns, count, type_)
+        if name in ("commit_ts", "commit_time", *_TIMES):
+            return self._time(name, type_)
+        if name == "extra":
+            return _variants(told.extra, count, type_)
+        if name == "_source":
+            return self._source(type_)
+        said = {
+            "kind": "row",
+            "database": told.table.database,
+            "schema": told.table.schema,
+            "table": told.table.table,
+        }
+        return pa.repeat(pa.scalar(said[name], type_), count)
+
+    def _time(self, name: str, type_: pa.DataType) -> pa.Array:
+        role = _TIMES.get(name, "commit_ts")
+        if role not in self._times:
+            return pa.nulls(len(self.owners), type_)
+        values = pa.array(self._times[role], _INT64)
+        if name == "commit_ts":
+            return values
+        if name == "commit_time":
+            values = pc.multiply(pc.shift_right(values, _TSO_BITS), _THOUSAND)
+        else:
+            values = pc.multiply(values, pa.scalar(self._unit, _INT64))
+        return pc.cast(values, type_)
+
+    def _source(self, type_: pa.DataType) -> pa.Array:
+        count = len(self.owners)
+        arrays = []
+        for field in type_:
+            if field.name == "protocol":
+                array = pa.repeat(pa.scalar(self._told.protocol, field.type), count)
+            elif field.name == "offset":
+                array = pa.array(self._origins["offset"], field.type)
+            elif field.name == "index":
+                array = pa.array(self._index, field.type)
+            else:
+                array = _mostly_alike(self._origins[field.name], field.type)
+            arrays.append(array)
+        return pa.StructArray.from_arrays(arrays, fields=list(type_))
+
+
+class GatheredEvents(EventColumns):
+    """Events of the messages of one plan; as :class:`~pyspark_cdcfmt.columnar.rows.Gathered`."""
+
+    def __init__(self, plan: Plan) -> None:
+        columns = {name: column for name, (_, column) in plan.columns.items()}
+        super().__init__(columns, plan.event, plan.layout.times[2], plan.reader.paths)
+        self._plan = plan
 
     def add(
         self,
@@ -165,85 +266,6 @@ class GatheredEvents:
                     plan.keys and differ(old, astuple(after), plan.keys, not plan.before_updates)
                 ):
                     yield place
-
-    def finish(self, metadata: Mapping[str, tuple[str, pa.DataType]]) -> dict[str, pa.Array]:
-        """The columns of all events, by name; ``metadata`` as for changes."""
-        names = sorted(self._plan.columns)
-        texts: list[tuple[str, pa.Array, bool]] = []
-        variants: dict[str, tuple[VariantTokens, pa.Array]] = {}
-        for name in names:
-            tokens = self._plan.columns[name][1]
-            array, bad = finished(tokens, self._tokens[name])
-            self.unusual.update(self._image_owners[row] for row in bad)
-            if isinstance(tokens, Tokens):
-                texts.append((name, array, tokens.quoted))
-            elif isinstance(tokens, VariantTokens):
-                variants[name] = (tokens, array)
-        if variants:
-            told = self._plan.event
-            assert told is not None
-            type_ = next(metadata[name][1] for name in ("before", "after") if name in metadata)
-            images = assembled(told.table, variants, type_)
-        else:
-            images = joined(texts, len(self._image_owners))
-        return {
-            name: self._column(name, type_, images)
-            for name, (_, type_) in metadata.items()
-            if name not in ("ddl", "table_schema", "_corrupt_record")
-        }
-
-    def _column(self, name: str, type_: pa.DataType, images: pa.Array) -> pa.Array:
-        told = self._plan.event
-        assert told is not None
-        count = len(self.owners)
-        if name in ("before", "after"):
-            places = self._befores if name == "before" else self._afters
-            return images.take(pa.array(places, _INT32))
-        if name == "op":
-            return pa.array(self._ops, type_)
-        if name == "key_columns":
-            return repeated(told.key_columns, count, type_)
-        if name in ("commit_ts", "commit_time", *_TIMES):
-            return self._time(name, type_)
-        if name == "extra":
-            return _variants(told.extra, count, type_)
-        if name == "_source":
-            return self._source(told, type_)
-        said = {
-            "kind": "row",
-            "database": told.table.database,
-            "schema": told.table.schema,
-            "table": told.table.table,
-        }
-        return pa.repeat(pa.scalar(said[name], type_), count)
-
-    def _time(self, name: str, type_: pa.DataType) -> pa.Array:
-        role = _TIMES.get(name, "commit_ts")
-        if role not in self._times:
-            return pa.nulls(len(self.owners), type_)
-        values = pa.array(self._times[role], _INT64)
-        if name == "commit_ts":
-            return values
-        if name == "commit_time":
-            values = pc.multiply(pc.shift_right(values, _TSO_BITS), _THOUSAND)
-        else:
-            values = pc.multiply(values, pa.scalar(self._plan.layout.times[2], _INT64))
-        return pc.cast(values, type_)
-
-    def _source(self, told: Told, type_: pa.DataType) -> pa.Array:
-        count = len(self.owners)
-        arrays = []
-        for field in type_:
-            if field.name == "protocol":
-                array = pa.repeat(pa.scalar(told.protocol, field.type), count)
-            elif field.name == "offset":
-                array = pa.array(self._origins["offset"], field.type)
-            elif field.name == "index":
-                array = pa.array(self._index, field.type)
-            else:
-                array = _mostly_alike(self._origins[field.name], field.type)
-            arrays.append(array)
-        return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
 
 def _mostly_alike(values: list[Any], type_: pa.DataType) -> pa.Array:

@@ -148,7 +148,7 @@ def _open_format(
     own = {option.name: options.codec[option.name] for option in codec.options}
     layouts = codec.open_layouts(own)
     if shape.events:
-        layouts = [each for each in layouts if isinstance(each, Layout) and each.tells_extra]
+        layouts = [each for each in layouts if isinstance(each, AvroLayout) or each.tells_extra]
     if not layouts:
         return None
 

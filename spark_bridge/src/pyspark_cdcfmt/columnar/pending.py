@@ -13,10 +13,11 @@ from pyspark_cdcfmt.columnar.event_rows import GatheredEvents
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import Gathered
 from pyspark_cdcfmt.columnar.scan_chunks import Found, Scan
+from pyspark_cdcfmt.columnar.scan_events import GatheredScanEvents
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scan_rows import GatheredScans
 
-AnyGathered: TypeAlias = Gathered | GatheredEvents | GatheredScans
+AnyGathered: TypeAlias = Gathered | GatheredEvents | GatheredScans | GatheredScanEvents
 
 
 @attrs.define
@@ -34,9 +35,7 @@ class Pending:
     lines: dict[int, Lines] = attrs.field(factory=dict)
     read: dict[Plan, tuple[list[Any], list[int], list[int]]] = attrs.field(factory=dict)
     scanned: dict[Scan, tuple[list[int], list[int]]] = attrs.field(factory=dict)
-    gathered: dict[Plan | ScanPlan, Gathered | GatheredEvents | GatheredScans] = attrs.field(
-        factory=dict
-    )
+    gathered: dict[Plan | ScanPlan, AnyGathered] = attrs.field(factory=dict)
     left: list[int] = attrs.field(factory=list)
     skipped: int = 0
     size: int = 0
@@ -125,15 +124,18 @@ class Pending:
         self.read.clear()
         for scan, (documents, owners) in self.scanned.items():
             scans = self.gathered.get(scan.plan)
-            if not isinstance(scans, GatheredScans):
-                scans = self.gathered[scan.plan] = GatheredScans(scan.plan)
+            if not isinstance(scans, GatheredScans | GatheredScanEvents):
+                scans = (
+                    GatheredScanEvents(scan.plan) if scan.plan.event else GatheredScans(scan.plan)
+                )
+                self.gathered[scan.plan] = scans
             origins = [self.message(owner) for owner in owners]
             scans.add(scan.scanned, documents, owners, origins)
         self.scanned.clear()
 
     def _gathered(self, plan: Plan) -> Gathered | GatheredEvents:
         gathered = self.gathered.get(plan)
-        if gathered is None or isinstance(gathered, GatheredScans):
+        if gathered is None or isinstance(gathered, GatheredScans | GatheredScanEvents):
             gathered = GatheredEvents(plan) if plan.event else Gathered(plan)
             self.gathered[plan] = gathered
         return gathered

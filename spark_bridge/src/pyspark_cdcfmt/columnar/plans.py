@@ -22,23 +22,13 @@ from pyspark_cdcfmt.columnar.scan_plans import ScanLearner, ScanPlan
 from pyspark_cdcfmt.columnar.split_events import make_event_reader, read_example
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
-from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.columnar.wanted import Shape, Told
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
 from pyspark_cdcfmt.columnar.zoned import ZoneNames, zoned_type
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.variant import encode_variant
 
 _MAX_TABLES = 100
-
-
-@attrs.frozen
-class Told:
-    """What all events of a plan say alike; ``extra`` is a variant."""
-
-    protocol: str
-    table: TableSchema
-    key_columns: tuple[str, ...]
-    extra: tuple[bytes, bytes] | None
 
 
 @attrs.frozen(eq=False)
@@ -90,7 +80,9 @@ class Learner:
         for layout in self._layouts:
             try:
                 if isinstance(layout, AvroLayout):
-                    return self._scans.learn(layout, message.value or b"", changes[0].table)
+                    scan = self._scans.learn(layout, message.value or b"", changes[0].table)
+                    event = self._told(layout, changes) if self._shape.events else None
+                    return attrs.evolve(scan, event=event)
                 plan = self._learn(layout, message, changes[0].table)
                 if not self._shape.events:
                     return plan
@@ -154,9 +146,11 @@ class Learner:
             raise Unlike(f"it is unusual itself: {error}") from error
         return _plan(self._shape, layout, reader, images, value, table, kinds, {})
 
-    def _told(self, layout: Layout, changes: Sequence[RowChange]) -> Told:
+    def _told(self, layout: Layout | AvroLayout, changes: Sequence[RowChange]) -> Told:
         first = changes[0]
-        if not layout.tells_extra or any(change.extra != first.extra for change in changes):
+        # What may differ in Avro's is none of a plan's.
+        tells = isinstance(layout, AvroLayout) or layout.tells_extra
+        if not tells or any(change.extra != first.extra for change in changes):
             raise Unlike("nobody can tell what is in extra")
         keys = tuple(self._shape.projection.key_columns or first.table.key_columns)
         extra = encode_variant(first.extra) if first.extra else None

@@ -13,15 +13,17 @@ import pyarrow as pa
 from cdcfmt_core.avro_layout import AvroLayout, Cell, Form, ImageField, Wire
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.wire_avro import read_bytes
-from pyspark_cdcfmt.columnar.avro_example import Example, Stands, take_apart
+from pyspark_cdcfmt.columnar.avro_example import Example, Skipped, Stands, take_apart
 from pyspark_cdcfmt.columnar.avro_maps import CellForm, MapCell, MapWalk
 from pyspark_cdcfmt.columnar.avro_scan import AvroScan
 from pyspark_cdcfmt.columnar.avro_windows import Windows
+from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.structs import Unlike
-from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.columnar.wanted import Shape, Told
 from pyspark_cdcfmt.columnar.wire_columns import (
     WireConverter,
     WireValues,
+    token_of,
     wire_check,
     wire_converter,
 )
@@ -54,6 +56,9 @@ class ScanPlan:
     no field takes and that must be NULL; ``keys`` those of the key, where a change of it
     matters.  Without ``before_updates`` images before updates are only checked.  What is read is
     ``recognised`` thereby.
+
+    ``event``: for the events shape; ``tokens`` then make what images are put together from, and
+    there are no ``columns``.  ``unit`` are the microseconds in a time.
     """
 
     scan: AvroScan
@@ -64,6 +69,9 @@ class ScanPlan:
     keys: tuple[str, ...]
     before_updates: bool
     recognised: bool
+    tokens: Mapping[str, ColumnConverter]
+    unit: int
+    event: Told | None = None
 
 
 class ScanLearner:
@@ -79,9 +87,11 @@ class ScanLearner:
         :raises Unlike: if such messages are for the reference path.
         """
         shape = self._shape
-        if shape.events:
-            raise Unlike("nobody makes events of it")
         example = take_apart(layout, value)
+        if shape.events and any(
+            isinstance(step, Skipped) and step.role == "extra" for step in example.steps
+        ):
+            raise Unlike("its extra is another one in every message")
         seen = self._look(layout, table, example)
         noticed: Counter[str] = Counter()
         walked: list[MapCell] = []
@@ -112,12 +122,22 @@ class ScanLearner:
                 for name, field in own.items()
                 if name in values
             },
-            checked={name: wire_check(values[name]) for name in wanted if name not in own},
+            checked={
+                name: wire_check(values[name])
+                for name in wanted
+                if name not in own and not shape.events
+            },
             absent=tuple(name for name in own if name not in values),
             surplus=tuple(name for name in wanted if shape.inferred and name not in own),
             keys=shape.keys_of(table) if shape.split else (),
             before_updates=shape.projection.before_updates,
             recognised=layout.recognised,
+            tokens={
+                name: token_of(values[name], table, shape.policy, shape.events)
+                for name in wanted
+                if shape.events
+            },
+            unit=layout.times[2],
         )
 
     def _look(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -69,7 +69,7 @@ class GatheredScans:
             unusual.append(check(self._wire(name))[1])
         for name in plan.surplus:
             unusual.append(_rows_where(pc.is_valid(self._wire(name))))
-        unusual.append(self._rows_of_other_keys(kinds))
+        unusual.append(rows_of_other_keys(kinds, map(self._wire, plan.keys)))
         self.unusual.update(owners[np.concatenate(unusual)].tolist())
         times = pa.array(np.concatenate(self._times))
         offsets = pa.concat_arrays(self._offsets)
@@ -94,19 +94,21 @@ class GatheredScans:
         arrays = [columns[name] for columns in self._columns]
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
-    def _rows_of_other_keys(self, kinds: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """The preimages of updates that changed the key."""
-        (before,) = np.nonzero(kinds == _PREIMAGE)
-        other = np.zeros(len(before), np.bool_)
-        for name in self._plan.keys:
-            array = self._wire(name)
-            old, new = array.take(pa.array(before)), array.take(pa.array(before + 1))
-            both_null = pc.and_(pc.is_null(old), pc.is_null(new))
-            same = pc.fill_null(pc.equal(old, new), both_null)
-            other |= ~same.to_numpy(zero_copy_only=False)
-        return before[other]
-
 
 def _rows_where(flags: pa.Array) -> npt.NDArray[np.int64]:
     (rows,) = np.nonzero(flags.to_numpy(zero_copy_only=False))
     return rows
+
+
+def rows_of_other_keys(
+    kinds: npt.NDArray[np.int32], keys: Iterable[pa.Array]
+) -> npt.NDArray[np.int64]:
+    """The preimages of updates that changed the key, of which these are the columns."""
+    (before,) = np.nonzero(kinds == _PREIMAGE)
+    other = np.zeros(len(before), np.bool_)
+    for array in keys:
+        old, new = array.take(pa.array(before)), array.take(pa.array(before + 1))
+        both_null = pc.and_(pc.is_null(old), pc.is_null(new))
+        same = pc.fill_null(pc.equal(old, new), both_null)
+        other |= ~same.to_numpy(zero_copy_only=False)
+    return before[other]

@@ -16,7 +16,8 @@ class Scanned:
 
     ``left`` are the documents that were not read, ascending.  ``messages`` are the documents that
     rows lie in, ascending, and ``kinds`` the numbers of their kinds in ``CHANGE_TYPES``.
-    ``times`` are the commit_ts of documents.  ``columns`` are the cells of rows by column, in
+    ``times`` are the commit_ts of documents,
+    and ``other_times`` their other times.  ``columns`` are the cells of rows by column, in
     wire types, NULL where they are.
     """
 
@@ -24,4 +25,5 @@ class Scanned:
     messages: npt.NDArray[Any]
     kinds: npt.NDArray[Any]
     times: npt.NDArray[Any]
+    other_times: npt.NDArray[Any]
     columns: Mapping[str, pa.Array]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -215,11 +215,17 @@ def _bytes_by(parse: Callable[[Any], Any]) -> Token:
     return token
 
 
+_PLAIN_ZEROS: Final = 6
+
+
 def _decimal_text(text: str) -> bytes:
     whole, _, fraction = text.partition(".")
     if len(text) > _MAX_DIGITS:
         raise ValueError("too many digits")
-    return unscaled_decimal(int(whole + fraction), len(fraction))
+    number = int(whole + fraction)
+    # The reference prints such a zero with an exponent, and then as 0.
+    zero = not number and len(fraction) > _PLAIN_ZEROS
+    return unscaled_decimal(number, 0 if zero else len(fraction))
 
 
 def _number_by(*, strip: bool) -> Token:

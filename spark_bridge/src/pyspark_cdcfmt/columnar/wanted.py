@@ -47,3 +47,13 @@ class Shape:
             return table.column_names
         looked_at = self.projection.columns.union(self.keys_of(table))
         return tuple(name for name in table.column_names if name in looked_at)
+
+
+@attrs.frozen
+class Told:
+    """What all events of a plan say alike; ``extra`` is a variant."""
+
+    protocol: str
+    table: TableSchema
+    key_columns: tuple[str, ...]
+    extra: tuple[bytes, bytes] | None

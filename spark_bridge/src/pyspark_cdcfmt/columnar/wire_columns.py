@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import tzinfo
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -14,17 +14,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructField
 
-from cdcfmt_core.events import Column
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import Binary
 from pyspark_cdcfmt.batches import array_builder
-from pyspark_cdcfmt.columnar.converters import ByCells
+from pyspark_cdcfmt.columnar.columns import WireColumn
+from pyspark_cdcfmt.columnar.converters import ByCells, ColumnConverter
 from pyspark_cdcfmt.columnar.json_kernels import number_kernel
+from pyspark_cdcfmt.columnar.json_tokens import token_converter
 from pyspark_cdcfmt.columnar.kernels import Kernel, text_kernel
+from pyspark_cdcfmt.columnar.kinds import Kind
+from pyspark_cdcfmt.columnar.variant_tokens import variant_converter
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.values import converter
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 _NONE: Rows = np.zeros(0, np.int64)
+
+# What gives a value of its type again.
+_THEMSELVES: Mapping[pa.DataType, Callable[[Any], object]] = {
+    pa.float64(): float,
+    pa.binary(): bytes,
+}
+_KINDS: Mapping[pa.DataType, Kind] = {
+    pa.int64(): Kind.INTEGER,
+    pa.uint64(): Kind.INTEGER,
+    pa.float64(): Kind.NUMBER,
+    pa.string(): Kind.TEXT,
+    pa.binary(): Kind.TEXT,
+}
 
 WireConverter: TypeAlias = Callable[[pa.Array], tuple[pa.Array, Rows]]
 """From the wire values of a column to those of Spark, and the rows that the reference has to
@@ -72,6 +89,23 @@ def wire_converter(
 def wire_check(wire: WireValues) -> WireConverter:
     """For a column that no field of the schema takes: its values are parsed all the same."""
     return _by_cells(wire, lambda _: None, lambda values: pa.nulls(len(values)))
+
+
+def token_of(
+    wire: WireValues,
+    table: TableSchema,
+    policy: ValuePolicy,
+    form: Literal["json", "variant"],
+) -> ColumnConverter:
+    """What makes the parts of an event's images of Python values."""
+    parse = wire.parse
+    if parse is None and wire.type in _THEMSELVES:
+        parse = _THEMSELVES[wire.type]
+    as_json = WireColumn(
+        wire.column, _KINDS[wire.type], wire.mysql_text, parse, wire.noticed, wire.zone
+    )
+    to_image = token_converter if form == "json" else variant_converter
+    return to_image(as_json, table, policy)
 
 
 def _as_it_is(array: pa.Array) -> tuple[pa.Array, Rows]:
