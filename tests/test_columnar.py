@@ -109,7 +109,7 @@ def test_native_messages(file: str) -> None:
     }
     by_columns = 0
     for place, table in enumerate(sorted(tables)):
-        for extra in OPTIONS[place % 2 :: 2]:
+        for extra in OPTIONS[place % 3 :: 3]:
             given = {"protocol": NATIVE[file], "table": table_option(*table), **extra}
             options = parsed(given)
             schema = inferred_schema(messages, options)
@@ -152,7 +152,7 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     if seed:
         given = {**given, "protocol": "auto"}
     by_columns = 0
-    for table in chance.sample(tables, min(3, len(tables))):
+    for table in chance.sample(tables, min(2, len(tables))):
         extra = chance.choice(OPTIONS)
         options = parsed({**given, "table": table_option(*table), **extra})
         schema = inferred_schema(messages, options)
