@@ -39,26 +39,26 @@ MUTANTS = [
         "float decimals",
         "test_golden",
         "columns",
-        "        parse_text = text_parser(",
-        "        if type(logical).__name__ == 'Decimal':\n"
-        "            return (lambda text: __import__('decimal').Decimal(float(text))), _refuse\n"
-        "        parse_text = text_parser(",
+        "    parse_text = text_parser(",
+        "    if type(logical).__name__ == 'Decimal':\n"
+        "        return (lambda text: __import__('decimal').Decimal(float(text))), _refuse\n"
+        "    parse_text = text_parser(",
     ),
     Mutant(
         "decimals that are floats",
         "test_golden",
         "columns",
-        "        parse_text = text_parser(",
-        "        if type(logical).__name__ == 'Decimal':\n"
-        "            return float, _refuse\n"
-        "        parse_text = text_parser(",
+        "    parse_text = text_parser(",
+        "    if type(logical).__name__ == 'Decimal':\n"
+        "        return float, _refuse\n"
+        "    parse_text = text_parser(",
     ),
     Mutant(
         "time zone ignored",
         "test_golden",
         "columns",
-        "self._context.time_zone, self",
-        "__import__('datetime').UTC, self",
+        "self._context.time_zone, counts",
+        "__import__('datetime').UTC, counts",
     ),
     Mutant(
         "lost watermark",
