@@ -152,7 +152,7 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     if seed:
         given = {**given, "protocol": "auto"}
     by_columns = 0
-    for table in chance.sample(tables, min(2, len(tables))):
+    for table in chance.sample(tables, min(3, len(tables))):
         extra = chance.choice(OPTIONS)
         options = parsed({**given, "table": table_option(*table), **extra})
         schema = inferred_schema(messages, options)

@@ -49,10 +49,10 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
     chance = random.Random(damage)
     path = tmp_path / "lines.jsonl"
     # What tells of tables comes first, so that the rest is rows of them for long.
-    path.write_bytes(lines_of(messages, chance, 0) + lines_of(messages * 2, chance, damage))
+    path.write_bytes(lines_of(messages, chance, 0) + lines_of(messages * 3, chance, damage))
     split = FileSplit(str(path), 0, None, None)
     by_columns = 0
-    for table in chance.sample(variant.tables, 1):
+    for table in chance.sample(variant.tables, 2):
         for place, extra in enumerate(OPTIONS):
             how: HowToRead = {"block_bytes": (3_000, 100_000)[place]}
             given = {**reading_options(variant), "table": table_option(*table), **extra}
