@@ -80,6 +80,8 @@ def main() -> None:
     results: dict[str, Any] = {"about": about(given.rounds), "growth": [], "spark": []}
     if given.keep:
         results = json.loads(report.RESULTS.read_text("utf-8"))
+        if "decoding" not in given.keep:
+            results["about"] = about(given.rounds)
     if "decoding" not in given.keep:
         results["decoding"] = []
         for sample in SAMPLES:
