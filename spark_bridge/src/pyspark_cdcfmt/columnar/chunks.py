@@ -143,14 +143,19 @@ class Chunks:
         plan = self._lines_plan()
         if plan is None or plan.reader.lines is None or self._format is None:
             return None
-        recognises = self._format.recognises
         try:
             decoded = plan.reader.lines.read(lines, self._limit)
-            if recognises is None or all(map(recognises, lines.messages())):
+            if self._recognises_all(lines.messages()):
                 return _ReadLines(lines, plan, decoded)
         except Exception:
             logger.debug("lines are read one by one", exc_info=True)
         return None
+
+    def _recognises_all(self, messages: Iterable[Message | BadLine]) -> bool:
+        recognises: Callable[[Any], bool] | None = None
+        if self._format is not None:
+            recognises = self._format.recognises
+        return recognises is None or all(map(recognises, messages))
 
     def _add_lines(self, pending: Pending, read: _ReadLines) -> None:
         try:
@@ -162,7 +167,6 @@ class Chunks:
         """Whether the newest plan reads all of a chunk."""
         if not self._plans or {Message} != set(map(type, chunk)) or self._format is None:
             return False
-        recognises: Callable[[Any], bool] | None = self._format.recognises
         plan = self._plans[0]
         if isinstance(plan, ScanPlan):
             return False
@@ -172,7 +176,7 @@ class Chunks:
             decoded, counts = plan.reader.read(values, keys)
         except Exception:
             return False
-        if recognises is not None and not all(map(recognises, chunk)):
+        if not self._recognises_all(chunk):
             return False
         size = sum(map(len, values))
         if size > self._limit and max(map(len, values)) > self._limit:
@@ -187,8 +191,7 @@ class Chunks:
         whole = None if scanned is None else scanned.whole
         if whole is None or self._format is None:
             return False
-        recognises: Callable[[Any], bool] | None = self._format.recognises
-        if not (recognises is None or whole.plan.recognised or all(map(recognises, chunk))):
+        if not (whole.plan.recognised or self._recognises_all(chunk)):
             return False
         pending.add_whole(chunk, whole)
         return True

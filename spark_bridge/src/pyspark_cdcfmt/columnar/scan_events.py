@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-import pyarrow as pa
-
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
 from pyspark_cdcfmt.columnar.event_rows import EventColumns
 from pyspark_cdcfmt.columnar.origins import Origins, origins_of
@@ -35,11 +32,8 @@ class GatheredScanEvents(EventColumns):
         origins: Origins,
     ) -> None:
         """Events of some of the documents that were scanned, with their messages' numbers."""
-        places = np.full(len(scanned.times), -1, np.int64)
-        places[documents] = np.arange(len(documents))
-        of_rows = places[scanned.messages]
-        (rows,) = np.nonzero(of_rows >= 0)
-        of_rows, kinds = of_rows[rows].tolist(), scanned.kinds[rows]
+        places, kinds, columns = scanned.of(documents)
+        of_rows = places.tolist()
         base = len(self._image_owners)
         befores: list[int | None] = [None] * len(documents)
         afters: list[int | None] = [None] * len(documents)
@@ -51,10 +45,6 @@ class GatheredScanEvents(EventColumns):
             elif kind != _PREIMAGE:
                 afters[place] = row
         unusual = []
-        columns = {
-            name: array if len(rows) == len(array) else array.take(pa.array(rows))
-            for name, array in scanned.columns.items()
-        }
         for name, tokens in self._plan.tokens.items():
             array, bad = tokens.gather(columns[name].to_pylist())
             self._tokens[name].append(array)

@@ -41,17 +41,10 @@ class GatheredScans:
         origins: Origins,
     ) -> None:
         """Rows of some of the documents that were scanned, with the numbers of their messages."""
-        places = np.full(len(scanned.times), -1, np.int64)
-        places[documents] = np.arange(len(documents))
-        of_rows = places[scanned.messages]
-        columns, kinds, times = scanned.columns, scanned.kinds, scanned.times[scanned.messages]
-        if (of_rows < 0).any():
-            (rows,) = np.nonzero(of_rows >= 0)
-            of_rows, kinds, times = of_rows[rows], kinds[rows], times[rows]
-            columns = {name: array.take(pa.array(rows)) for name, array in columns.items()}
+        of_rows, kinds, columns = scanned.of(documents)
         self._columns.append(columns)
         self._kinds.append(kinds)
-        self._times.append(times)
+        self._times.append(scanned.times[documents][of_rows])
         offsets = pa.array(origins_of(origins, "offset"), _INT64)
         self._offsets.append(offsets.take(pa.array(of_rows)))
         self._owners.append(np.array(owners, np.int64)[of_rows])

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -27,3 +28,17 @@ class Scanned:
     times: npt.NDArray[Any]
     other_times: npt.NDArray[Any]
     columns: Mapping[str, pa.Array]
+
+    def of(
+        self, documents: Sequence[int]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Mapping[str, pa.Array]]:
+        """The rows of some documents: the place of each one's among them, kinds and columns."""
+        places = np.full(len(self.times), -1, np.int64)
+        places[documents] = np.arange(len(documents))
+        of_rows = places[self.messages]
+        (rows,) = np.nonzero(of_rows >= 0)
+        if len(rows) == len(of_rows):
+            return of_rows, self.kinds, self.columns
+        some = pa.array(rows)
+        columns = {name: array.take(some) for name, array in self.columns.items()}
+        return of_rows[rows], self.kinds[rows], columns
