@@ -126,7 +126,7 @@ class Chunks:
 
     def _forget_if_told(self) -> None:
         if self._schemas.changes != self._known_schemas:
-            # Somebody else's message told of a table.
+            # A message told of a table, this task's or another's.
             self._known_schemas = self._schemas.changes
             self._plans.clear()
 
@@ -302,9 +302,7 @@ class Chunks:
         if self._reference.found_nothing_wrong():
             self._format.look.trust(message.value or b"")
         changes = self._reference.changes()
-        if self._schemas.changes != self._known_schemas:
-            self._known_schemas = self._schemas.changes
-            self._plans.clear()
+        self._forget_if_told()
         if changes is None and not self._format.by_schemas:
             # What other messages mean may have changed.
             self._plans.clear()

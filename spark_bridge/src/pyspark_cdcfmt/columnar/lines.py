@@ -28,11 +28,13 @@ class LinesReader:
         self._decode = msgspec.json.Decoder(envelope).decode
         self._decode_all: Callable[[bytes], list[Any]] | None = None
         self._wrapped = bool(framing.head)
-        if self._wrapped:
-            names = framing.names()
-            envelope = struct([(name, envelope) for name in names])
-        if len(names) == 1 or not self._wrapped:
+        if not self._wrapped:
             self._decode_all = msgspec.json.Decoder(envelope).decode_lines
+        else:
+            names = framing.names()
+            if len(names) == 1:
+                wrapper = struct([(names[0], envelope)])
+                self._decode_all = msgspec.json.Decoder(wrapper).decode_lines
         self._no_messages = not set(names) <= set(FIELDS)
 
     def read(self, lines: Lines, limit: int) -> list[Any]:
