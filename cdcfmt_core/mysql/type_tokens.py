@@ -1,7 +1,8 @@
 """The tokens of a column type text: words, strings, punctuation.
 
-Every alternative of the pattern eats what it has seen for good (possessive quantifiers,
-strings and comments that may lack their end), so hostile text costs linear time.
+Every alternative of the pattern matches once it has begun, as strings and comments may
+lack their end.  The pattern never backtracks, so hostile text costs linear time.  Possessive
+quantifiers would say the same, but CPython before 3.11.5 reads them wrongly (gh-106052).
 Escapes in strings: MySQL 8.4 Reference Manual, 9.1.1, table 9.1.
 """
 
@@ -12,19 +13,19 @@ from typing import Final, NamedTuple
 
 _TOKEN: Final = re.compile(
     r"""
-      (?P<blank> \s++ )
-    | /\* (?P<comment> (?: [^*]++ | \*(?!/) )*+ ) (?P<comment_end> \*/ )?+
-    | ' (?P<single> (?: [^'\\]++ | '' | \\. )*+ ) (?P<single_end> ' )?+
-    | " (?P<double> (?: [^"\\]++ | "" | \\. )*+ ) (?P<double_end> " )?+
-    | ` (?P<quoted> (?: [^`]++ | `` )*+ ) (?P<quoted_end> ` )?+
-    | (?P<word> [^\s(),='"`/]++ )
+      (?P<blank> \s+ )
+    | /\* (?P<comment> [^*]* (?: \*(?!/) [^*]* )* ) (?P<comment_end> \*/ )?
+    | ' (?P<single> [^'\\]* (?: (?: '' | \\. ) [^'\\]* )* ) (?P<single_end> ' )?
+    | " (?P<double> [^"\\]* (?: (?: "" | \\. ) [^"\\]* )* ) (?P<double_end> " )?
+    | ` (?P<quoted> [^`]* (?: `` [^`]* )* ) (?P<quoted_end> ` )?
+    | (?P<word> [^\s(),='"`/]+ )
     | (?P<mark> . )
     """,
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPE: Final = re.compile(r"''|\"\"|\\(.)", re.DOTALL)
 _ESCAPES: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
-_FIRST_WORD: Final = re.compile(r"\s*+([^\s(),]{0,64})")
+_FIRST_WORD: Final = re.compile(r"\s*([^\s(),]{0,64})")
 
 
 class Token(NamedTuple):

@@ -12,12 +12,15 @@ import codecs
 import re
 from typing import Final
 
-_PLAIN: Final = rb'[^\\"\x00-\x1f\x7f]*+'
 _BYTE: Final = rb'\\(?:x[0-9A-Fa-f][0-9A-Fa-f]|[abfnrtv\\"])'
 _RUNE: Final = rb"\\(?:u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8})"
+_UNQUOTED: Final = rb'[\\"\x00-\x1f\x7f]'
 
-_only_bytes = re.compile(rb"%s(?:%s%s)*+" % (_PLAIN, _BYTE, _PLAIN)).fullmatch
-_quoted_part = re.compile(rb"%s(?:(?:%s|%s)%s)*+" % (_PLAIN, _BYTE, _RUNE, _PLAIN)).match
+# A pattern for the whole text would keep a place to go back to for each escape: memory many
+# times the text's length.
+_drop_bytes = re.compile(_BYTE).sub
+_has_unquoted = re.compile(_UNQUOTED).search
+_each_special = re.compile(rb"(?:%s|%s)|(%s)" % (_BYTE, _RUNE, _UNQUOTED)).finditer
 _replace_runes = re.compile(_RUNE).sub
 
 
@@ -31,7 +34,7 @@ def unquote(text: str) -> bytes:
     except UnicodeEncodeError:
         raise ValueError("not Go-quoted: a byte or half a character that is not escaped") from None
     # What looks like a rune may be an escaped backslash with a letter behind it.
-    if b"\\u" in data or b"\\U" in data or not _only_bytes(data):
+    if b"\\u" in data or b"\\U" in data or _has_unquoted(_drop_bytes(b"", data)):
         data = _without_runes(data)
     # What Python reads in a bytes literal: Go's escapes and some more, ruled out above.
     return codecs.escape_decode(data)[0]
@@ -48,10 +51,10 @@ def unquote_plain(text: str) -> bytes:
 
 def _without_runes(data: bytes) -> bytes:
     r"""``data`` with ``\u`` and ``\U`` replaced; it is held against the whole pattern."""
-    match = _quoted_part(data)
-    end = match.end() if match else 0
-    if end < len(data):
-        raise ValueError(f"not Go-quoted: {data[end : end + 10].decode('latin-1')!r} at byte {end}")
+    for special in _each_special(data):
+        if special[1]:
+            found = data[special.start() :][:10].decode("latin-1")
+            raise ValueError(f"not Go-quoted: {found!r} at byte {special.start()}")
 
     def replace(match: re.Match[bytes]) -> bytes:
         code = int(match[0][2:], 16)
