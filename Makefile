@@ -3,12 +3,13 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
-.PHONY: demo test setup lint site unit unit-shared unit-alone smoke soak bench bench-kafka docs clean
+.PHONY: demo test setup lint site tests unit-shared unit-alone unit-pythons smoke
+.PHONY: soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
 
-test: lint site unit smoke
+test: lint site tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
 	$(UV) sync --quiet
@@ -27,8 +28,8 @@ site: setup
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
 # On two cores: what needs the one Spark session or the broker beside everything else.
-unit: setup
-	$(MAKE) --jobs 2 unit-shared unit-alone
+tests: setup
+	$(MAKE) --jobs 2 unit-shared unit-alone unit-pythons smoke
 
 unit-shared:
 	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m shared
@@ -36,10 +37,13 @@ unit-shared:
 unit-alone:
 	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared"
 
-# The bridge's smoke tests once more, on the newest Spark, in an environment of its own.
-smoke: setup
-	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(UV) sync --quiet --no-group docs --no-group spark --group spark-next
-	UV_PROJECT_ENVIRONMENT=.venv-spark-next $(RUN) python spark_bridge/tests/java.py -- python -m pytest -m smoke spark_bridge tests/test_kafka_stream.py
+# What needs no Spark, on the other supported Pythons of this machine.
+unit-pythons:
+	$(RUN) python tests/pythons.py unit
+
+# The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.
+smoke:
+	$(RUN) python tests/pythons.py smoke
 
 # Kills drivers of streams twenty times and more, where `make test` does so a few times, and
 # takes other round trips, and more, through every format that is written.
@@ -64,4 +68,4 @@ docs: setup
 	$(MAKE) site
 
 clean:
-	rm -rf .uv .venv .venv-spark-next docs/_build uv.lock
+	rm -rf .uv .venv .venv-pythons docs/_build uv.lock

@@ -19,12 +19,28 @@ if TYPE_CHECKING:
 
 
 _SHARED = frozenset({"spark", "kafka"})
-"""What takes long to start: `make unit` runs the tests that need it in a process of their own."""
+"""What takes long to start: the tests that need it run in one process, `make unit-shared`."""
+
+_ONE_PYTHON = (
+    # Start Spark in processes of their own.
+    "test_killed_writer",
+    "test_new_plugin",
+    "test_pipeline",
+    "test_retries",
+    "test_simple_offsets",
+    # Hold compiled libraries to the reference, or tables in the docs to the code.
+    "test_columnar",
+    "test_conversions",
+    "test_mutants",
+)
+"""How the names of modules begin that `make unit-pythons` leaves out."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     if _SHARED.intersection(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.shared)
+    if item.path.name.startswith(_ONE_PYTHON):
+        item.add_marker(pytest.mark.one_python)
 
 
 def _prepare_environment() -> None:

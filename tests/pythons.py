@@ -1,0 +1,118 @@
+"""Run tests on the other Pythons of this machine.
+
+- ``unit``: the tests that need neither Spark nor Kafka, on the oldest patch of each
+  supported minor version, each in an environment of its own under ``.venv-pythons``.
+- ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
+  on the newest Python with the newest Spark.
+
+Interpreters are found on PATH, in the system's folders and in those of pyenv, uv and
+``/opt/python``.  Versions without an interpreter here are named, not tested.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SUPPORTED = ((3, 11), (3, 12), (3, 13))
+ROOT = Path(__file__).parents[1]
+
+Version = tuple[int, int, int]
+
+_SHOW = "import sys; print(*sys.version_info[:4], sys.implementation.name, sys.executable)"
+_FOLDERS = ("/usr/bin", "/usr/local/bin")
+_ROOTS = (".pyenv/versions", ".local/share/uv/python", "/opt/python")
+_UNIT = ("-m", "not shared and not one_python", "tests", "plugins", "spark_bridge")
+_SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py")
+
+
+def main(what: str) -> None:
+    """Run ``unit`` or ``smoke``; exit with 1 where a run failed."""
+    found = interpreters()
+    if not found:
+        sys.exit(f"no supported Python here: {SUPPORTED}")
+    oldest, newest = min(found), max(found)
+    print("Python:", ", ".join(".".join(map(str, version)) for version in sorted(found)))
+    if missing := [f"{a}.{b}" for a, b in SUPPORTED if not any(v[:2] == (a, b) for v in found)]:
+        print("NOT TESTED, no interpreter of Python", ", ".join(missing))
+    if what == "smoke":
+        runs = [(oldest, "spark", _SMOKE), (newest, "spark-next", _SMOKE)]
+    else:
+        own = sys.version_info[:3]
+        runs = [(version, "spark", _UNIT) for version in oldest_patches(found) if version != own]
+    failed = [
+        f"{'.'.join(map(str, version))} with group {group}"
+        for version, group, tests in runs
+        if run(found[version], version, group, tests)
+    ]
+    if failed:
+        sys.exit(f"failed on Python {', '.join(failed)}")
+
+
+def interpreters() -> dict[Version, str]:
+    """The supported CPythons of this machine: final releases, by version."""
+    found: dict[Version, str] = {}
+    if sys.version_info[:2] in SUPPORTED:
+        found[sys.version_info[:3]] = sys.executable
+    for program in sorted(set(_programs())):
+        try:
+            done = subprocess.run(
+                [program, "-c", _SHOW], capture_output=True, text=True, timeout=60, check=True
+            )
+        except (OSError, subprocess.SubprocessError):
+            continue
+        major, minor, micro, level, name, executable = done.stdout.strip().split(maxsplit=5)
+        version = (int(major), int(minor), int(micro))
+        if version[:2] in SUPPORTED and level == "final" and name == "cpython":
+            found.setdefault(version, executable)
+    return found
+
+
+def _programs() -> Iterator[str]:
+    folders = [Path(folder) for folder in (*os.environ["PATH"].split(os.pathsep), *_FOLDERS)]
+    for root in _ROOTS:
+        folders += Path.home().joinpath(root).glob("*/bin")
+    own = Path(sys.prefix, "bin")
+    for folder in folders:
+        if folder != own:
+            for major, minor in SUPPORTED:
+                program = folder / f"python{major}.{minor}"
+                if program.exists():
+                    yield str(program)
+
+
+def oldest_patches(versions: dict[Version, str]) -> list[Version]:
+    """The lowest version of each minor one: what an old distribution has."""
+    return [
+        min(version for version in versions if version[:2] == minor)
+        for minor in SUPPORTED
+        if any(version[:2] == minor for version in versions)
+    ]
+
+
+def run(program: str, version: Version, group: str, tests: tuple[str, ...]) -> int:
+    """Make an environment and run pytest there; its exit code."""
+    name = ".".join(map(str, version)) + ("" if group == "spark" else f"-{group}")
+    folder = ROOT / ".venv-pythons" / name
+    environment = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(folder)}
+    environment.pop("VIRTUAL_ENV", None)
+    groups = ["--no-group", "docs"]
+    if group != "spark":
+        groups += ["--no-group", "spark", "--group", group]
+    subprocess.run(
+        [os.environ["UV"], "sync", "--quiet", "--python", program, *groups],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+    )
+    python = str(folder / "bin" / "python")
+    print(f"\n== Python {name} ==", flush=True)
+    command = [python, "spark_bridge/tests/java.py", "--", python, "-m", "pytest", "-q"]
+    return subprocess.run([*command, *tests], cwd=ROOT, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
