@@ -6,6 +6,7 @@ exact in case; a part may stand in backticks, and then a dot or a star in it is 
 
 from __future__ import annotations
 
+import difflib
 import fnmatch
 import re
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ import attrs
 from cdcfmt_core.errors import DecodeError, OptionError
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
+_NEAREST = 3
+_FIRST = 10
 _ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", "corrupt"})
 
 
@@ -70,7 +73,8 @@ class EventFilter:
     messages.  A commit_ts range is inclusive at both ends, and an event that it must
     judge and that has none is an error; a table's schema without one belongs to no time.
 
-    ``rows_refused`` grows whenever rows are found unwanted.
+    ``rows_refused`` grows whenever rows are found unwanted.  ``unmatched`` lists the names
+    that no table has had yet.
     """
 
     table: tuple[str, ...] | None = None
@@ -81,6 +85,8 @@ class EventFilter:
     kinds: frozenset[str] | None = None
     ops: frozenset[str] | None = None
     rows_refused: int = attrs.field(init=False, default=0, eq=False, repr=False)
+    _table_met: bool = attrs.field(init=False, default=False, eq=False, repr=False)
+    _includes_met: set[int] = attrs.field(init=False, factory=set, eq=False, repr=False)
     _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _tables: dict[tuple[str, str | None, str], bool] = attrs.field(
@@ -104,11 +110,27 @@ class EventFilter:
         return known
 
     def _judge_table(self, parts: tuple[str, ...]) -> bool:
+        met = [n for n, pattern in enumerate(self._include) if _matches([pattern], parts)]
+        self._includes_met.update(met)
         if self.table is not None and parts != self.table:
             return False
-        if self._include and not _matches(self._include, parts):
+        self._table_met = True
+        if self._include and not met:
             return False
         return not _matches(self._exclude, parts)
+
+    def unmatched(self) -> list[str]:
+        """``table``, and the patterns of ``includeTables``, that no judged table matched."""
+        names = [] if self.table is None or self._table_met else [table_names([self.table])]
+        return names + [
+            text for n, text in enumerate(self.include_tables) if n not in self._includes_met
+        ]
+
+    def describe_unmatched(self) -> str:
+        """An error text for :meth:`unmatched`, with the nearest of the judged tables."""
+        missing = self.unmatched()
+        met = [tuple(part for part in name if part is not None) for name in self._tables]
+        return f"no table {' or '.join(missing)} in the input; {nearest_tables(missing[0], met)}"
 
     def wants_kind(self, kind: str) -> bool:
         """Whether events of this kind can pass at all."""
@@ -158,9 +180,10 @@ class EventFilter:
     ) -> bool:
         if kind == "corrupt":
             return self.wants_kind(kind)
-        if not self.wants_kind(kind) or (op is not None and not self.wants_op(op)):
-            return False
+        # Tables first: `unmatched` is about all that the input has.
         if kind not in _ALWAYS_WANTED and not self.wants_table(database, table, schema):
+            return False
+        if not self.wants_kind(kind) or (op is not None and not self.wants_op(op)):
             return False
         if kind == "schema" and commit_ts is None:
             return True
@@ -173,3 +196,15 @@ def table_names(names: Iterable[tuple[str, ...]]) -> str:
         ".".join(part if re.fullmatch(r"[\w$-]+", part) else f"`{part}`" for part in name)
         for name in sorted(names)
     )
+
+
+def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
+    """The tables whose names are nearest to ``wanted``, else the first ones, for an error text."""
+    names = {table_names([name]).lower(): name for name in known if all(name)}
+    near = difflib.get_close_matches(wanted.lower(), names, n=_NEAREST, cutoff=0.6)
+    if near:
+        return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
+    if not names:
+        return "it names no table"
+    first = table_names(sorted(names.values())[:_FIRST])
+    return f"it has {first}" + (f", … {len(names)} in all" if len(names) > _FIRST else "")

@@ -27,7 +27,8 @@ from cdcfmt_core.errors import (
 EXIT_CODES = {
     0: "all is well",
     1: "the command found something wrong: corrupt messages (`validate`), a broken plugin "
-    "(`formats`), a broken installation (`doctor`), or nothing that was asked for",
+    "(`formats`), a broken installation (`doctor`), no table or message that was asked for, or "
+    "values that Spark changes (`validate --strict`)",
     2: "the command line is wrong: an option, a value, a command or a format that is not there",
     3: "the input cannot be read, or a file not be written: no such file, no library for it, "
     "no answer from Kafka",

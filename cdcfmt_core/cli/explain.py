@@ -86,7 +86,7 @@ def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Expla
     parts: list[tuple[str, Any]] = []
     broken: str | None = None
     try:
-        for part in _parts(message, codec, codec_options):
+        for part in message_parts(message, codec, codec_options):
             parts.append(part)
     except DecodeError as error:
         broken = f"{error.field}: {error.reason}" if error.field else error.reason
@@ -100,9 +100,13 @@ def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Expla
     )
 
 
-def _parts(
+def message_parts(
     message: Message, codec: CodecSpec | None, codec_options: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any]]:
+    """What stands on the wire before decoding, by name.
+
+    :raises DecodeError: where it breaks off.
+    """
     if codec is not None and codec.explain is not None:
         own = {option.name: codec_options[option.name] for option in codec.options}
         yield from codec.explain(message, own)

@@ -12,6 +12,7 @@ from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence, open_message_decoder
+from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
@@ -47,11 +48,12 @@ class Reader:
         self._settings = settings
         self._schemas = SchemaStore(settings["maxCachedSchemas"])
         self.counts: Counter[str] = Counter()
+        self._filter = settings.event_filter() if event_filter is None else event_filter
         uri = settings["claimCheckStorageUri"]
         self._decoder = open_message_decoder(
             settings.values,
             settings.codec,
-            settings.event_filter() if event_filter is None else event_filter,
+            self._filter,
             claim_checks=(
                 None if uri is None else open_claim_check_store(uri, settings.storage_options)
             ),
@@ -76,6 +78,14 @@ class Reader:
             for message in self._source.messages(progress.advance):
                 progress.count()
                 yield message
+
+    def check_names(self) -> None:
+        """To be called when all has been read.
+
+        :raises CdcfmtError: for a table, or a pattern of tables, that matched nothing.
+        """
+        if self._filter.unmatched():
+            raise CdcfmtError(self._filter.describe_unmatched())
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
         """What one of the messages says; other messages need not have been decoded before."""

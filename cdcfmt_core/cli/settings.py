@@ -32,6 +32,12 @@ EVENT_OPTIONS = (
     ),
 )
 
+TABLE_OPTION = Option(
+    name="table",
+    help="Only this table: `database.table` or `database.schema.table`. A part with a dot or "
+    "blank stands in backticks; exact case.",
+)
+
 
 def _filters(option: Option) -> bool:
     return option.name.endswith(("Tables", "CommitTs"))

@@ -17,7 +17,7 @@ from cdcfmt_core.cli.timeline import Timeline
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, Watermark
 
 _MOST_NAMES = 100_000
-_NUMBERS = re.compile(r"\d+")
+_NUMBERS = re.compile(r"(?<!\w)\d+(?!\w)")
 _EARLIEST = 0
 _NO_TABLE = "(no table)"
 OTHERS = "(others)"

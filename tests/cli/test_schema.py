@@ -91,7 +91,7 @@ def test_the_tables_there_are(canal: Path) -> None:
         assert name in text
     missing = run("schema", canal, "--table", "shop.wied")
     assert missing.exit_code == 1
-    assert "it has other.o, shop.later" in missing.stderr
+    assert "did you mean shop.wide" in missing.stderr
 
 
 def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> None:

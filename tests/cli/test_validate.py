@@ -255,4 +255,4 @@ def test_good_messages(tmp_path: Path) -> None:
     messages = (golden.message for golden in load_variant("open", "batched").messages)
     result = run("validate", write_messages(tmp_path / "m.jsonl", messages))
     assert result.exit_code == 0
-    assert "all good: 181 messages" in result.stdout
+    assert "none corrupt, 38 changed: 181 messages" in result.stdout

@@ -83,7 +83,8 @@ def command(
     if follow and output == "table":
         raise OptionError("--follow never ends, and a table is shown at its end: take -f json")
     source = open_input(paths, settings, follow=follow)
-    rows = _Rows(Reader(source, settings), settings, again=source.again)
+    reader = Reader(source, settings)
+    rows = _Rows(reader, settings, again=source.again)
     if output == "json":
         write_json(itertools.islice(rows, limit), live=source.live)
     elif output == "csv":
@@ -104,6 +105,8 @@ def command(
     if rows.corrupt:
         command_line = f"cdcfmt validate {' '.join(public(paths))}"
         note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
+    if rows.ended:
+        reader.check_names()
 
 
 class _Rows:
@@ -120,6 +123,7 @@ class _Rows:
         self._keys = tuple(settings["keyColumns"])
         self.corrupt = 0
         self.truncated = 0
+        self.ended = False
 
     @property
     def is_changes(self) -> bool:
@@ -148,6 +152,7 @@ class _Rows:
                     if self._images != "both":
                         self._drop_images(record)
                     yield record
+        self.ended = True
 
     def columns(self) -> Iterable[str]:
         """All that the table has in the whole input, which is read for them once."""

@@ -103,6 +103,7 @@ def command(
             file.write((wrap_line(message) if lines == "message" else _value(message)) + b"\n")
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")
+    reader.check_names()
     for text, count in (reader.counts + counts).items():
         note(f"{text}: {number(count)}")
 

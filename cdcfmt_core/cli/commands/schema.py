@@ -19,8 +19,8 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
-from cdcfmt_core.errors import MissingDependencyError
-from cdcfmt_core.filters import table_names
+from cdcfmt_core.errors import CdcfmtError, MissingDependencyError
+from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
 
 OPTIONS = (
@@ -66,9 +66,9 @@ def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shap
     schemas = _collect(source, settings)
     table = schemas.tables.get(settings.table)
     if table is None:
-        there = table_names(schemas.tables) or "none"
-        note(f"no schema of {table_names([settings.table])} is in the input; it has {there}")
-        ctx.exit(1)
+        name = table_names([settings.table])
+        near = nearest_tables(name, schemas.tables)
+        raise CdcfmtError(f"no table {name} in the input; {near}")
     if shape == "create-table":
         click.echo(table.create_table())
         return

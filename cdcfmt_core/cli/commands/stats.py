@@ -17,7 +17,7 @@ from cdcfmt_core.cli.layout import number, plain_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
-from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
 from cdcfmt_core.errors import SourceError
@@ -32,7 +32,7 @@ _MOST_REASONS = 10
 
 
 @cli_command("stats", "Counts by format, kind, table and time.")
-@reads()
+@reads([TABLE_OPTION])
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -44,9 +44,11 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
     """Count messages and events of INPUT: by format, kind, operation, table and time.
 
     Also: bytes, how late the producer wrote, the watermark, and what is corrupt by reason.
+    Exit code 1 if INPUT has none of the tables that were asked for.
     """
     statistics = Statistics()
-    for decoded in Reader(open_input(paths, settings), settings):
+    reader = Reader(open_input(paths, settings), settings)
+    for decoded in reader:
         statistics.add(decoded)
     if html is not None:
         try:
@@ -58,6 +60,7 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
         click.echo(to_json(statistics.as_json()))
     else:
         _show(statistics, paths)
+    reader.check_names()
 
 
 def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 from rich.text import Text
 
+from cdcfmt_core.cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.json_text import to_json
@@ -15,12 +16,14 @@ from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Decoded, Reader
-from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.events import Corrupt
+
+_SAMPLE = 60
 
 
 @cli_command("validate", "What cannot be decoded, where and why.")
-@reads()
+@reads([TABLE_OPTION])
 @click.option(
     "-n",
     "--problems",
@@ -32,20 +35,32 @@ from cdcfmt_core.events import Corrupt
     help="List so many problems; all are counted.",
 )
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON for each problem.")
+@click.option(
+    "--strict", is_flag=True, help="Exit code 1 also for what is changed, though not corrupt."
+)
 @click.pass_context
 def command(
-    ctx: click.Context, paths: tuple[str, ...], settings: Settings, most: int, as_json: bool
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    settings: Settings,
+    most: int,
+    as_json: bool,
+    strict: bool,
 ) -> None:
     """Decode every message of INPUT and list those that cannot be, with position and reason.
 
-    Exit code 0 if all can be decoded, 1 if not.
+    Also what decodes, but is changed in Spark unless an option says otherwise: impossible
+    dates, text that is not UTF-8, columns without a type, names that occur twice. Exit code 0
+    if all can be decoded, 1 if not, or if INPUT has none of the tables that were asked for.
     """
     no_bars(streams=as_json)
     reader = Reader(open_input(paths, settings), settings)
+    changes = Changes(settings.codec)
     messages = events = problems = 0
     found: list[tuple[Decoded, Corrupt]] = []
     for decoded in reader:
         messages += 1
+        changes.add(decoded)
         for event in decoded.events:
             if not isinstance(event, Corrupt):
                 events += 1
@@ -55,43 +70,79 @@ def command(
                 click.echo(to_json(_json(decoded, event)))
             elif len(found) < most:
                 found.append((decoded, event))
-    if not as_json:
-        _show(found, paths, messages, events, problems)
+    changed = changes.found(reader.counts)
+    if as_json:
+        for change in changed:
+            click.echo(to_json(_change_json(change)))
+    else:
+        if problems:
+            _show_corrupt(found, problems, paths)
+        if changed:
+            _show_changed(changed, most)
+        _show_verdict(messages, events, problems, changed)
         for text, count in reader.counts.items():
             note(f"{text}: {number(count)}")
-    if problems:
+    reader.check_names()
+    if problems or (strict and changed):
         ctx.exit(1)
 
 
-def _show(
-    found: list[tuple[Decoded, Corrupt]],
-    paths: Sequence[str],
-    messages: int,
-    events: int,
-    problems: int,
+def _show_corrupt(
+    found: list[tuple[Decoded, Corrupt]], problems: int, paths: Sequence[str]
 ) -> None:
     out = console()
-    if found:
-        table = plain_table("message", "position", "index", "format", "reason")
-        for decoded, event in found:
-            table.add_row(
-                Text(number(decoded.number + 1), justify="right"),
-                Text(_position(decoded), "name"),
-                Text(str(event.index), "faint", justify="right"),
-                event.error.protocol or "–",
-                reason_of(event.error),
-            )
-        # The reason is what matters: it is never cut, but folded.
-        share_width(table, 10**6, fixed=5)
-        table.columns[-1].width, table.columns[-1].no_wrap = None, False
-        table.columns[-1].overflow = "fold"
-        out.print(table)
-        if problems > len(found):
-            out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
-        out.print()
-        next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], public(paths))
+    if not found:
+        return
+    table = plain_table("message", "position", "index", "format", "reason")
+    for decoded, event in found:
+        table.add_row(
+            Text(number(decoded.number + 1), justify="right"),
+            Text(_position(decoded), "name"),
+            Text(str(event.index), "faint", justify="right"),
+            event.error.protocol or "–",
+            reason_of(event.error),
+        )
+    # The reason is what matters: it is never cut, but folded.
+    share_width(table, 10**6, fixed=5)
+    table.columns[-1].width, table.columns[-1].no_wrap = None, False
+    table.columns[-1].overflow = "fold"
+    out.print(table)
+    if problems > len(found):
+        out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
+    out.print()
+    next_command(["inspect", "--nth", str(found[0][0].number + 1), "--raw"], public(paths))
+    out.print()
+
+
+def _show_changed(changed: list[Change], most: int) -> None:
+    out = console()
+    table = plain_table("changed", "column", "what", "first", "value", right=("changed",))
+    for change in changed[:most]:
+        names = (change.table, change.column)
+        table.add_row(
+            Text(number(change.count), "warn"),
+            Text(printable(".".join(filter(None, names))), "name"),
+            change.what,
+            Text(_position(change.places[0]) if change.places else "", "faint"),
+            printable(change.sample or "", _SAMPLE),
+        )
+    table.columns[0].no_wrap = True
+    out.print(table)
+    if len(changed) > most:
+        out.print(f"… {number(len(changed))} lines in all; -n lists more", style="faint")
+    out.print()
+    for what in dict.fromkeys(change.what for change in changed):
+        if what in IN_SPARK:
+            out.print(Text.assemble((what, "head"), f" in Spark: {IN_SPARK[what]}"))
+    out.print()
+
+
+def _show_verdict(messages: int, events: int, problems: int, changed: list[Change]) -> None:
     verdict = Text(f"{number(problems)} corrupt", "bad") if problems else Text("all good", "ok")
-    out.print(
+    if changed:
+        count = f"{number(sum(change.count for change in changed))} changed"
+        verdict = Text.assemble(verdict if problems else "none corrupt", ", ", (count, "warn"))
+    console().print(
         Text.assemble(verdict, f": {number(messages)} messages, {number(events)} good events")
     )
 
@@ -104,16 +155,36 @@ def _position(decoded: Decoded) -> str:
 
 
 def _json(decoded: Decoded, event: Corrupt) -> dict[str, object]:
-    message, error = decoded.message, event.error
+    error = event.error
+    return {
+        "found": "corrupt",
+        **_place_json(decoded),
+        "index": event.index,
+        "protocol": error.protocol,
+        "field": error.field,
+        "reason": error.reason,
+        "sample": error.sample,
+    }
+
+
+def _change_json(change: Change) -> dict[str, object]:
+    return {
+        "found": "changed",
+        "what": change.what,
+        "table": change.table,
+        "column": change.column,
+        "count": change.count,
+        "sample": change.sample,
+        "first": [_place_json(decoded) for decoded in change.places],
+    }
+
+
+def _place_json(decoded: Decoded) -> dict[str, object]:
+    message = decoded.message
     return {
         "message": decoded.number + 1,
         "path": message.path,
         "topic": message.topic,
         "partition": message.partition,
         "offset": message.offset,
-        "index": event.index,
-        "protocol": error.protocol,
-        "field": error.field,
-        "reason": error.reason,
-        "sample": error.sample,
     }

@@ -1,0 +1,42 @@
+"""A table, or a pattern of tables, that the input does not have ends with exit code 1."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_tools import run, write_messages
+from golden_data import native_messages
+
+
+@pytest.fixture(scope="module")
+def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("names") / "canal.jsonl"
+    return write_messages(path, native_messages("canal/canal_flat"))
+
+
+COMMANDS = (["cat"], ["cat", "-f", "csv"], ["cat", "-f", "table"], ["stats"], ["stats", "--json"],
+            ["validate"], ["validate", "--json"], ["schema"])  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_table_that_is_not_there(command: list[str], canal: Path) -> None:
+    for table, near in (("shop.wied", "did you mean shop.wide"), ("SHOP.Pair", "shop.pair")):
+        result = run(*command, canal, "--table", table)
+        assert (result.exit_code, f"no table {table} in the input" in result.stderr) == (1, True)
+        assert near in result.stderr
+    far = run(*command, canal, "--table", "x.qqqqqq")
+    assert "it has other.o, shop.later" in far.stderr
+    assert run(*command, canal, "--table", "shop.pair").exit_code == 0
+
+
+def test_a_pattern_without_a_match(canal: Path) -> None:
+    for command in (["cat"], ["stats"], ["validate"], ["convert", "--to", "canal-json"]):
+        found = run(*command, canal, "--include-tables", "shop.pair,shop.wied*", "--kind", "ddl")
+        assert found.exit_code == 1, command
+        assert "no table shop.wied* in the input" in found.stderr
+    assert run("cat", canal, "--include-tables", "shop.p*", "--op", "insert").exit_code == 0
+    # The table is there, though not one such event of it.
+    assert run("cat", canal, "--table", "shop.later", "--op", "delete").exit_code == 0
+    # What was shown is all that was asked for.
+    assert run("cat", canal, "--include-tables", "shop.*,x.y", "-n", 1).exit_code == 0
