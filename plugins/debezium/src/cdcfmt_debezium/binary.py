@@ -1,14 +1,28 @@
-"""Bytes in JSON, by the connectors' ``binary.handling.mode``."""
+"""Bytes in JSON, by the connectors' ``binary.handling.mode``.
+
+Sources: Debezium MySQL connector, ``binary.handling.mode``: ``bytes`` is Kafka Connect's type
+``bytes`` (base64 in JSON), all other modes are text: Java's ``Base64.getEncoder()``,
+``getUrlEncoder()``, and hexadecimal.  BINARY(n) is padded to n bytes.
+
+Text of hexadecimal digits alone is base64, too, if its length is a multiple of four.  The
+column's declared length rules out one of the two, or the value is refused.
+"""
 
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.wire_json import parse_base64
 
+OPTION: Final = "binaryHandlingMode"
+_HINT: Final = f"set {OPTION} to the connector's binary.handling.mode"
+
 _URL_SAFE: Final = str.maketrans("-_", "+/")
+_HEX: Final = re.compile(r"[0-9a-f]*|[0-9A-F]*").fullmatch
 
 
 def bytes_of(value: Any) -> bytes:
@@ -18,28 +32,84 @@ def bytes_of(value: Any) -> bytes:
     return parse_base64(value)
 
 
-def _url_safe(value: Any) -> bytes:
-    return bytes_of(value.translate(_URL_SAFE) if type(value) is str else value)
+def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:
+    """The parser of one column.
+
+    ``mode`` is one of :data:`BINARY_MODES`, or ``certain``: base64, for all that is known.
+    ``source_type`` is the column's type in the database, as text.
+    """
+    if mode == "certain":
+        return bytes_of
+    exact, longest = _lengths(source_type)
+    read = _PARSERS.get(mode) or _detector(exact, longest)
+
+    def parse(value: Any) -> bytes:
+        if type(value) is not str:
+            raise ValueError("bytes that are not text")
+        try:
+            data = read(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; {_HINT}") from None
+        if longest is not None and len(data) > longest:
+            raise ValueError(f"{len(data)} bytes in a column of {source_type}; {_HINT}")
+        if read is _hex and exact is not None and len(data) != exact == _base64_length(value):
+            raise ValueError(f"hexadecimal of {len(data)} bytes or base64 of {exact}; {_HINT}")
+        return data
+
+    return parse
 
 
-def _hex(value: Any) -> bytes:
-    if type(value) is not str:
-        raise ValueError("not hexadecimal text")
+def _lengths(source_type: str) -> tuple[int | None, int | None]:
+    """How many bytes a value has exactly, and at most; None where the type does not say."""
+    parsed = parse_column_type(source_type)
+    if parsed.base not in ("binary", "varbinary") or not parsed.params:
+        return None, None
+    length = parsed.params[0]
+    return length if parsed.base == "binary" else None, length
+
+
+def _url_safe(text: str) -> bytes:
+    if "+" in text or "/" in text:
+        raise ValueError("not URL-safe base64")
+    return parse_base64(text.translate(_URL_SAFE))
+
+
+def _hex(text: str) -> bytes:
     try:
-        return binascii.unhexlify(value)
+        return binascii.unhexlify(text)
     except ValueError:
         raise ValueError("not hexadecimal") from None
 
 
-_PARSERS: Final[dict[str, Callable[[Any], bytes]]] = {
-    "base64": bytes_of,
+def _not_bytes(text: str) -> bytes:
+    raise ValueError(f"text by the message's schema, which {OPTION}=bytes is not")
+
+
+def _base64_length(text: str) -> int | None:
+    """How many bytes hexadecimal text holds if it is base64; None where it cannot be."""
+    return len(text) // 4 * 3 if text and len(text) % 4 == 0 else None
+
+
+def _detector(exact: int | None, longest: int | None) -> Callable[[str], bytes]:
+    def read(text: str) -> bytes:
+        if len(text) % 2 or not _HEX(text):
+            return _url_safe(text) if "-" in text or "_" in text else parse_base64(text)
+        length, other = len(text) // 2, _base64_length(text)
+        if other is None or (longest is not None and other > longest):
+            return _hex(text)
+        if exact == other:
+            return parse_base64(text)
+        raise ValueError(f"hexadecimal of {length} bytes or base64 of {other}")
+
+    return read
+
+
+_PARSERS: Final[dict[str, Callable[[str], bytes]]] = {
+    "bytes": parse_base64,
+    "base64": parse_base64,
     "base64-url-safe": _url_safe,
     "hex": _hex,
+    "contradicted": _not_bytes,
 }
 
-BINARY_MODES: Final = tuple(_PARSERS)
-
-
-def binary_parser(mode: str) -> Callable[[Any], bytes]:
-    """The parser for one of :data:`BINARY_MODES`."""
-    return _PARSERS[mode]
+BINARY_MODES: Final = ("auto", "bytes", "base64", "base64-url-safe", "hex")

@@ -164,10 +164,11 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
         fits = (type(logical),)
     if kind == "bytes":
         # binary.handling.mode=bytes; the other modes write strings.
-        encoding = attrs.evolve(encoding, binary="base64")
+        encoding = attrs.evolve(encoding, binary="certain")
     if kind == "string":
         # decimal.handling.mode=string; Connect Decimals are bytes.
-        encoding = attrs.evolve(encoding, decimals="string")
+        binary = "contradicted" if encoding.binary == "bytes" else encoding.binary
+        encoding = attrs.evolve(encoding, decimals="text", binary=binary)
     if kind == "double":
         encoding = attrs.evolve(encoding, doubles=True)
     return FieldType(logical, source_type, fits, encoding)
@@ -183,7 +184,7 @@ def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> Field
         logical,
         _KAFKA + "Decimal",
         (Decimal, Int),
-        attrs.evolve(encoding, decimals="precise", scale=scale, doubles=False),
+        attrs.evolve(encoding, decimals="connect", scale=scale, doubles=False),
     )
 
 

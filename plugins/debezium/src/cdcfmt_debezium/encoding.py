@@ -18,17 +18,20 @@ class Encoding:
 
     ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), or None for milliseconds
     up to three digits of fraction and microseconds beyond.  ``decimals`` says what a text is:
-    ``precise`` or ``string``.  ``scale`` is that of a Connect Decimal where its schema tells
+    ``precise`` or ``string`` by the user's option, ``connect`` (base64) or ``text`` by the
+    message's schema, or ``auto``.  ``scale`` is that of a Connect Decimal where its schema has
     it.  ``doubles``: numbers of decimals went through a double anyway, so their shortest
-    digits are all that there is.  ``texts``: scalars are MySQL's own texts (CloudCanal).
+    digits are all that there is.  ``binary`` is the user's option, ``certain`` (base64) or
+    ``contradicted`` by the message's schema.  ``texts``: scalars are MySQL's own texts
+    (CloudCanal).
     """
 
     datetimes: str | None = None
     times: str | None = "us"
-    decimals: str = "precise"
+    decimals: str = "auto"
     scale: int | None = None
     doubles: bool = True
-    binary: str = "base64"
+    binary: str = "certain"
     texts: bool = False
 
 

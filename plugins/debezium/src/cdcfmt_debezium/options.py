@@ -8,6 +8,7 @@ from typing import Any, Final
 from cdcfmt_core import Option
 from cdcfmt_core.large_messages import COMPRESSION_OPTION
 from cdcfmt_debezium.binary import BINARY_MODES
+from cdcfmt_debezium.decimals import DECIMAL_MODES
 from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, TICDC
 
@@ -35,9 +36,11 @@ OPTIONS = (
     Option(
         name="decimalHandlingMode",
         type="choice",
-        choices=("precise", "double", "string"),
-        default="precise",
-        help="The connector's `decimal.handling.mode`; needed where messages have no schema.",
+        choices=DECIMAL_MODES,
+        default="auto",
+        help="The connector's `decimal.handling.mode`, where messages have no schema. `auto`: "
+        "from each value and its column's type; text that could be a number and the base64 of "
+        "another one is a bad value.",
     ),
     Option(
         name="timePrecisionMode",
@@ -49,10 +52,11 @@ OPTIONS = (
     Option(
         name="binaryHandlingMode",
         type="choice",
-        choices=("bytes", *BINARY_MODES),
-        default="bytes",
-        help="The connector's `binary.handling.mode`; the wire tells only `bytes`, and that "
-        "where messages have a schema.",
+        choices=BINARY_MODES,
+        default="auto",
+        help="The connector's `binary.handling.mode`. `auto`: from the message's schema, which "
+        "has a type for `bytes`, else from each value and its column's length; text that could "
+        "be hexadecimal and base64 is a bad value.",
     ),
     Option(
         name="unavailableValuePlaceholder",
@@ -77,18 +81,18 @@ OPTIONS = (
 def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
     """How each producer encodes values: TiCDC, CloudCanal, and the connectors by options."""
     datetimes, times = _UNITS[options["timePrecisionMode"]]
-    binary = options["binaryHandlingMode"]
+    decimals, binary = options["decimalHandlingMode"], options["binaryHandlingMode"]
     connector = Encoding(
         datetimes=datetimes,
         times=times,
-        decimals="string" if options["decimalHandlingMode"] == "string" else "precise",
-        doubles=options["decimalHandlingMode"] == "double",
-        binary="base64" if binary == "bytes" else binary,
+        decimals="auto" if decimals == "double" else decimals,
+        doubles=decimals == "double",
+        binary=binary,
     )
     return {
         TICDC: Encoding(),
         "connector": connector,
-        "cloudcanal": Encoding(decimals="string", doubles=False, texts=True),
+        "cloudcanal": Encoding(doubles=False, binary=binary, texts=True),
     }
 
 

@@ -165,7 +165,7 @@ class TablePlans:
             if nullable:
                 default = field.get("default")
         plain, parse = value_parser(
-            logical, encoding, self._context.time_zone, self._context.counts
+            logical, source_type, encoding, self._context.time_zone, self._context.counts
         )
         if default is not None:
             plain, parse = None, self._counting(default, plain, parse)
@@ -214,7 +214,7 @@ def column_parsers(
             if fields is not None:
                 own = field_type(fields[column.name], encoding).encoding
                 default = fields[column.name].get("default") if column.nullable else None
-            plain, parse = value_parser(column.type, own, time_zone, counts)
+            plain, parse = value_parser(column.type, column.source_type, own, time_zone, counts)
             note = None if default is None else _DEFAULTS
             by_name[column.name] = Parser(
                 _unless_plain(plain, parse),

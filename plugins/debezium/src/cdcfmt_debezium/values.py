@@ -24,8 +24,8 @@ from collections.abc import Callable
 from datetime import UTC, tzinfo
 from typing import Any, Final
 
-from cdcfmt_core.mysql import InexactNumber, json_value_parser
-from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal, parse_vector
+from cdcfmt_core.mysql import json_value_parser
+from cdcfmt_core.mysql.numbers import parse_vector
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -38,7 +38,6 @@ from cdcfmt_core.types import (
     Geometry,
     GeometryValue,
     Int,
-    InvalidValue,
     Json,
     LogicalType,
     Set,
@@ -50,6 +49,7 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_debezium.binary import binary_parser, bytes_of
+from cdcfmt_debezium.decimals import decimal_parser, unscaled_of
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.temporal import (
     date_parser,
@@ -59,22 +59,22 @@ from cdcfmt_debezium.temporal import (
     year_parser,
 )
 
-_MAX_DIGITS: Final = 65
-_PLAIN_DIGITS: Final = 10**16
-"""Numbers from here on have an exponent in Python's text of a double."""
-_WIDE: Final = decimal.Context(prec=400)
-_KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
-
 
 def value_parser(
-    logical: LogicalType, encoding: Encoding, zone: tzinfo, counts: Counter[str]
+    logical: LogicalType,
+    source_type: str,
+    encoding: Encoding,
+    zone: tzinfo,
+    counts: Counter[str],
 ) -> tuple[type | None, ParseValue | None]:
     """A Python type whose values need no parsing, and the parser of all others.
 
-    None for the parser: every value stays as it is.
+    None for the parser: every value stays as it is.  ``source_type`` is the type's text.
     """
     if isinstance(logical, Unknown):
         return None, None
+    if isinstance(logical, Binary):
+        return None, binary_parser(encoding.binary, source_type)
     if isinstance(logical, (Text, Json)):
         return str, json_value_parser(logical, time_zone=UTC, counts=counts)
     if isinstance(logical, (Bool, Float)):
@@ -96,7 +96,7 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
                 if -(1 << 63) <= value < 0:
                     return value + (1 << 64)
             elif type(value) is str and not encoding.texts:
-                return other(_unscaled(value))
+                return other(unscaled_of(value))
             return other(value)
 
         return parse_unsigned
@@ -110,65 +110,7 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
 
 
 def _decimal(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    scale = logical.scale if encoding.scale is None else encoding.scale
-    # What a double cannot hold leaves the type's bounds by rounding up.
-    digits = (logical.precision or _MAX_DIGITS) - (logical.scale or 0)
-    limit = decimal.Decimal(10) ** digits
-    unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
-    any_scale = logical.scale is None
-    precise = encoding.decimals == "precise" and not encoding.texts
-
-    def parse_number(value: Any) -> Any:
-        number = decimal.Decimal(repr(value) if type(value) is float else value)
-        if not -limit < number < limit:
-            return InvalidValue(str(value))
-        if any_scale and -_PLAIN_DIGITS < number < _PLAIN_DIGITS:
-            return check_decimal(number)
-        try:
-            # With the zeros that a number does not show, and without an exponent.
-            return number.quantize(unit, None, _KEEPING_DIGITS)
-        except decimal.Inexact:
-            return check_decimal(number)
-
-    def parse(value: Any) -> Any:
-        if type(value) is str:
-            if not precise:
-                return parse_decimal(value)
-            if scale is None:
-                raise ValueError("a decimal whose scale is unknown")
-            return _scaled(_unscaled(value), scale)
-        if type(value) is float:
-            if not encoding.doubles:
-                raise InexactNumber
-            if not math.isfinite(value):
-                raise ValueError("not a number")
-            return parse_number(value)
-        if type(value) is int:
-            return parse_number(value)
-        if type(value) is decimal.Decimal:
-            return parse_number(value) if encoding.doubles else check_decimal(value)
-        if type(value) is dict and type(value.get("scale")) is int:
-            return _scaled(_unscaled(value.get("value")), value["scale"])
-        raise ValueError("not a decimal")
-
-    return parse
-
-
-def _unscaled(value: Any) -> int:
-    data = bytes_of(value)
-    # 65 digits take 27 bytes.
-    if not 0 < len(data) <= 32:
-        raise ValueError(f"a decimal of {len(data)} bytes")
-    return int.from_bytes(data, "big", signed=True)
-
-
-def _scaled(unscaled: int, scale: int) -> Any:
-    if not -_MAX_DIGITS <= scale <= _MAX_DIGITS:
-        raise ValueError(f"a decimal with scale {scale}")
-    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
-    return check_decimal(
-        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
-    )
+    return decimal_parser(logical, encoding)
 
 
 def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
@@ -183,10 +125,6 @@ def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
         return other(value)
 
     return parse
-
-
-def _binary(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    return binary_parser(encoding.binary)
 
 
 def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
@@ -232,7 +170,6 @@ _PARSERS: Final[dict[type, Callable[[Any, Encoding, tzinfo, Counter[str]], Parse
     Int: _int,
     Decimal: _decimal,
     Bit: _bit,
-    Binary: _binary,
     Date: date_parser,
     DateTime: datetime_parser,
     Timestamp: timestamp_parser,

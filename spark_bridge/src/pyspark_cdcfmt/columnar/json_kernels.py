@@ -50,7 +50,11 @@ def scalar_kernel(
             return as_they_are
         if isinstance(source, logical.Timestamp) and isinstance(target, spark.TimestampType):
             return zoned_kernel(arrow)
-        if isinstance(source, logical.Decimal) and gives(parse, "1.50", Decimal("1.50")):
+        if isinstance(source, logical.Decimal) and all(
+            # Digits alone may be base64.
+            gives(parse, text, Decimal(text))
+            for text in ("1.50", "9999")
+        ):
             return decimal_kernel(source, target, arrow)
         return None
     return number_kernel(source, target, arrow, parse)

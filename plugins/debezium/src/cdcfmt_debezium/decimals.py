@@ -1,0 +1,152 @@
+"""DECIMAL in JSON, by the connectors' ``decimal.handling.mode``.
+
+Sources: Debezium MySQL connector, ``decimal.handling.mode``: ``precise`` is Kafka Connect's
+Decimal, base64 of the big-endian unscaled integer; ``string`` is plain text; ``double`` is a
+number.  Kafka Connect's ``decimal.format=NUMERIC`` is a number of exact digits.
+
+Text of digits alone is base64, too, if its length is a multiple of four.  Then the column's
+precision and scale decide, as MySQL prints exactly ``scale`` digits behind the point, or the
+value is refused.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal
+from cdcfmt_core.types import Decimal, InvalidValue
+from cdcfmt_debezium.binary import bytes_of
+from cdcfmt_debezium.encoding import Encoding, ParseValue
+
+OPTION: Final = "decimalHandlingMode"
+DECIMAL_MODES: Final = ("auto", "precise", "double", "string")
+
+_HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
+_MAX_DIGITS: Final = 65
+_PLAIN_DIGITS: Final = 10**16
+"""Numbers from here on have an exponent in Python's text of a double."""
+_WIDE: Final = decimal.Context(prec=400)
+_KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
+
+
+def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
+    """The parser of one column."""
+    # What a double cannot hold leaves the type's bounds by rounding up.
+    limit = _limit(logical)
+    unit = decimal.Decimal(1).scaleb(-(logical.scale or 0))
+    any_scale = logical.scale is None
+    parse_text = _text_parser(logical, encoding)
+
+    def parse_number(value: Any) -> Any:
+        number = decimal.Decimal(repr(value) if type(value) is float else value)
+        if not -limit < number < limit:
+            return InvalidValue(str(value))
+        if any_scale and -_PLAIN_DIGITS < number < _PLAIN_DIGITS:
+            return check_decimal(number)
+        try:
+            # With the zeros that a number does not show, and without an exponent.
+            return number.quantize(unit, None, _KEEPING_DIGITS)
+        except decimal.Inexact:
+            return check_decimal(number)
+
+    def parse(value: Any) -> Any:
+        if type(value) is str:
+            return parse_text(value)
+        if type(value) is float:
+            if not encoding.doubles:
+                raise InexactNumber
+            if not math.isfinite(value):
+                raise ValueError("not a number")
+            return parse_number(value)
+        if type(value) is int:
+            return parse_number(value)
+        if type(value) is decimal.Decimal:
+            return parse_number(value) if encoding.doubles else check_decimal(value)
+        if type(value) is dict and type(value.get("scale")) is int:
+            return _scaled(unscaled_of(value.get("value")), value["scale"])
+        raise ValueError("not a decimal")
+
+    return parse
+
+
+def unscaled_of(value: Any) -> int:
+    """The unscaled integer of Kafka Connect's Decimal."""
+    data = bytes_of(value)
+    # 65 digits take 27 bytes.
+    if not 0 < len(data) <= 32:
+        raise ValueError(f"a decimal of {len(data)} bytes")
+    return int.from_bytes(data, "big", signed=True)
+
+
+def _limit(logical: Decimal) -> decimal.Decimal:
+    return decimal.Decimal(10) ** ((logical.precision or _MAX_DIGITS) - (logical.scale or 0))
+
+
+def _text_parser(logical: Decimal, encoding: Encoding) -> Callable[[str], Any]:
+    scale = logical.scale if encoding.scale is None else encoding.scale
+
+    def precise(text: str) -> Any:
+        return _scaled(unscaled_of(text), scale)
+
+    if encoding.decimals == "text" or encoding.texts:
+        return parse_decimal
+    if encoding.decimals == "connect":
+        return precise
+    if encoding.decimals == "precise":
+        return _hinting(precise)
+    if encoding.decimals == "string":
+        return _hinting(parse_decimal)
+    return _hinting(_detector(logical))
+
+
+def _detector(logical: Decimal) -> Callable[[str], Any]:
+    limit, scale = _limit(logical), logical.scale
+
+    def read(text: str) -> Any:
+        if "." in text or "-" in text:
+            return parse_decimal(text)
+        try:
+            plain = parse_decimal(text)
+        except ValueError:
+            return _scaled(unscaled_of(text), scale)
+        try:
+            other = _scaled(unscaled_of(text), scale or 0)
+        except ValueError:
+            return plain
+        if scale is not None:
+            # MySQL has no infinite decimals.
+            if isinstance(plain, InvalidValue):
+                return other
+            if not -limit < other < limit:
+                return plain
+            if scale or not -limit < plain < limit:
+                # Plain text has as many digits behind the point as the scale says.
+                return other
+        raise ValueError(f"text of {plain}, or base64 of {other} without its point")
+
+    return read
+
+
+def _hinting(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parse(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; {_HINT}") from None
+
+    return parse
+
+
+def _scaled(unscaled: int, scale: int | None) -> Any:
+    if scale is None:
+        raise ValueError("a decimal whose scale is unknown")
+    if not -_MAX_DIGITS <= scale <= _MAX_DIGITS:
+        raise ValueError(f"a decimal with scale {scale}")
+    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
+    return check_decimal(
+        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
+    )
