@@ -22,6 +22,7 @@ from doc_wires import samples, type_tables
 from cdcfmt_core import Option, default_registry
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
+from cdcfmt_core.cli.spark_versions import MATRIX
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from pyspark_cdcfmt.options import OPTION_GROUPS
@@ -49,6 +50,7 @@ def tables() -> dict[Path, dict[str, str]]:
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
+        ROOT / "docs/deployment.md": {"versions": version_table()},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     result[ROOT / "docs/conformance-kit.md"] = {
@@ -112,6 +114,19 @@ def kit_table() -> str:
         doc = inspect.getdoc(getattr(getattr(suite, module), function)) or ""
         rows.append((f"`{name}`", " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")))
     return _table(("test", "what must hold"), rows)
+
+
+def version_table() -> str:
+    rows = [
+        (
+            line.spark,
+            f"{line.delta}: `{line.delta_package}`" if line.delta else "no build yet",
+            ", ".join(f"3.{version}" for version in line.pythons),
+            ", ".join(map(str, line.javas)),
+        )
+        for line in MATRIX
+    ]
+    return _table(("Spark", "Delta", "Python", "Java"), rows)
 
 
 def type_table() -> str:

@@ -18,11 +18,20 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cdcfmt_core.cli.checks import Check, version_of
+from cdcfmt_core.cli.spark_versions import (
+    MATRIX,
+    Delta,
+    SparkLine,
+    find_deltas,
+    line_of,
+    minor,
+    spark_of_home,
+)
 
 _BRIDGE = "pyspark_cdcfmt"
 _OLDEST_JAVA = 17
 _SECONDS = 60
-_SPARK = re.compile(r"4\.[23]\.")
+_INSTALL_SPARK = "pip install 'pyspark>=4.2,<4.3'"
 _JAVA_REMEDY = "install Java 17 or newer, or point JAVA_HOME to one"
 
 _IMPORT_ALL = """
@@ -53,30 +62,83 @@ def check_java() -> Iterator[Check]:
     match = re.search(r'version "(?:1\.)?(\d+)[^"]*"', done.stderr + done.stdout)
     if match is None:
         yield Check("Spark", "warn", f"{java} does not tell its version", _JAVA_REMEDY)
-    elif int(match[1]) < _OLDEST_JAVA:
-        yield Check("Spark", "bad", f"Java {match[1]} at {java}; Spark needs 17", _JAVA_REMEDY)
+        return
+    text = f"Java {match[1]} at {java}"
+    tried = max(line.javas[-1] for line in MATRIX)
+    if int(match[1]) < _OLDEST_JAVA:
+        yield Check("Spark", "bad", f"{text}; Spark needs 17", _JAVA_REMEDY)
+    elif int(match[1]) > tried:
+        remedy = f"where Spark does not start, take Java 17 to {tried}"
+        yield Check("Spark", "warn", f"{text}; not tried with Spark", remedy)
     else:
-        yield Check("Spark", "ok", f"Java {match[1]} at {java}")
+        yield Check("Spark", "ok", text)
 
 
-def check_pyspark() -> Iterator[Check]:
+def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
+    """Spark, the bridge, and what must fit: Spark in SPARK_HOME, Delta, Python."""
     if find_spec("pyspark") is None:
         yield Check("Spark", "warn", "pyspark is missing", "pip install 'pyspark-cdcfmt[spark]'")
     else:
         version = version_of("pyspark")
-        if _SPARK.match(version):
-            yield Check("Spark", "ok", f"pyspark {version}")
+        line = line_of(version)
+        if line is None:
+            known = " and ".join(line.spark for line in MATRIX)
+            text = f"pyspark {version}; pyspark-cdcfmt works with {known}"
+            yield Check("Spark", "bad", text, _INSTALL_SPARK)
         else:
-            yield Check(
-                "Spark",
-                "bad",
-                f"pyspark {version}; pyspark-cdcfmt works with 4.2 and 4.3",
-                "pip install 'pyspark>=4.2,<4.4'",
-            )
+            yield Check("Spark", "ok", f"pyspark {version}")
+            yield from _check_line(line, version)
+            yield from _check_deltas(line, version, packages)
     if find_spec(_BRIDGE) is None:
         yield Check("Spark", "warn", "pyspark-cdcfmt is missing", "pip install pyspark-cdcfmt")
     else:
         yield Check("Spark", "ok", f"pyspark-cdcfmt {version_of('pyspark-cdcfmt')}")
+
+
+def _check_line(line: SparkLine, version: str) -> Iterator[Check]:
+    python = sys.version_info
+    if python[:2] > (3, line.pythons[-1]):
+        text = f"Python {python[0]}.{python[1]} is newer than what Spark {line.spark} is tried with"
+        yield Check("Spark", "warn", text, f"where workers fail, take Python 3.{line.pythons[-1]}")
+    home = spark_of_home()
+    if home is not None and minor(home[1]) != line.spark:
+        yield Check(
+            "Spark",
+            "bad",
+            f"SPARK_HOME={home[0]} is Spark {home[1]}, and pyspark is {version}: pyspark starts "
+            "the one in SPARK_HOME",
+            f"unset SPARK_HOME, or pip install 'pyspark=={home[1]}'",
+        )
+
+
+def _check_deltas(line: SparkLine, version: str, packages: tuple[str, ...]) -> Iterator[Check]:
+    deltas = list(find_deltas(packages))
+    if not deltas and line.delta is None:
+        text = f"Delta has no build for Spark {line.spark} yet"
+        yield Check("Spark", "warn", text, f"for Delta tables: {_INSTALL_SPARK}")
+    for delta in deltas:
+        text = f"Delta {delta.version} ({delta.where})"
+        if problem := _misfit(line, delta):
+            text = f"{text} {problem}, and pyspark is {version}: NoSuchMethodError while it runs"
+            yield Check("Spark", "bad", text, _delta_remedy(line))
+        else:
+            yield Check("Spark", "ok", text)
+
+
+def _misfit(line: SparkLine, delta: Delta) -> str:
+    """Why this Delta does not run with this Spark; empty: it does."""
+    if delta.spark is not None and delta.spark != line.spark:
+        return f"is built for Spark {delta.spark}"
+    for other in MATRIX:
+        if other.delta is not None and minor(other.delta) == minor(delta.version):
+            return "" if other is line else f"is built for Spark {other.spark}"
+    return f"is not built for Spark {line.spark}"
+
+
+def _delta_remedy(line: SparkLine) -> str:
+    if line.delta is None:
+        return _INSTALL_SPARK
+    return f"spark.jars.packages={line.delta_package}, or pip install 'delta-spark=={line.delta}'"
 
 
 def check_discovery() -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
 import sys
@@ -107,3 +108,66 @@ def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "check_discovery", lambda: ())
     remedies = {remedy for _, _, remedy in problems()}
     assert {"pip install 'cdcfmt-core[files]'", "pip install 'cdcfmt-core[kafka]'"} <= remedies
+
+
+def has_spark(version: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What pip leaves behind of another version."""
+    (folder / f"pyspark-{version}.dist-info").mkdir(parents=True)
+    text = f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n"
+    (folder / f"pyspark-{version}.dist-info" / "METADATA").write_text(text)
+    monkeypatch.syspath_prepend(str(folder))
+
+
+DELTA = "io.delta:delta-spark_4.2_2.13:4.4.0"
+
+
+@pytest.mark.parametrize(
+    ("version", "package", "state", "words"),
+    [
+        ("4.2.0", DELTA, "ok", "Delta 4.4.0 (--packages)"),
+        ("4.2.1", "io.delta:delta-spark_2.13:4.0.0", "bad", "is not built for Spark 4.2"),
+        ("4.3.0", DELTA, "bad", "is built for Spark 4.2, and pyspark is 4.3.0"),
+        ("4.3.0", None, "warn", "Delta has no build for Spark 4.3 yet"),
+    ],
+)
+def test_delta(
+    version: str,
+    package: str | None,
+    state: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    has_spark(version, tmp_path, monkeypatch)
+    found = findings(*(["--packages", package] if package else []))
+    (of_delta,) = (item for item in found if "Delta" in item["text"])
+    assert of_delta["state"] == state
+    assert words in of_delta["text"]
+    if state == "ok":
+        assert of_delta["remedy"] == ""
+    elif version == "4.3.0":
+        assert "pip install 'pyspark>=4.2,<4.3'" in of_delta["remedy"]
+    else:
+        assert DELTA in of_delta["remedy"]
+
+
+def test_delta_in_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_spark("4.3.0", tmp_path / "site", monkeypatch)
+    monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--master local --packages a:b:1,{DELTA} shell")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text(f"# a\nspark.jars.packages  {DELTA}\n")
+    (tmp_path / "jars").mkdir()
+    for jar in ("delta-spark_4.2_2.13-4.4.0.jar", "spark-core_2.13-4.2.0.jar"):
+        (tmp_path / "jars" / jar).touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    bad = "\n".join(text for state, text, _ in problems() if state == "bad")
+    for where in ("PYSPARK_SUBMIT_ARGS", "spark-defaults.conf: spark.jars.packages", "jars"):
+        assert re.search(rf"Delta 4.4.0 \([^)]*{where}\) is built for Spark 4.2", bad)
+    assert f"SPARK_HOME={tmp_path} is Spark 4.2.0, and pyspark is 4.3.0" in bad
+
+
+def test_a_spark_that_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_spark("4.1.4", tmp_path, monkeypatch)
+    ((_, text, remedy),) = [found for found in problems() if "pyspark" in found[1]]
+    assert text == "pyspark 4.1.4; pyspark-cdcfmt works with 4.2 and 4.3"
+    assert remedy == "pip install 'pyspark>=4.2,<4.3'"

@@ -25,16 +25,25 @@ _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
     metavar="HOST:PORT",
     help="Also look whether this broker answers, and the brokers that it names.",
 )
+@click.option(
+    "--packages",
+    multiple=True,
+    metavar="GROUP:NAME:VERSION,…",
+    help="Also look whether these fit, which your sessions have as spark.jars.packages.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
-def command(ctx: click.Context, kafka: tuple[str, ...], as_json: bool) -> None:
-    """Check this installation: Python, packages, formats, Java, and whether Spark finds cdc.
+def command(
+    ctx: click.Context, kafka: tuple[str, ...], packages: tuple[str, ...], as_json: bool
+) -> None:
+    """Check this installation: Python, packages, formats, Java, Delta; whether Spark finds cdc.
 
     Each line is ok, a warning, or bad, and says what to do. Exit code 1 if something is bad.
     """
     checks: list[Check] = []
-    for check in (check_python, check_packages, check_plugins, check_java, check_pyspark):
+    for check in (check_python, check_packages, check_plugins, check_java):
         checks += check()
+    checks += check_pyspark(packages)
     checks += check_discovery()
     for server in kafka:
         checks += check_kafka(server)
