@@ -7,14 +7,19 @@ runs the tests: downloading it again would take minutes and prove nothing.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import attrs
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 OWN = ("cdcfmt", "pyspark_cdcfmt", "_editable", "__editable")
@@ -44,6 +49,12 @@ class Venv:
     @property
     def python(self) -> str:
         return str(self.folder / "bin/python")
+
+    @property
+    def site(self) -> Path:
+        """Its site-packages."""
+        (found,) = self.folder.glob("lib/python3*/site-packages")
+        return found
 
     def install(self, wheels: Iterable[Path]) -> None:
         """Install wheels, and only them."""
@@ -80,19 +91,80 @@ class Venv:
 
 def make_venv(folder: Path, wheels: Iterable[Path]) -> Venv:
     """A new environment with these wheels."""
+    venv = _new_venv(folder, tuple(wheels))
+    _link(
+        venv,
+        (
+            entry
+            for entry in _SITE.iterdir()
+            if not entry.name.lower().startswith(OWN) and entry.suffix != ".pth"
+        ),
+    )
+    return venv
+
+
+def install_line(folder: Path, projects: Iterable[str]) -> Venv:
+    """What ``pip install`` makes of projects of this repository, such as ``./plugins/x[extra]``.
+
+    Only what they require is linked, with the extras that are named; a requirement that the
+    version here does not meet is an error.
+    """
+    wanted = [re.fullmatch(r"(\.[\w./-]*)(?:\[([\w,-]+)\])?", project) for project in projects]
+    paths = [ROOT / match[1] for match in wanted if match]
+    assert len(paths) == len(wanted), projects
+    venv = _new_venv(folder, tuple(build_wheels(paths, folder.with_name(f"{folder.name}-wheels"))))
+    own = {_name(dist): dist for dist in metadata.distributions(path=[str(venv.site)])}
+    waiting = [
+        (_project_name(path), extra)
+        for path, match in zip(paths, wanted, strict=True)
+        for extra in ["", *((match and match[2]) or "").split(",")]
+    ]
+    seen: set[tuple[str, str]] = set()
+    linked: set[Path] = set()
+    while waiting:
+        name, extra = item = waiting.pop()
+        if item in seen:
+            continue
+        seen.add(item)
+        dist = own.get(name) or metadata.distribution(name)
+        if name not in own:
+            linked |= {_SITE / file.parts[0] for file in dist.files or () if file.parts[0] != ".."}
+        for text in dist.requires or ():
+            needed = Requirement(text)
+            if needed.marker is None or needed.marker.evaluate({"extra": extra}):
+                known = canonicalize_name(needed.name)
+                version = (own.get(known) or metadata.distribution(known)).version
+                assert version in needed.specifier, f"{name} needs {text}, and {version} is here"
+                waiting += [(known, more) for more in ("", *needed.extras)]
+    _link(venv, linked)
+    return venv
+
+
+_SITE = Path(sysconfig.get_path("purelib"))
+
+
+def _name(dist: metadata.Distribution) -> str:
+    return canonicalize_name(dist.metadata["Name"])
+
+
+def _project_name(path: Path) -> str:
+    text = (path / "pyproject.toml").read_text(encoding="utf-8")
+    return canonicalize_name(tomllib.loads(text)["project"]["name"])
+
+
+def _new_venv(folder: Path, wheels: tuple[Path, ...]) -> Venv:
     _run(uv(), "venv", "--quiet", "--offline", "--python", sys.executable, folder)
-    wheels = tuple(wheels)
     venv = Venv(folder, wheels)
-    where = venv.run("-c", "import sysconfig; print(sysconfig.get_path('purelib'))")
-    site = Path(where.stdout.strip())
-    others = folder / "others"
-    others.mkdir()
-    for entry in Path(sysconfig.get_path("purelib")).iterdir():
-        if not entry.name.lower().startswith(OWN) and entry.suffix != ".pth":
-            (others / entry.name).symlink_to(entry)
-    (site / "others.pth").write_text(f"{others}\n", encoding="utf-8")
     venv.install(wheels)
     return venv
+
+
+def _link(venv: Venv, entries: Iterable[Path]) -> None:
+    others = venv.folder / "others"
+    others.mkdir()
+    for entry in entries:
+        (others / entry.name).symlink_to(entry)
+    (venv.site / "others.pth").write_text(f"{others}\n", encoding="utf-8")
 
 
 def _run(*command: str | Path) -> None:

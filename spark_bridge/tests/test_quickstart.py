@@ -1,77 +1,99 @@
-"""docs/quickstart.md runs from top to bottom, and prints what it says."""
+"""docs/quickstart.md runs from its own install line to its end, and prints what it says.
+
+In an environment that has what the line installs and nothing else.  Delta's jars come from
+the cache of the tests, as Ivy would need the network each time.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Iterator
-from importlib.resources import files
+import shlex
+import subprocess
+import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 from doc_snippets import snippets
+from fresh_venv import ROOT, install_line
+from java import environment
 from kafka_broker import Broker
-from pyspark.sql import SparkSession
-from spark_jars import DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE
+from packaging.requirements import Requirement
+from spark_jars import DELTA, DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE, UnavailableError, jars
+
+from cdcfmt_core.cli.spark_versions import MATRIX
 
 PAGE = snippets("docs/quickstart.md")
+(INSTALL,) = [block.code for block in PAGE if block.code.startswith("pip install")]
+
+DEFAULTS = """
+spark.master local[2]
+spark.ui.enabled false
+spark.driver.host 127.0.0.1
+spark.driver.bindAddress 127.0.0.1
+spark.sql.shuffle.partitions 2
+spark.databricks.delta.snapshotPartitions 2
+spark.log.level ERROR
+"""
+"""A machine of two cores; everything else is as the page has it."""
+
+RUN = """
+import contextlib, io, json
+names = {"__name__": "__main__"}
+for where, code in json.load(open("blocks.json")):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, where, "exec"), names)
+    print(json.dumps([where, printed.getvalue()]), flush=True)
+"""
 
 
-def run(
-    needs: str,
-    spark: SparkSession,
-    capsys: pytest.CaptureFixture[str],
-    replace: tuple[tuple[str, str], ...] = (),
-) -> dict[str, Any]:
-    """Run the blocks that need that, one after the other; returns their names."""
-    names: dict[str, Any] = {
-        "spark": spark,
-        "dump": str(files("pyspark_cdcfmt.demo") / "data" / "canal-json.jsonl.gz"),
-    }
-    blocks = [block for block in PAGE if block.runs and block.needs == needs]
-    assert blocks
-    for block in blocks:
-        code = block.code
-        for text, other in replace:
-            code = code.replace(text, other)
-        capsys.readouterr()
-        exec(compile(code, block.id, "exec"), names)
-        printed = capsys.readouterr().out
-        if block.prints is not None:
-            assert printed.rstrip("\n") == block.prints.rstrip("\n"), block.id
-    return names
-
-
-def test_files(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    run("", spark, capsys)
-
-
-def test_kafka(spark: SparkSession, kafka: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page(kafka: Broker, tmp_path: Path) -> None:
+    try:
+        delta = ",".join(jars(DELTA))
+    except UnavailableError as reason:
+        pytest.skip(f"NO DELTA, the quickstart does not run: {reason}")
     kafka.create_topic("txn_a", 2)
-    run("kafka", spark, capsys, (("broker:9092", kafka.servers),))
-
-
-@pytest.fixture
-def delta_orders(delta: SparkSession) -> Iterator[SparkSession]:
-    yield delta
-    delta.sql("DROP TABLE IF EXISTS orders")
-
-
-def test_delta(
-    delta_orders: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    names = run("delta", delta_orders, capsys, (("checkpoints/", f"{tmp_path}/"),))
-    rows = names["spark"].table("orders").select("id", "v", "n").collect()
-    assert sorted(map(tuple, rows)) == sorted(
-        [(3, "dd", 3), (4, "ee", 2)]
-        + [(n, "r", n + 900) for n in range(100, 110)]
-        + [(n, "r", n - 100) for n in range(110, 120)]
+    venv = install_line(tmp_path / "venv", shlex.split(INSTALL)[2:])
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "spark-defaults.conf").write_text(DEFAULTS)
+    blocks = [block for block in PAGE if block.language == "python"]
+    replaced = {
+        f'"spark.jars.packages", "{DELTA_PACKAGE}"': f'"spark.jars", "{delta}"',
+        "broker:9092": kafka.servers,
+    }
+    codes = [(block.id, block.code) for block in blocks]
+    for text, other in replaced.items():
+        assert any(text in code for _, code in codes), text
+        codes = [(where, code.replace(text, other)) for where, code in codes]
+    (work / "blocks.json").write_text(json.dumps(codes))
+    java = {name: home for name, home in environment().items() if name == "JAVA_HOME"}
+    done = venv.run("-c", RUN, cwd=work, SPARK_CONF_DIR=str(work), **java)
+    assert done.returncode == 0, done.stderr[-4000:]
+    printed = dict(map(json.loads, done.stdout.splitlines()))
+    for block in blocks:
+        if block.prints is not None:
+            assert printed[block.id].rstrip("\n") == block.prints.rstrip("\n"), block.id
+    doctor = subprocess.run(
+        [venv.folder / "bin/cdcfmt", "doctor", "--packages", DELTA_PACKAGE],
+        env={**os.environ, **environment(), "PYSPARK_PYTHON": venv.python}
+        | {"PYSPARK_DRIVER_PYTHON": venv.python},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    # A batch that comes twice changes nothing.
-    before = names["spark"].table("orders").orderBy("id").collect()
-    reader = names["spark"].read.format("cdc").option("table", "golden.txn_a")
-    names["merge"](reader.option("images", "after").load(names["dump"]), 1)
-    assert names["spark"].table("orders").orderBy("id").collect() == before
+    assert doctor.returncode == 0, doctor.stdout
+    assert "0 bad" in doctor.stdout
+
+
+def test_the_install_line_brings_a_spark_with_delta() -> None:
+    project = tomllib.loads((ROOT / "spark_bridge/pyproject.toml").read_text())["project"]
+    (spark,) = map(Requirement, project["optional-dependencies"]["spark"])
+    for line in MATRIX:
+        assert (f"{line.spark}.0" in spark.specifier) == (line.delta is not None)
+    assert DELTA_PACKAGE in {line.delta_package for line in MATRIX}
 
 
 def test_the_session_is_the_tests() -> None:
