@@ -21,6 +21,7 @@ from golden_data import (
     scan_schemas,
 )
 
+from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Message, RowChange
 from pyspark_cdcfmt.types import TypeOptions, spark_type
 
@@ -44,13 +45,18 @@ class Wire:
     schemas_from: tuple[Message, ...] = ()
 
     def columns(self) -> dict[str, Column]:
-        """The columns as the decoder gives them."""
+        """The columns as the decoder gives them, decimals with the digits of the values."""
         schemas = None
         if self.schemas_from:
             schemas = scan_schemas(self.schemas_from, **self.options)
         (event,) = open_decoder(schemas=schemas, **self.options).decode(self.message)
         assert isinstance(event, RowChange), event
-        return {column.name: column for column in event.table.columns}
+        digits = DecimalDigits()
+        digits.see(event)
+        return {
+            column.name: attrs.evolve(column, type=digits.known(column.name, column.type))
+            for column in event.table.columns
+        }
 
 
 def samples() -> dict[str, str]:

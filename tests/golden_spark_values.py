@@ -50,12 +50,12 @@ TYPES: dict[str, tuple[DataType, DataType]] = {
     "float(10,3)": (FloatType(), FloatType()),
     "double": (DoubleType(), DoubleType()),
     "double(16,4)": (DoubleType(), DoubleType()),
-    "decimal(10,2)": (StringType(), DecimalType(10, 2)),
-    "decimal(10,4)": (StringType(), DecimalType(10, 4)),
-    "decimal(20,0) unsigned": (StringType(), DecimalType(20, 0)),
-    "decimal(20,4)": (StringType(), DecimalType(20, 4)),
-    "decimal(20,5)": (StringType(), DecimalType(20, 5)),
-    "decimal(30,10)": (StringType(), DecimalType(30, 10)),
+    "decimal(10,2)": (DecimalType(38, 2), DecimalType(10, 2)),
+    "decimal(10,4)": (DecimalType(38, 4), DecimalType(10, 4)),
+    "decimal(20,0) unsigned": (DecimalType(38, 0), DecimalType(20, 0)),
+    "decimal(20,4)": (DecimalType(38, 4), DecimalType(20, 4)),
+    "decimal(20,5)": (DecimalType(38, 5), DecimalType(20, 5)),
+    "decimal(30,10)": (DecimalType(38, 10), DecimalType(30, 10)),
     "decimal(65,0)": (StringType(), StringType()),
     "decimal(65,30)": (StringType(), StringType()),
     "bit(1)": (UNSIGNED_64, BooleanType()),
@@ -112,7 +112,7 @@ TYPES: dict[str, tuple[DataType, DataType]] = {
 
 WIDENED: dict[tuple[str, str, str], tuple[DataType, DataType]] = {
     ("ddl_db", "t1", "c1"): (LongType(), LongType()),
-    ("ddl_db", "t1", "d"): (StringType(), DecimalType(20, 4)),
+    ("ddl_db", "t1", "d"): (DecimalType(38, 2), DecimalType(20, 4)),
 }
 """Columns whose type changes on the way."""
 

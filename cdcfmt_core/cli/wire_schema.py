@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Event, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.types import Unknown
+from cdcfmt_core.types import Decimal, Unknown
 
 
 @attrs.define
@@ -20,6 +21,7 @@ class WireSchema:
     key_columns: tuple[str, ...] = ()
     statements: list[str] = attrs.field(factory=list)
     created: bool = False
+    digits: DecimalDigits = attrs.field(factory=DecimalDigits)
 
     def add(self, schema: TableSchema, *, whole: bool) -> None:
         """A schema of the table; a ``whole`` one drops the columns that it does not have."""
@@ -36,7 +38,7 @@ class WireSchema:
         """The source's own statements if the wire had them, else one made of the columns."""
         if self.created:
             return "\n".join(statement.rstrip("; \n") + ";" for statement in self.statements)
-        lines = [f"  {_quoted(c.name)} {_type_text(c)}" for c in self.columns.values()]
+        lines = [f"  {_quoted(c.name)} {self._type_text(c)}" for c in self.columns.values()]
         if self.key_columns:
             lines.append(f"  PRIMARY KEY ({', '.join(map(_quoted, self.key_columns))})")
         head = ""
@@ -44,6 +46,15 @@ class WireSchema:
             head = "-- made of the columns' types; this wire tells no lengths\n"
         name = ".".join(map(_quoted, self.name))
         return f"{head}CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n);"
+
+    def _type_text(self, column: Column) -> str:
+        text = column.source_type
+        known = self.digits.known(column.name, column.type)
+        if known != column.type and isinstance(known, Decimal):
+            # The bare word would be DECIMAL(10, 0).
+            word, _, rest = text.partition(" ")
+            text = " ".join(filter(None, [f"{word}({known.precision},{known.scale})", rest]))
+        return text + (" NOT NULL" if column.nullable is False else "")
 
 
 class WireSchemas:
@@ -60,6 +71,7 @@ class WireSchemas:
             if self._seen.get(name) is not event.table:
                 self._seen[name] = event.table
                 self._of(name).add(event.table, whole=False)
+            self._of(name).digits.see(event)
         elif isinstance(event, SchemaChange):
             self._add_statement(event)
         elif (schema := getattr(event, "table_schema", None)) is not None:
@@ -86,10 +98,6 @@ class WireSchemas:
 
 def _parts(*parts: str | None) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
-
-
-def _type_text(column: Column) -> str:
-    return column.source_type + (" NOT NULL" if column.nullable is False else "")
 
 
 def _quoted(name: str) -> str:

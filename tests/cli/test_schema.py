@@ -83,6 +83,9 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
     path = write_messages(tmp_path / "plain.jsonl", plain)
     text = run("schema", path, "--table", "golden.all_types", "--as", "create-table").stdout
     assert "this wire tells no lengths" in text
+    # Digits as the values have them: MySQL takes the bare word for DECIMAL(10, 0).
+    for column in ("`c_dec` decimal(38,4),", "`c_dec_big` decimal(65,30),"):
+        assert column in text
 
 
 def test_the_tables_there_are(canal: Path) -> None:

@@ -9,6 +9,7 @@ from itertools import islice
 
 from pyspark.sql.types import StructField
 
+from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
@@ -35,7 +36,7 @@ def infer_columns(
 
     Columns keep the order in which they first came; a type that changes on the way widens.
     A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
-    type each value.
+    type each value.  A DECIMAL whose digits the wire does not send has those of its values.
     ``any_table`` decodes every table, for the error that names those that are there.
 
     :raises SourceError: if no message of the table is found.
@@ -43,6 +44,7 @@ def infer_columns(
     types: dict[str, LogicalType | None] = {}
     of_nulls: dict[str, LogicalType] = {}
     merged: set[tuple[TableSchema, frozenset[str]]] = set()
+    digits = DecimalDigits()
     rows = 0
     for message in _with_progress(read(), table):
         if isinstance(message, BadLine):
@@ -57,13 +59,16 @@ def infer_columns(
                         of_nulls[column.name] = column.type
                     else:
                         types[column.name] = merge(known, column.type) if known else column.type
-        rows += any(isinstance(event, RowChange) for event in events)
+        changes = [event for event in events if isinstance(event, RowChange)]
+        for change in changes:
+            digits.see(change)
+        rows += bool(changes)
         if rows >= sample:
             break
     if not types:
         raise SourceError(_nothing_found(read(), any_table, table))
     return [
-        StructField(name, spark_type(type_ or of_nulls[name], options))
+        StructField(name, spark_type(digits.known(name, type_ or of_nulls[name]), options))
         for name, type_ in types.items()
     ]
 

@@ -13,9 +13,11 @@ import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.decimal_digits import MAX_PRECISION
 from cdcfmt_core.types import LogicalType
 
-MAX_PRECISION = 38
+SCALE_OF_NULLS = 18
+"""The scale of a DECIMAL column of unknown digits without a value: Spark's own default."""
 UNSIGNED_64 = spark.DecimalType(20, 0)
 
 GEOMETRY = spark.StructType(
@@ -71,9 +73,13 @@ def _int(type_: logical.Int, _: TypeOptions) -> spark.DataType:
 
 
 def _decimal(type_: logical.Decimal, options: TypeOptions) -> spark.DataType:
-    if options.invalid_as_text or type_.precision is None or type_.precision > MAX_PRECISION:
+    precision, scale = type_.precision, type_.scale
+    if precision is None:
+        # Never text: it would compare 93.51 above 500. What does not fit fails.
+        precision, scale = MAX_PRECISION, SCALE_OF_NULLS if scale is None else scale
+    if options.invalid_as_text or max(precision, scale or 0) > MAX_PRECISION:
         return spark.StringType()
-    return spark.DecimalType(type_.precision, type_.scale or 0)
+    return spark.DecimalType(precision, scale or 0)
 
 
 def _bit(type_: logical.Bit, _: TypeOptions) -> spark.DataType:
@@ -144,7 +150,8 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
     ("Float(64)", logical.Float(64)),
     ("Decimal(10, 4)", logical.Decimal(10, 4)),
     ("Decimal(65, 30)", logical.Decimal(65, 30)),
-    ("Decimal, unknown", logical.Decimal()),
+    ("Decimal, digits unknown, values such as 93.51", logical.Decimal(scale=2)),
+    ("Decimal, digits unknown, only NULLs", logical.Decimal()),
     ("Text", logical.Text()),
     ("Binary", logical.Binary()),
     ("Bit(1)", logical.Bit(1)),
@@ -219,7 +226,8 @@ def _as_decimal(type_: LogicalType) -> LogicalType:
 
 def _merge_decimals(one: logical.Decimal, other: logical.Decimal) -> LogicalType:
     if one.precision is None or other.precision is None:
-        return logical.Decimal()
+        scales = [type_.scale for type_ in (one, other) if type_.scale is not None]
+        return logical.Decimal(scale=max(scales, default=None))
     scale = max(one.scale or 0, other.scale or 0)
     whole = max(one.precision - (one.scale or 0), other.precision - (other.scale or 0))
     return logical.Decimal(whole + scale, scale)
