@@ -53,6 +53,14 @@ class SinkError(CdcfmtError):
     """Messages cannot be written where they shall go; the text says what to do."""
 
 
+_POSITION = (
+    ("topic", "topic"),
+    ("file", "path"),
+    ("partition", "partition"),
+    ("offset", "offset"),
+)
+
+
 class _Located:
     """Of an error that learns where it happened from whoever knows."""
 
@@ -60,6 +68,17 @@ class _Located:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
+
+    def _head(self) -> str:
+        """Format and position of the message, as far as they are known."""
+        place = [
+            f"{name} {value}"
+            for name, value in (
+                (name, getattr(self, attribute, None)) for name, attribute in _POSITION
+            )
+            if value is not None
+        ]
+        return " ".join(filter(None, [getattr(self, "protocol", None), ", ".join(place)]))
 
     def at(self, **position: Any) -> Self:
         """The same error with where it happened filled in, by the names of the arguments."""
@@ -106,17 +125,7 @@ class DecodeError(_Located, CdcfmtError, ValueError):
         return f"{text}; got {self.sample}" if self.sample else text
 
     def __str__(self) -> str:
-        place = [
-            f"{name} {value}"
-            for name, value in (
-                ("topic", self.topic),
-                ("file", self.path),
-                ("partition", self.partition),
-                ("offset", self.offset),
-            )
-            if value is not None
-        ]
-        head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
+        head = self._head()
         return _encodable(f"{head}: {self.summary}" if head else self.summary)
 
 
@@ -149,6 +158,39 @@ class MissingSchemaError(DecodeError):
         name = ".".join(part for part in (database, schema, table) if part is not None)
         where = ":".join(map(str, position or ()))
         super().__init__(reason or f"schema {name}@{where} not seen", **known)
+
+
+class PolicyError(_Located, CdcfmtError, ValueError):
+    """The input holds what an option refuses by ``fail``: it ends the read, in every mode.
+
+    ``reason`` has the value and what to do; :meth:`at` adds where the message came from.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        table: str | None = None,
+        column: str | None = None,
+        protocol: str | None = None,
+        topic: str | None = None,
+        path: str | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self.reason = reason
+        self.table = table
+        self.column = column
+        self.protocol = protocol
+        self.topic = topic
+        self.path = path
+        self.partition = partition
+        self.offset = offset
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        what = ".".join(filter(None, [self.table, self.column]))
+        return _encodable(": ".join(filter(None, [self._head(), what, self.reason])))
 
 
 class EncodeError(_Located, CdcfmtError, ValueError):

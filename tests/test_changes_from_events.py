@@ -21,13 +21,13 @@ from golden_data import (
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from cdcfmt_core.events import Event, Message, RowChange
-from pyspark_cdcfmt.change_rows import BadRow, ChangeRows, changes_schema
+from pyspark_cdcfmt.change_rows import ChangeRows, changes_schema
 from pyspark_cdcfmt.engine import open_decoder
 from pyspark_cdcfmt.events import EventRows, events_schema
 from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.infer import infer_columns
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.policy import BadRow, ValuePolicy
 from pyspark_cdcfmt.schemas import find_schemas
 from pyspark_cdcfmt.types import TypeOptions
 from pyspark_cdcfmt.variant import encode_variant
@@ -67,7 +67,9 @@ def differences(
     for table in sorted(tables):
         quoted = ".".join(f"`{part}`" for part in table)
         typed = parse_options(
-            given | {"table": quoted, "incompleteRows": "fail", "onTruncate": "row"}
+            given
+            | {"table": quoted, "onTruncate": "row"}
+            | dict.fromkeys(("incompleteRows", "onSchemaChange"), "corrupt")
         )
         own = infer_columns(
             lambda: messages,
@@ -78,7 +80,7 @@ def differences(
             any_table=decoder,
         )
         if as_text:
-            # JSON is refused: test_json_as_text_is_a_bad_row.
+            # JSON is refused: test_json_as_text_is_refused.
             others = (field for field in own if field.dataType != VariantType())
             own = [StructField(field.name, StringType()) for field in others]
         schema = changes_schema(own, typed)

@@ -31,10 +31,11 @@ OPTIONS: list[dict[str, str]] = [
     {"images": "after"},
     {"splitKeyUpdates": "true", "incompleteRows": "emit", "timeAs": "micros", "enumAs": "index"},
     {"jsonAs": "string", "timeAs": "interval", "invalidValues": "text", "onSchemaChange": "rescue"},
-    {"invalidValues": "fail", "invalidText": "escape", "onSchemaChange": "ignore"},
+    {"invalidValues": "corrupt", "invalidText": "escape", "onSchemaChange": "ignore"},
     {"mode": "DROPMALFORMED", "metadataPrefix": "m_", "keyColumns": "id"},
     {"mode": "FAILFAST", "onTruncate": "ignore", "sourceTimeZone": "UTC"},
     {"sourceTimeZone": "Europe/Berlin", "onTruncate": "row"},
+    {"invalidValues": "fail", "onSchemaChange": "fail", "incompleteRows": "fail"},
 ]
 
 
@@ -42,7 +43,7 @@ OF_EVENTS: list[dict[str, str]] = [
     {},
     {"images": "after", "sourceTimeZone": "Europe/Berlin"},
     {"splitKeyUpdates": "true", "invalidValues": "text", "invalidText": "escape"},
-    {"keyColumns": "id", "mode": "DROPMALFORMED", "invalidValues": "fail"},
+    {"keyColumns": "id", "mode": "DROPMALFORMED", "invalidValues": "corrupt"},
     {"includeTables": "golden.*", "mode": "FAILFAST"},
 ]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +34,18 @@ def changes(spark: SparkSession, path: str, schema: str | None = None, **options
     if schema is not None:
         reader = reader.schema(schema)
     return reader.load(path)
+
+
+INSERT_LINE = json.dumps(INSERT) + "\n"
+
+
+def fails(frame: DataFrame) -> str:
+    """The error that ends the query, as the last line of the worker's traceback has it."""
+    with pytest.raises(PySparkException) as caught:
+        frame.collect()
+    found = re.search(r"PolicyError: (.*)", str(caught.value))
+    assert found, caught.value
+    return found[1]
 
 
 def reasons(frame: DataFrame) -> list[str]:
@@ -130,8 +144,9 @@ def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: 
         changes(spark, orders, "id int, _commit_version string").count()
     with pytest.raises(PySparkException, match="no type that a column of a table can have"):
         changes(spark, orders, "id map<string,string>").count()
+    bad = "_corrupt_record struct<reason: string, key: binary, value: binary>"
     with pytest.raises(PySparkException, match="column id is NOT NULL"):
-        changes(spark, orders, "id int not null").count()
+        changes(spark, orders, f"id int not null, {bad}").count()
 
 
 def test_null_in_a_column_declared_not_null_is_a_bad_row(
@@ -143,15 +158,16 @@ def test_null_in_a_column_declared_not_null_is_a_bad_row(
     schema = "id int not null, name string not null"
     kept = changes(spark, path, schema, mode="DROPMALFORMED").collect()
     assert kept == [(1, "a")]
-    with pytest.raises(PySparkException, match=r"orders\.name: NULL in a column"):
-        changes(spark, path, schema, mode="FAILFAST").collect()
+    for mode, text in (("FAILFAST", ""), ("PERMISSIVE", "add _corrupt_record")):
+        with pytest.raises(PySparkException, match=rf"orders\.name: NULL in a column.*{text}"):
+            changes(spark, path, schema, mode=mode).collect()
 
 
 def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path) -> None:
     partial = row_message("INSERT", {"id": "2"}, onlyHandleKey=True)
     deleted = row_message("DELETE", {"id": "2"}, onlyHandleKey=True)
     path = write_lines(tmp_path / "partial.json", INSERT, partial, deleted)
-    frame = changes(spark, path)
+    frame = changes(spark, path, incompleteRows="corrupt")
     (reason,) = reasons(frame)
     assert "holds only part of the row, without name, price" in reason
     (row,) = frame.where("_change_type = 'delete'").collect()
@@ -162,8 +178,11 @@ def test_columns_that_a_message_did_not_send(spark: SparkSession, tmp_path: Path
         .collect()
     )
     assert (row.name, row._absent) == (None, ["name", "price"])
-    with pytest.raises(PySparkException, match="incompleteRows=emit"):
-        changes(spark, path, mode="FAILFAST").collect()
+    assert fails(changes(spark, path)) == (
+        f"canal-json file {path}, offset {len(INSERT_LINE)}: shop.orders: the message holds only "
+        "part of the row, without name, price (incompleteRows=fail; to read on, set emit or "
+        "corrupt)"
+    )
 
 
 def test_a_row_from_before_a_column_was_added(spark: SparkSession, tmp_path: Path) -> None:
@@ -189,7 +208,10 @@ def surplus(tmp_path: Path) -> str:
 
 
 def test_schema_changes_fail_by_default(spark: SparkSession, surplus: str) -> None:
-    found = reasons(changes(spark, surplus, inferSampleMessages=1))
+    text = fails(changes(spark, surplus, inferSampleMessages=1, mode="DROPMALFORMED"))
+    assert "shop.orders.added: the schema has no such column" in text
+    assert "onSchemaChange=fail; to read on, set rescue, ignore or corrupt" in text
+    found = reasons(changes(spark, surplus, inferSampleMessages=1, onSchemaChange="corrupt"))
     assert len(found) == 2
     assert "orders.added: the schema has no such column" in found[0]
     assert "orders.id: 5000000000 does not fit in 32 bits" in found[1]
@@ -216,9 +238,11 @@ def test_truncate_and_drop(spark: SparkSession, tmp_path: Path) -> None:
         ddl_message("alter table orders comment 'x'", "ALTER"),
         ddl_message("truncate table orders", "TRUNCATE", commit_ts=COMMIT_TS + 9),
     )
-    (reason,) = reasons(changes(spark, path))
-    assert "truncate table orders" in reason
-    assert "onTruncate" in reason
+    text = fails(changes(spark, path))
+    assert "shop.orders: the table is truncated or dropped by 'truncate table orders'" in text
+    assert "onTruncate=fail; to read on, set row, ignore or corrupt" in text
+    (reason,) = reasons(changes(spark, path, onTruncate="corrupt"))
+    assert "'truncate table orders'" in reason
     assert changes(spark, path, onTruncate="ignore").count() == 1
     row = changes(spark, path, onTruncate="row").orderBy("_sequence").collect()[-1]
     assert (row.id, row._change_type, row._commit_version) == (None, "truncate", COMMIT_TS + 9)
@@ -274,8 +298,9 @@ def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
     )  # fmt: skip
     (row,) = changes(spark, path, timeAs="micros").select("t").collect()
     assert row.t == -(838 * 3600 + 59 * 60 + 59) * 1_000_000
-    (reason,) = reasons(changes(spark, path, enumAs="name"))
-    assert "orders.n: number 1 of an enum or set whose names the wire does not tell" in reason
+    text = fails(changes(spark, path, enumAs="name"))
+    assert "shop.orders.n: number 1 of an enum or set whose names the wire does not tell" in text
+    assert "enumAs=auto" in text
 
 
 IMPOSSIBLE = row_message(
@@ -286,18 +311,22 @@ IMPOSSIBLE = row_message(
 
 
 def test_impossible_values_and_undecodable_text(spark: SparkSession, tmp_path: Path) -> None:
-    import json
-
     line = json.dumps(IMPOSSIBLE, ensure_ascii=False).encode("utf-8", "surrogateescape")
     path = write_lines(tmp_path / "impossible.json", line)
     (row,) = changes(spark, path).collect()
     assert (row.d, row.x, str(row.ok)) == (None, "\ufffd", "2024-02-29")
     (row,) = changes(spark, path, invalidValues="text", invalidText="escape").collect()
     assert (row.d, row.x, row.ok) == ("0000-00-00", "\\xff", "2024-02-29")
-    (reason,) = reasons(changes(spark, path, invalidValues="fail"))
-    assert "orders.d" in reason
-    (reason,) = reasons(changes(spark, path, invalidText="fail"))
-    assert "orders.x" in reason
+    for option, what in (("invalidValues", r"d: '0000-00-00' is"), ("invalidText", "x: text that")):
+        (reason,) = reasons(changes(spark, path, **{option: "corrupt"}))
+        assert f"orders.{what}" in reason
+        policies = {option: "fail", "onSchemaChange": "ignore"}
+        assert f"shop.orders.{what}" in fails(changes(spark, path, **policies))
+        for choice in ("corrupt", "fail"):
+            frame = spark.read.format("cdc").option(option, choice).load(path)
+            text = fails(frame) if choice == "fail" else reasons(frame)[0]
+            assert f"orders.{what}" in text
+            assert "shop.orders.shop.orders" not in text
 
 
 def test_timestamps_need_the_sources_zone(spark: SparkSession, tmp_path: Path) -> None:

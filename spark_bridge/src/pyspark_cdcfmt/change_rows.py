@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import attrs
 from pyspark.sql.types import (
@@ -18,7 +18,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, show
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -29,9 +29,9 @@ from cdcfmt_core.events import (
     TableSchema,
 )
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
-from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_record
+from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_column, corrupt_record
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.policy import BadRow, BadValue, ValuePolicy, refuse
 from pyspark_cdcfmt.values import SUPPORTED, Convert, converter, plain_value
 from pyspark_cdcfmt.variant import encode_variant
 
@@ -87,11 +87,12 @@ def check_changes_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema: any columns of the table, and any of the added ones.
 
     :raises OptionError: for an added column of another type, a type that no column has, and
-        NOT NULL in mode PERMISSIVE, where a bad row is one of NULLs.
+        NOT NULL where a bad row is one of NULLs.
     """
+    has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
     added = {field.name: field.dataType for field in metadata_fields(options)}
     for field in given.fields:
-        if not field.nullable and options["mode"] == "PERMISSIVE":
+        if not field.nullable and has_bad_rows:
             raise OptionError(
                 f"column {field.name} is NOT NULL, but in mode PERMISSIVE a bad row has NULL "
                 "there: declare it nullable, or set mode to FAILFAST or DROPMALFORMED"
@@ -107,15 +108,6 @@ def check_changes_schema(given: StructType, options: ReadOptions) -> None:
                 f"column {field.name}: {field.dataType.simpleString()} is no type that a "
                 "column of a table can have"
             )
-
-
-class BadRow(Exception):
-    """A row that the schema or the options do not let pass; ``field`` is the column."""
-
-    def __init__(self, reason: str, field: str | None = None) -> None:
-        super().__init__(reason, field)
-        self.reason = reason
-        self.field = field
 
 
 @attrs.define
@@ -148,15 +140,17 @@ class ChangeRows:
         self._key_columns = tuple(options["keyColumns"])
         self._after_only = options["images"] == "after"
         self._split = options["splitKeyUpdates"] or self._after_only
-        self._incomplete_fails = options["incompleteRows"] == "fail"
+        self._incomplete_rows = options["incompleteRows"]
         self._on_schema_change = options["onSchemaChange"]
         self._on_truncate = options["onTruncate"]
         self._plans: dict[TableSchema, _TablePlan] = {}
+        self._ddl: str | None = None
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event.
 
         :raises BadRow: if a row may not pass; none of the event's rows are given then.
+        :raises PolicyError: if an option refuses one by ``fail``.
         """
         if isinstance(event, RowChange):
             if event.op == "truncate":
@@ -164,6 +158,7 @@ class ChangeRows:
             else:
                 yield from self._changes(message, event)
         elif isinstance(event, SchemaChange):
+            self._ddl = event.query
             if event.ddl_type in ("TRUNCATE", "ERASE"):
                 yield from self._truncate(message, event)
         elif isinstance(event, Corrupt):
@@ -200,14 +195,12 @@ class ChangeRows:
         if (
             (absent or self._inferred)
             and not image.complete
-            and self._incomplete_fails
+            and self._incomplete_rows != "emit"
             and change_type in ("insert", "update_postimage")
         ):
             without = f", without {', '.join(absent)}" if absent else ""
-            raise BadRow(
-                f"the message holds only part of the row{without}; "
-                "incompleteRows=emit lets such rows pass"
-            )
+            reason = f"the message holds only part of the row{without}"
+            refuse("incompleteRows", self._incomplete_rows, reason)
         values_added = change_position(message, event, change_type)
         values_added["absent"] = absent
         if self._on_schema_change == "rescue":
@@ -218,9 +211,9 @@ class ChangeRows:
         if self._on_truncate == "ignore":
             self._policy.counts["truncates and drops of the table, ignored"] += 1
             return
-        if self._on_truncate == "fail":
-            what = getattr(event, "query", "TRUNCATE")
-            raise BadRow(f"the table is truncated or dropped ({what}); set onTruncate")
+        if self._on_truncate != "row":
+            what = show(getattr(event, "query", "TRUNCATE"))
+            refuse("onTruncate", self._on_truncate, f"the table is truncated or dropped by {what}")
         yield self._row(change_position(message, event, "truncate"), {})
 
     def _row(self, added: dict[str, Any], own: dict[str, Any]) -> Row:
@@ -238,24 +231,30 @@ class ChangeRows:
         error: BadValue,
         rescued: dict[str, Any],
     ) -> None:
-        if self._on_schema_change == "fail":
-            raise BadRow(str(error), name) from error
+        if self._on_schema_change in ("fail", "corrupt"):
+            advice = "" if "declare" in str(error) else "; declare a type that holds it"
+            self._refuse_change(f"{error}{advice}", name)
         if self._on_schema_change == "ignore":
             self._policy.counts[f"{name}: value that does not fit, as NULL"] += 1
         else:
             rescued[name] = plain_value(value, plan.types[name], name, self._policy)
 
     def _surplus(self, name: str, value: Any, plan: _TablePlan, rescued: dict[str, Any]) -> None:
-        if self._on_schema_change == "fail":
-            raise BadRow(
+        if self._on_schema_change in ("fail", "corrupt"):
+            self._refuse_change(
                 "the schema has no such column (it was inferred from other messages): raise "
-                "inferSampleMessages, give a schema, or set onSchemaChange",
+                "inferSampleMessages, or give a schema",
                 name,
             )
         if self._on_schema_change == "ignore":
             self._policy.counts[f"{name}: column that the schema lacks, left out"] += 1
         else:
             rescued[name] = plain_value(value, plan.types[name], name, self._policy)
+
+    def _refuse_change(self, reason: str, name: str) -> NoReturn:
+        if self._ddl is not None:
+            reason += f"; the last DDL of the table before it is {show(self._ddl)}"
+        refuse("onSchemaChange", self._on_schema_change, reason, name)
 
     def _plan(self, table: TableSchema) -> _TablePlan:
         plan = self._plans.get(table)

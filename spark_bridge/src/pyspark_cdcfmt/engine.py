@@ -23,7 +23,7 @@ from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.made import sized
 from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
-from pyspark_cdcfmt.events import EventRows
+from pyspark_cdcfmt.events import EventRows, corrupt_column
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
@@ -97,8 +97,16 @@ class Engine:
             rows = EventRows(schema, options, policy)
         else:
             rows = ChangeRows(schema, options, policy, inferred=inferred)
+        for_bad = corrupt_column(options)
         self._make = RowMaker(
-            rows, observed, options["mode"], self._counts, event_filter, missing, fence
+            rows,
+            observed,
+            options["mode"],
+            self._counts,
+            event_filter,
+            missing,
+            fence,
+            None if for_bad in schema.names else for_bad,
         )
         self.chunks = None
         if by_columns:

@@ -131,6 +131,12 @@ def events_schema(options: ReadOptions) -> StructType:
     )
 
 
+def corrupt_column(options: ReadOptions) -> str:
+    """The name of the column for what is bad; PERMISSIVE needs it in the schema."""
+    prefix = "_" if options.table is None else options["metadataPrefix"]
+    return f"{prefix}corrupt_record"
+
+
 def check_events_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema may leave columns out and reorder them.
 
@@ -171,7 +177,8 @@ class EventRows:
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event: one, or two where a key update is split.
 
-        :raises BadValue: for a value that the policy does not let pass.
+        :raises BadRow: for a value that the policy does not let pass.
+        :raises PolicyError: if it ends the read.
         """
         if isinstance(event, RowChange):
             keys = self._key_columns or event.table.key_columns

@@ -124,47 +124,49 @@ MODE_OPTIONS = (
         type="choice",
         choices=("PERMISSIVE", "DROPMALFORMED", "FAILFAST"),
         default="PERMISSIVE",
-        help="A bad message or row: a row that says so in `_corrupt_record`, none, or an error.",
+        help="A message or row that cannot be decoded: a row that says so in `_corrupt_record` "
+        "(an error where the schema lacks that column), none, or an error.",
     ),
     Option(
         name="incompleteRows",
         type="choice",
-        choices=("fail", "emit"),
+        choices=("fail", "emit", "corrupt"),
         default="fail",
         help="Changes: an insert or update whose message held only part of the row. `fail`: "
-        "a bad row. `emit`: NULLs, and the names in `_absent`.",
+        "an error. `emit`: NULLs, and the names in `_absent`. `corrupt`: a bad row.",
     ),
     Option(
         name="onSchemaChange",
         type="choice",
-        choices=("fail", "ignore", "rescue"),
+        choices=("fail", "rescue", "ignore", "corrupt"),
         default="fail",
         help="Changes: a column that the schema lacks, or a value that its type cannot hold. "
-        "`fail`: a bad row. `ignore`: left out or NULL, and counted. `rescue`: into `_rescued`.",
+        "`fail`: an error. `rescue`: into `_rescued`. `ignore`: left out or NULL, and counted. "
+        "`corrupt`: a bad row.",
     ),
     Option(
         name="onTruncate",
         type="choice",
-        choices=("fail", "ignore", "row"),
+        choices=("fail", "row", "ignore", "corrupt"),
         default="fail",
-        help="Changes: the table is truncated or dropped. `fail`: a bad row. `ignore`: "
-        "nothing, and counted. `row`: a row with `_change_type` `truncate`.",
+        help="Changes: the table is truncated or dropped. `fail`: an error. `row`: a row with "
+        "`_change_type` `truncate`. `ignore`: nothing, and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="invalidValues",
         type="choice",
-        choices=("null", "fail", "text"),
+        choices=("null", "fail", "text", "corrupt"),
         default="null",
         help="Zero dates, NaN decimals and other values that the type cannot hold: NULL and "
-        "counted, a bad row, or their text (in string columns).",
+        "counted, an error, their text (in string columns), or a bad row.",
     ),
     Option(
         name="invalidText",
         type="choice",
-        choices=("replace", "fail", "escape"),
+        choices=("replace", "fail", "escape", "corrupt"),
         default="replace",
-        help="Text with bytes that its charset cannot decode: U+FFFD and counted, a bad row, "
-        "or `\\xHH`.",
+        help="Text with bytes that its charset cannot decode: U+FFFD and counted, an error, "
+        "`\\xHH`, or a bad row.",
     ),
 )
 

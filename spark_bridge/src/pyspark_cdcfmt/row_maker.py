@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError
+from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.change_rows import BadRow, ChangeRows
+from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.opening import Decoder
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
-from pyspark_cdcfmt.policy import BadValue
+from pyspark_cdcfmt.policy import BadRow, BadValue
 
 
 class RowMaker:
     """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST.
 
+    Without a column for what is bad, ``no_place_in`` has its name: PERMISSIVE is FAILFAST then.
     ``messages`` counts those that it was given, ``skipped`` those with rows that
     ``event_filter`` does not want.
     """
@@ -32,10 +33,12 @@ class RowMaker:
         event_filter: EventFilter,
         missing: MissingSchemas | None = None,
         fence: int = 0,
+        no_place_in: str | None = None,
     ) -> None:
         self._shape = shape
         self._decoder = decoder
         self._mode = mode
+        self._no_place_in = no_place_in
         self._counts = counts
         self._filter = event_filter
         self._missing = missing
@@ -44,7 +47,11 @@ class RowMaker:
         self.skipped = 0
 
     def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
-        """All rows of a message; DecodeError in FAILFAST."""
+        """All rows of a message.
+
+        :raises DecodeError: for a bad one in FAILFAST.
+        :raises PolicyError: for one that an option refuses by ``fail``, in every mode.
+        """
         self.messages += 1
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
@@ -64,6 +71,14 @@ class RowMaker:
                 continue
             try:
                 rows += list(self._shape.rows(message, event, protocol))
+            except PolicyError as error:
+                names = _names(event)
+                raise error.at(
+                    table=".".join(names),
+                    column=_column(error.column, names),
+                    protocol=protocol,
+                    **_position(message),
+                ) from None
             except Exception as error:
                 # Whatever a row does to us, in PERMISSIVE the job goes on.
                 rows += self._corrupt(message, self._bad_row(message, event, error))
@@ -100,27 +115,45 @@ class RowMaker:
     def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
         if self._mode == "FAILFAST":
             raise event.error
+        if self._mode == "PERMISSIVE" and self._no_place_in is not None:
+            raise DecodeError(
+                f"{event.error}; a bad row has no place in the schema: add {self._no_place_in} "
+                "to it, or set mode to DROPMALFORMED or FAILFAST"
+            ) from None
         self._counts["corrupt messages and rows"] += 1
         if self._mode == "DROPMALFORMED":
             return []
         return list(self._shape.rows(message, event, self._decoder.protocol))
 
     def _bad_row(self, message: Message, event: Event, error: Exception) -> Corrupt:
-        table = getattr(event, "table", None)
-        name = table if isinstance(table, str) else getattr(table, "table", None)
-        field = getattr(error, "field", None)
+        names = _names(event)
+        field = _column(getattr(error, "field", None), names)
         reason = str(getattr(error, "reason", error))
         if not isinstance(error, BadRow | BadValue | CdcfmtError):
             reason = f"the row cannot be shown: {type(error).__name__}: {reason}"
         return Corrupt(
             DecodeError(
                 reason,
-                field=".".join(filter(None, [name, field])) or None,
+                field=".".join(filter(None, [*names[-1:], field])) or None,
                 protocol=self._decoder.protocol,
-                topic=message.topic,
-                path=message.path,
-                partition=message.partition,
-                offset=message.offset,
+                **_position(message),
             ),
             event.index,
         )
+
+
+def _names(event: Any) -> list[str]:
+    """Of the database, schema and table that an event is about, as far as there are such."""
+    named = event.table if isinstance(event, RowChange) else event
+    names = (getattr(named, part, None) for part in ("database", "schema", "table"))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _column(name: str | None, names: list[str]) -> str | None:
+    """A column's name; the events shape puts database and table before it."""
+    return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))
+
+
+def _position(message: Message) -> dict[str, Any]:
+    names = ("topic", "path", "partition", "offset")
+    return {name: getattr(message, name) for name in names}

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import DecodeError, SourceError
+from cdcfmt_core.errors import DecodeError, PolicyError, SourceError
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
@@ -35,8 +35,12 @@ def table_option(database: str, table: str) -> str:
     return ".".join(f"`{name}`" for name in quoted)
 
 
+_ALL_ROWS = dict.fromkeys(("incompleterows", "onschemachange", "ontruncate"), "corrupt")
+
+
 def parsed(options: dict[str, str]) -> ReadOptions:
-    return parse_options({name.lower(): value for name, value in options.items()})
+    """The options of a comparison, which goes on behind what ends a read by default."""
+    return parse_options(_ALL_ROWS | {name.lower(): value for name, value in options.items()})
 
 
 def inferred_schema(messages: Sequence[Message], options: ReadOptions) -> StructType | None:
@@ -94,7 +98,7 @@ def read(
                 counts += made.value_lengths().to_pylist()
                 made = pa.RecordBatch.from_struct_array(made.flatten())
             batches.append(made)
-    except DecodeError as raised:
+    except (DecodeError, PolicyError) as raised:
         error = str(raised)
         batches, counts = [], None  # how many came before it depends on the size of batches
     arrow = to_arrow_schema(schema, timezone="UTC")

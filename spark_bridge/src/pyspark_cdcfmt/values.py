@@ -182,8 +182,8 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
             if type(value) is str:
                 return value
             raise BadValue(
-                f"number {value} of an enum or set whose names the wire does not tell; "
-                "declare an integer column, or enumAs=index"
+                f"number {show(value)} of an enum or set whose names the wire does not tell; "
+                "declare an integer column (or set enumAs=auto where you give no schema)"
             )
 
         return name
@@ -200,7 +200,7 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
                 value = sum(number_of[member] for member in members if member or names)
             except KeyError:
                 if value:
-                    raise BadValue(f"{value!r} is none of the column's names") from None
+                    raise BadValue(f"{show(value)} is none of the column's names") from None
                 value = 0
         return convert(value)
 
