@@ -101,7 +101,8 @@ def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
     reader = spark.read.format("cdc").options(**case.options)
     # One task each: Debezium's decoder learns from the DDL that its task meets.
     reader = reader.option("scanSchemas", "false").option("minPartitions", "1")
-    reader = reader.option("incompleteRows", "emit")
+    policies = {"incompleteRows": "emit", "onTruncate": "row"}
+    reader = reader.options(**policies)
     files = reader.load(both.path)
     expected = shown(files.drop("_corrupt_record"))
     actual = shown(decode(both.bronze, **NAMED, **case.options).drop("_corrupt_record"))
@@ -114,7 +115,7 @@ def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
             **NAMED,
             **case.options,
             table=table,
-            incompleteRows="emit",
+            **policies,
             schema=files.schema,
         )
         expected = shown(files.where("_corrupt_record is null"))

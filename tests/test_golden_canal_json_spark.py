@@ -112,8 +112,9 @@ def test_permissive_gives_the_same(spark: SparkSession, name: str, tmp_path: Pat
 def test_incomplete_rows_fail(spark: SparkSession, tmp_path: Path) -> None:
     given = write_input("handle-key-only", tmp_path)
     with pytest.raises(PySparkException, match="only part of the row"):
-        given.read(spark, table="golden.bytes_t").collect()
-    rows = given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+        given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+    corrupt = {"incompleteRows": "corrupt", "mode": "PERMISSIVE"}
+    rows = given.read(spark, table="golden.bytes_t", **corrupt).collect()
     places = [p for p in given.places if p.truth.get("table") == "bytes_t" and "op" in p.truth]
     expected = []
     for place in places:

@@ -92,8 +92,9 @@ def test_permissive_gives_the_same(spark: SparkSession, name: str, tmp_path: Pat
 def test_incomplete_rows_fail(spark: SparkSession, tmp_path: Path) -> None:
     given = write_input("handle-key-only", tmp_path)
     with pytest.raises(PySparkException, match="only part of the row"):
-        given.read(spark, table="golden.bytes_t").collect()
-    rows = given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+        given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+    corrupt = {"incompleteRows": "corrupt", "mode": "PERMISSIVE"}
+    rows = given.read(spark, table="golden.bytes_t", **corrupt).collect()
     assert {row._change_type for row in rows} == {"delete", None}
     bad = [row for row in rows if row._change_type is None]
     assert len(bad) == 5

@@ -131,8 +131,9 @@ def test_permissive_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
 def test_incomplete_rows_fail(spark: SparkSession, tmp_path: Path) -> None:
     given = write_input("simple-json", "handle-key-only", tmp_path)
     with pytest.raises(PySparkException, match="only part of the row"):
-        given.read(spark, table="golden.bytes_t").collect()
-    rows = given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+        given.read(spark, table="golden.bytes_t", mode="PERMISSIVE").collect()
+    corrupt = {"incompleteRows": "corrupt", "mode": "PERMISSIVE"}
+    rows = given.read(spark, table="golden.bytes_t", **corrupt).collect()
     bad = [row for row in rows if row._change_type is None]
     reduced = [
         place

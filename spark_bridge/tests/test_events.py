@@ -141,7 +141,10 @@ def test_a_commit_ts_range_needs_commit_ts(spark: SparkSession, tmp_path: Path) 
 
 
 def test_a_users_schema_picks_columns(spark: SparkSession, mixed: str) -> None:
-    frame = spark.read.format("cdc").schema("op string, kind string").option("mode", "DROPMALFORMED")
+    reader = spark.read.format("cdc").schema("op string, kind string")
+    with pytest.raises(PySparkException, match="add _corrupt_record"):
+        reader.load(mixed).collect()
+    frame = reader.option("mode", "DROPMALFORMED").load(mixed)
     assert frame.where("op = 'delete'").collect() == [("delete", "row")]
     with pytest.raises(PySparkException, match="events have no column 'id'"):
         spark.read.format("cdc").schema("id int").load(mixed).count()

@@ -72,7 +72,6 @@ def of_cdcfmt(spark: SparkSession, broker: Broker, topic: str) -> DataFrame:
         .option("subscribe", topic)
         .option("protocol", "canal-json")
         .option("table", "bench.orders")
-        .option("jsonAs", "string")
         .option("mode", "FAILFAST")
         .schema(f"{columns}, _change_type string, _commit_version bigint")
         .load()

@@ -176,22 +176,23 @@ TYPE_OPTIONS = (
         type="choice",
         choices=("string", "interval", "micros"),
         default="string",
-        help="TIME columns: text as MySQL prints it, day-time interval, or microseconds.",
+        help="TIME columns of an inferred schema: text as MySQL prints it, day-time interval, or "
+        "microseconds.",
     ),
     Option(
         name="enumAs",
         type="choice",
         choices=("auto", "name", "index"),
         default="auto",
-        help="ENUM and SET columns: names where the wire tells them and else numbers, always "
-        "names, or always numbers.",
+        help="ENUM and SET columns of an inferred schema: names where the wire tells them and "
+        "else numbers, always names, or always numbers.",
     ),
     Option(
         name="jsonAs",
         type="choice",
         choices=("variant", "string"),
         default="variant",
-        help="JSON columns.",
+        help="JSON columns of an inferred schema.",
     ),
 )
 
@@ -381,6 +382,17 @@ def dataframe_options() -> Iterable[Option]:
             yield option
 
 
+def check_type_options(given: Iterable[str], why: str) -> None:
+    """OptionError for an option that chooses between inferred types, where none are inferred."""
+    names = {name.lower() for name in given}
+    useless = [option.name for option in TYPE_OPTIONS if option.name.lower() in names]
+    if useless:
+        raise OptionError(
+            f"{', '.join(useless)} would do nothing, as {why}: leave it out, and declare the type "
+            "that you want in the schema of a table's changes"
+        )
+
+
 def parse_options(
     given: Mapping[str, Any], registry: Registry | None = None, *, of_dataframe: bool = False
 ) -> ReadOptions:
@@ -436,6 +448,10 @@ def parse_options(
         _with_policy(validate(codec, of_codecs.values(), owner=owner), values["onMissingSchema"]),
         parse_kafka_options(values, client) if from_kafka else None,
     )
+    if options.table is None:
+        check_type_options(given, "events hold values as they are")
+    elif of_dataframe:
+        check_type_options(given, "the types are those of schema")
     if options.table is not None and options["images"] == "none":
         raise OptionError("option images: none is for events; leave the option table out")
     return options

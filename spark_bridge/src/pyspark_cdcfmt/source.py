@@ -67,6 +67,7 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.reader import CdcBatchReader, PushdownReader
 
         options = parse_options(self.options)
+        self._check_type_options()
         reader = (
             PushdownReader
             if "pyspark.sql.worker.data_source_pushdown_filters" in sys.modules
@@ -83,6 +84,7 @@ class CdcDataSource(DataSource):
         options.require_input()
         if self._inferred and not self._told:
             raise OptionError(_NO_STREAM_SCHEMA)
+        self._check_type_options()
         check_schema(schema, options)
         if options.kafka is not None:
             from pyspark_cdcfmt.stream import KafkaStreamReader
@@ -91,6 +93,12 @@ class CdcDataSource(DataSource):
         from pyspark_cdcfmt.file_stream import FileStreamReader
 
         return FileStreamReader(schema, options, inferred=self._inferred)
+
+    def _check_type_options(self) -> None:
+        from pyspark_cdcfmt.options import check_type_options
+
+        if not self._inferred:
+            check_type_options(self.options, "the types are those of the schema that you give")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from pyspark_cdcfmt.kafka_writer import CdcKafkaWriter, KafkaWriter
