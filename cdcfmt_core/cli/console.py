@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
+
+from cdcfmt_core.texts import harmless
 
 THEME = Theme(
     {
@@ -65,6 +68,15 @@ def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
 
 
 class _Console(Console):
+    """The one place where text reaches a terminal: what that would obey is shown escaped."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # rich's own movements of the cursor are control segments.
+            yield segment if segment.control else segment._replace(text=harmless(segment.text))
+
     def on_broken_pipe(self) -> None:
         # rich would end the process with 1.
         raise BrokenPipeError

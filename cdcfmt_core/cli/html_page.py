@@ -10,7 +10,7 @@ from html import escape
 from importlib import resources
 from string import Template
 
-from cdcfmt_core.cli.json_text import time_text, to_json
+from cdcfmt_core.cli.json_text import lossless, time_text, to_json
 from cdcfmt_core.cli.layout import number, printable, size
 from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
@@ -29,7 +29,7 @@ def page(statistics: Statistics, paths: Sequence[str]) -> str:
     """The whole page."""
     template = resources.files("cdcfmt_core.cli").joinpath("page.html").read_text("utf-8")
     # What comes from the wire must not end the script that holds it.
-    data = to_json(statistics.as_json()).replace("<", "\\u003c")
+    data = to_json(lossless(statistics.as_json())).replace("<", "\\u003c")
     json.loads(data)
     return Template(template).substitute(
         title=_text(", ".join(paths)),

@@ -2,7 +2,7 @@
 
 NULL is ``null`` and a column that was not sent is not there.  Binary is base64, TIME and
 what no calendar has are text as MySQL prints them, instants end with ``Z`` and wall clocks
-do not, bytes that are no text are U+FFFD.
+do not, bytes that are no text are U+FFFD.  Control characters are escaped.
 """
 
 from __future__ import annotations
@@ -14,16 +14,19 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from json.encoder import encode_basestring
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, NoReturn
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Image, TableSchema
 from cdcfmt_core.mysql import format_time
+from cdcfmt_core.texts import harmless_json
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_PLACES = 65
+_SAFE = (1 << 53) - 1
+_MAYBE_NO_DOUBLE = re.compile("[0-9][0-9.]{15}|[0-9][eE]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -39,6 +42,24 @@ def to_json(value: Any) -> str:
     if write is None:
         write = next((w for t, w in _WRITERS.items() if isinstance(value, t)), _write_other)
     return write(value)
+
+
+def lossless(value: Any) -> Any:
+    """``value`` with text in place of numbers that a double cannot hold.
+
+    JavaScript, and all that reads JSON as it does, would round them without an error.  A JSON
+    column with such a number becomes its text.
+    """
+    kind = type(value)
+    if kind is int:
+        return value if -_SAFE <= value <= _SAFE else to_json(value)
+    if kind is Decimal:
+        return value if _is_double(value) else to_json(value)
+    if kind is dict:
+        return {name: lossless(inner) for name, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [lossless(inner) for inner in value]
+    return str(value) if kind is RawJson and not _has_doubles_only(value) else value
 
 
 def image_values(table: TableSchema, image: Image) -> dict[str, Any]:
@@ -111,12 +132,32 @@ def _refuse(text: str) -> NoReturn:
     raise ValueError(f"{text} is not JSON")
 
 
+def _is_double(value: Decimal) -> bool:
+    number = float(value) if value.is_finite() else inf
+    return -_SAFE <= number <= _SAFE and Decimal(repr(number)) == value
+
+
+def _has_doubles_only(text: str) -> bool:
+    if _MAYBE_NO_DOUBLE.search(text) is None:
+        return True
+    try:
+        json.loads(text, parse_float=_double, parse_int=_double)
+    except (ValueError, ArithmeticError):
+        return False
+    return True
+
+
+def _double(text: str) -> None:
+    if not _is_double(Decimal(text)):
+        _refuse(text)
+
+
 def _rest(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in known}
 
 
 def _text(value: str) -> str:
-    return encode_basestring(value if value.isascii() else clean(value))
+    return harmless_json(encode_basestring(value if value.isascii() else clean(value)))
 
 
 def _decimal(value: Decimal) -> str:
@@ -136,7 +177,7 @@ def _write_other(value: object) -> str:
 
 
 _WRITERS: dict[type, Callable[[Any], str]] = {
-    RawJson: str,
+    RawJson: harmless_json,
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
     # str() refuses more than 4300 digits.

@@ -11,6 +11,7 @@ import click
 
 from cdcfmt_core.cli.inputs import is_kafka
 from cdcfmt_core.cli.settings import SECTIONS, parse_settings
+from cdcfmt_core.cli.writers import NUMBERS
 from cdcfmt_core.options import Option
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,6 +136,19 @@ def reads(
         return result
 
     return decorate
+
+
+def numbers_option(function: F) -> F:
+    """``--numbers``, of commands that print values as JSON."""
+    option = click.option(
+        "--numbers",
+        type=click.Choice(NUMBERS),
+        default=NUMBERS[0],
+        show_default=True,
+        help="In JSON: numbers that a double cannot hold as strings, or every number as one, "
+        "for parsers that keep all digits.",
+    )
+    return option(function)
 
 
 def kebab(name: str) -> str:

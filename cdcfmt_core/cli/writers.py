@@ -9,27 +9,48 @@ from typing import Any, TypeAlias
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.json_text import RawJson, clean, to_json
+from cdcfmt_core.cli.json_text import RawJson, clean, lossless, to_json
+from cdcfmt_core.texts import harmless
 
 Record: TypeAlias = dict[str, Any]
 
 
-def write_json(records: Iterable[Record], *, live: bool) -> None:
+NUMBERS = ("string", "exact")
+"""``string``: numbers that a double cannot hold are text.  ``exact``: every number is one."""
+
+
+def print_json(value: Any, numbers: str = "string") -> None:
+    """A line; the number of each is as ``numbers`` says."""
+    write_json([value], live=False, numbers=numbers)
+
+
+def write_json(records: Iterable[Record], *, live: bool, numbers: str) -> None:
     """A line each; in colours on a terminal.  A ``live`` one is seen as soon as it comes."""
-    if sys.stdout.isatty():
-        out, highlight = console(), JSONHighlighter()
-        for record in records:
-            out.print(highlight(to_json(record)), soft_wrap=True)
-        return
+    out = console() if sys.stdout.isatty() else None
     for record in records:
-        _write(to_json(record) + "\n", live)
+        text = to_json(record if numbers == "exact" else lossless(record))
+        if out is None:
+            _write(text + "\n", live)
+        else:
+            out.print(JSONHighlighter()(text), soft_wrap=True)
 
 
-def write_csv(records: Iterable[Record], columns: Sequence[str], *, live: bool) -> None:
-    """RFC 4180 with LF; NULL is nothing and an empty text is ``""``, as in Spark's CSV."""
+def print_lines(text: str) -> None:
+    """Text as it stands; on a terminal without what that would obey."""
+    _write(text + "\n", False)
+
+
+def write_csv(
+    records: Iterable[Record], columns: Sequence[str], *, live: bool, numbers: str
+) -> None:
+    """RFC 4180 with LF; NULL is nothing and an empty text is ``""``, as in Spark's CSV.
+
+    ``numbers`` is about the JSON in its cells.
+    """
     _write(",".join(map(_quoted, columns)) + "\n", live)
     for record in records:
-        _write(",".join(_csv_cell(record.get(name)) for name in columns) + "\n", live)
+        shown = record if numbers == "exact" else lossless(record)
+        _write(",".join(_csv_cell(shown.get(name)) for name in columns) + "\n", live)
 
 
 def _csv_cell(value: Any) -> str:
@@ -50,6 +71,8 @@ def _quoted(text: str) -> str:
 
 
 def _write(text: str, live: bool) -> None:
+    if sys.stdout.isatty():
+        text = harmless(text)
     # Data is UTF-8 whatever the terminal's locale says.
     sys.stdout.buffer.write(text.encode())
     if live:

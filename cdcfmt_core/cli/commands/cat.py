@@ -11,7 +11,7 @@ from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import open_input, public
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.parameters import numbers_option, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_records, event_record
@@ -70,8 +70,14 @@ _FORMATS = ("json", "csv", "table")
     is_flag=True,
     help="Kafka: go on with what comes, from its end on unless startingOffsets says otherwise.",
 )
+@numbers_option
 def command(
-    paths: tuple[str, ...], settings: Settings, output: str, limit: int | None, follow: bool
+    paths: tuple[str, ...],
+    settings: Settings,
+    output: str,
+    limit: int | None,
+    follow: bool,
+    numbers: str,
 ) -> None:
     """Print the events of INPUT, or with --table the typed changes of one table.
 
@@ -86,10 +92,10 @@ def command(
     reader = Reader(source, settings)
     rows = _Rows(reader, settings, again=source.again)
     if output == "json":
-        write_json(itertools.islice(rows, limit), live=source.live)
+        write_json(itertools.islice(rows, limit), live=source.live, numbers=numbers)
     elif output == "csv":
         columns = _columns(rows, source.again)
-        write_csv(itertools.islice(rows, limit), columns, live=source.live)
+        write_csv(itertools.islice(rows, limit), columns, live=source.live, numbers=numbers)
     else:
         limit = limit or _TABLE_ROWS
         records = list(itertools.islice(rows, limit + 1))

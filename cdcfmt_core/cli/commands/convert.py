@@ -24,6 +24,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.sources import open_claim_check_writer, wrap_line
+from cdcfmt_core.texts import harmless
 
 
 class _Command(Command):
@@ -97,10 +98,12 @@ def command(
     no_bars(streams=output is None)
     reader = Reader(open_input(paths, settings), settings)
     messages = 0
+    shown = sys.stdout.isatty()
     with _opened(output) as file:
         for message in _converted(reader, encoder):
             messages += 1
-            file.write((wrap_line(message) if lines == "message" else _value(message)) + b"\n")
+            line = wrap_line(message) if lines == "message" else _value(message)
+            file.write((line if output or not shown else _harmless(line)) + b"\n")
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")
     reader.check_names()
@@ -159,6 +162,10 @@ def _open_encoder(
         partitions=partitions,
         counts=counts,
     )
+
+
+def _harmless(line: bytes) -> bytes:
+    return harmless(line.decode("utf-8", "replace")).encode()
 
 
 def _value(message: Message) -> bytes:

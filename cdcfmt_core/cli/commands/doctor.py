@@ -12,8 +12,8 @@ from cdcfmt_core.cli.checks import Check, check_packages, check_plugins, check_p
 from cdcfmt_core.cli.checks_kafka import check_kafka
 from cdcfmt_core.cli.checks_spark import check_discovery, check_java, check_pyspark
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.parameters import command as cli_command
+from cdcfmt_core.cli.writers import print_json
 
 _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
@@ -48,7 +48,7 @@ def command(
     for server in kafka:
         checks += check_kafka(server)
     if as_json:
-        click.echo(to_json([check.as_json() for check in checks]))
+        print_json([check.as_json() for check in checks])
     else:
         _show(checks)
     if any(check.state == "bad" for check in checks):

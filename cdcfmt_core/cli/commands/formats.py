@@ -10,10 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import plain_table
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import default_text
+from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.listing import NOTHING, Listing, list_installed
 from cdcfmt_core.options import Option
@@ -34,7 +34,7 @@ def command(ctx: click.Context, name: str | None, as_json: bool) -> None:
         return
     listing = list_installed(default_registry())
     if as_json:
-        click.echo(to_json(_listing_json(listing)))
+        print_json(_listing_json(listing))
     else:
         _show_listing(listing)
     if listing.problems:
@@ -67,7 +67,7 @@ def _show_listing(listing: Listing) -> None:
 
 def _show_format(spec: CodecSpec, as_json: bool) -> None:
     if as_json:
-        click.echo(to_json(_format_json(spec)))
+        print_json(_format_json(spec))
         return
     out = console()
     out.print(Text.assemble((spec.name, "name"), f"  {spec.summary}"), soft_wrap=True)

@@ -10,14 +10,14 @@ import click
 from cdcfmt_core.cli.console import console, note
 from cdcfmt_core.cli.explain import Explanation, explain_message
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.parameters import command as cli_command
-from cdcfmt_core.cli.parameters import reads
+from cdcfmt_core.cli.parameters import numbers_option, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.raw_bytes import show_raw
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.show_message import show_explanation
+from cdcfmt_core.cli.writers import print_json
 
 
 @cli_command("inspect", "One message explained.")
@@ -37,6 +37,7 @@ from cdcfmt_core.cli.show_message import show_explanation
     metavar="N",
     help="So many messages from there on.",
 )
+@numbers_option
 @click.option("--raw", is_flag=True, help="Also the key and value as they stand.")
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON Lines.")
 @click.pass_context
@@ -50,6 +51,7 @@ def command(
     count: int,
     raw: bool,
     as_json: bool,
+    numbers: str,
 ) -> None:
     """Explain one message: where it stands, frame, envelope, events, columns and types.
 
@@ -66,7 +68,7 @@ def command(
     for explanation in islice(_chosen(reader, settings, nth, offset, partition), count):
         shown += 1
         if as_json:
-            click.echo(to_json(explanation.as_json()))
+            print_json(explanation.as_json(), numbers)
             continue
         out = console()
         if shown > 1:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import Input, open_input, public
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
@@ -19,6 +18,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
+from cdcfmt_core.cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
@@ -61,7 +61,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shap
         return
     if shape == "spark":
         fields = spark_columns(source, settings, settings.table)
-        click.echo(",\n".join(field.ddl for field in fields))
+        print_lines(",\n".join(field.ddl for field in fields))
         return
     schemas = _collect(source, settings)
     table = schemas.tables.get(settings.table)
@@ -70,7 +70,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shap
         near = nearest_tables(name, schemas.tables)
         raise CdcfmtError(f"no table {name} in the input; {near}")
     if shape == "create-table":
-        click.echo(table.create_table())
+        print_lines(table.create_table())
         return
     spark: Mapping[str, SparkColumn] = {}
     try:
@@ -78,7 +78,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shap
     except MissingDependencyError as error:
         note(str(error))
     if shape == "json":
-        click.echo(to_json(_json(table, spark)))
+        print_json(_json(table, spark))
     else:
         _show(table, spark, paths)
 

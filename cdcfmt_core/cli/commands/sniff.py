@@ -10,13 +10,13 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.decoding import confidence
 from cdcfmt_core.events import KIND_OF, Corrupt
 from cdcfmt_core.registry import default_registry
@@ -69,7 +69,7 @@ def command(
     """
     found = _look(Reader(open_input(paths, settings), settings), sample)
     if as_json:
-        click.echo(to_json({name: _json(item) for name, item in found.items()}))
+        print_json({name: _json(item) for name, item in found.items()})
     else:
         _show(found, paths)
     if not found.keys() - {UNKNOWN, TOMBSTONE}:

@@ -12,7 +12,7 @@ from rich.text import Text
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.html_page import page
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.json_text import time_text, to_json
+from cdcfmt_core.cli.json_text import time_text
 from cdcfmt_core.cli.layout import number, plain_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
@@ -20,6 +20,7 @@ from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
+from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.errors import SourceError
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")
@@ -57,7 +58,7 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
             raise SourceError(f"{html} cannot be written: {error}") from error
         note(f"written: {html}")
     elif as_json:
-        click.echo(to_json(statistics.as_json()))
+        print_json(statistics.as_json())
     else:
         _show(statistics, paths)
     reader.check_names()

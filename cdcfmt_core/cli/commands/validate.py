@@ -10,13 +10,13 @@ from rich.text import Text
 from cdcfmt_core.cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.json_text import to_json
 from cdcfmt_core.cli.layout import number, plain_table, printable, reason_of, share_width
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
+from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.events import Corrupt
 
 _SAMPLE = 60
@@ -67,13 +67,13 @@ def command(
                 continue
             problems += 1
             if as_json:
-                click.echo(to_json(_json(decoded, event)))
+                print_json(_json(decoded, event))
             elif len(found) < most:
                 found.append((decoded, event))
     changed = changes.found(reader.counts)
     if as_json:
         for change in changed:
-            click.echo(to_json(_change_json(change)))
+            print_json(_change_json(change))
     else:
         if problems:
             _show_corrupt(found, problems, paths)

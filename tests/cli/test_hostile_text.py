@@ -1,0 +1,85 @@
+"""Text of messages reaches no terminal as something that it obeys; in pipes data stays data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click.testing
+import pytest
+from cli_tools import run, write_messages
+
+from cdcfmt_core.events import Message
+
+EVIL = "\x1b]0;x\x07\x1b[2J\x7f\x9b2J\u202etxt\u2066\u061c"
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+NAME = f"t{EVIL}"
+
+
+def wire(**changes: Any) -> bytes:
+    row = {"id": "1", f"c{EVIL}": f"v{EVIL}", "j": json.dumps({"a": EVIL}, ensure_ascii=False)}
+    fields = {
+        "isDdl": False, "type": "INSERT", "database": f"d{EVIL}", "table": NAME, "es": 1, "ts": 1,
+        "pkNames": ["id"], "mysqlType": dict.fromkeys(row, f"int{EVIL}") | {"j": "json"},
+        "sqlType": {}, "data": [row], "sql": "",
+    } | changes  # fmt: skip
+    return json.dumps(fields, ensure_ascii=False).encode()
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    ddl = f"CREATE TABLE `{NAME}` (id int /* {EVIL} */)"
+    values = [
+        wire(),
+        wire(isDdl=True, type="CREATE", sql=ddl, data=None),
+        wire(data=[{f"c{EVIL}": [EVIL]}]),
+        wire(type=EVIL),
+        f'{{"data": {EVIL}'.encode(),
+    ]
+    messages = [Message(EVIL.encode(), v, (("h" + EVIL, EVIL.encode()),), EVIL) for v in values]
+    return write_messages(tmp_path_factory.mktemp("hostile") / f"{EVIL}.jsonl", messages)
+
+
+TABLE = ("--table", f"`d{EVIL}`.`{NAME}`")
+COMMANDS: list[tuple[str, ...]] = [
+    ("cat",), ("cat", "-f", "csv"), ("cat", "-f", "table"), ("cat", *TABLE),
+    ("cat", "-f", "csv", *TABLE), ("cat", "-f", "table", *TABLE),
+    ("stats",), ("stats", "--json"), ("sniff",), ("sniff", "--json"),
+    ("validate",), ("validate", "--json"), ("validate", *TABLE),
+    ("inspect", "--count", "9", "--raw"), ("inspect", "--count", "9", "--json"),
+    ("schema",), ("schema", *TABLE), ("schema", *TABLE, "--as", "create-table"),
+    ("schema", *TABLE, "--as", "spark"), ("schema", *TABLE, "--as", "json"),
+    ("convert", "--to", "canal-json", "--lines", "value"),
+    ("cat", "--include-tables", f"`{EVIL}`.x"), ("cat", "--protocol", EVIL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_terminal_gets_nothing_to_obey(
+    command: tuple[str, ...], hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(click.testing._NamedTextIOWrapper, "isatty", lambda _: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    result = run(*command, hostile)
+    for text in (result.stdout, result.stderr):
+        # Progress bars draw over themselves; they hold no foreign text.
+        text = re.sub(r"\r|\x1b\[(\?25[lh]|1A|2K)", "", COLOURS.sub("", text))
+        assert OBEYED.search(text) is None, repr(OBEYED.search(text))
+    assert result.output
+
+
+def test_piped_data_is_data(hostile: Path) -> None:
+    text = run("cat", hostile, *TABLE, "-n", 1).stdout
+    assert OBEYED.search(text) is None
+    row = json.loads(text)
+    assert row[f"c{EVIL}"] == f"v{EVIL}"
+    assert row["j"] == {"a": EVIL}
+    rows = csv.DictReader(io.StringIO(run("cat", hostile, *TABLE, "-f", "csv").stdout, newline=""))
+    assert next(rows)[f"c{EVIL}"] == f"v{EVIL}"
+    sql = run("schema", hostile, *TABLE, "--as", "create-table").stdout
+    assert f"/* {EVIL} */" in sql
