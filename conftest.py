@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from cdcfmt_core import row_functions
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
 
+
+# A deadline measures how busy the machine is.
+settings.register_profile("cdcfmt", deadline=None)
+settings.load_profile("cdcfmt")
 
 _SHARED = frozenset({"spark", "kafka"})
 """What takes long to start: the tests that need it run in one process, `make unit-shared`."""
