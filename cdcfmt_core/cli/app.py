@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from cdcfmt_core.cli.console import error_console
+from cdcfmt_core.cli.console import Quiet, error_console
 from cdcfmt_core.cli.parameters import Context
 from cdcfmt_core.cli.warnings import gathered
 from cdcfmt_core.errors import (
@@ -67,6 +67,7 @@ class Group(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 # Terminals speak UTF-8, also where the locale does not say so.
                 stream.reconfigure(encoding="utf-8", errors="replace")
+        Quiet.on = False
         try:
             with gathered():
                 result = super().invoke(ctx)

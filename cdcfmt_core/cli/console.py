@@ -54,13 +54,22 @@ def error_console() -> Console:
     return _console(stderr=True, pipe_width=_ENDLESS)
 
 
+class Quiet:
+    """Whether ``--quiet`` was given: no notes, no warnings, no progress, no next command."""
+
+    on = False
+
+
 def note(text: str) -> None:
     """A line for people, beside the data."""
-    error_console().print(text, style="faint", soft_wrap=True)
+    if not Quiet.on:
+        error_console().print(text, style="faint", soft_wrap=True)
 
 
 def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
     """What to type next, ready to be copied."""
+    if Quiet.on:
+        return
     line = shlex.join(["cdcfmt", *command, *paths])
     # Names from the wire may hold control characters.
     shown = "".join(character if character.isprintable() else "?" for character in line)

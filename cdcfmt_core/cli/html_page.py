@@ -38,6 +38,7 @@ def page(statistics: Statistics, paths: Sequence[str]) -> str:
         tiles="".join(_tiles(statistics)),
         chart=_chart(statistics) if statistics.times else "",
         tables=_tables(statistics) if statistics.tables else "",
+        partitions=_partitions(statistics) if len(statistics.partitions) > 1 else "",
         corrupt=_reasons(statistics) if statistics.reasons else "",
         data=data,
     )
@@ -150,7 +151,11 @@ def _tables(statistics: Statistics) -> str:
             f"<td>{number(counts[word])}</td>" if counts[word] else '<td class="none">–</td>'
             for word in words
         )
-        rows.append(f'<tr><th>{_text(name)}</th>{cells}<td class="bar"><div>{bars}</div></td></tr>')
+        last = statistics.last_changes.get(name)
+        rows.append(
+            f"<tr><th>{_text(name)}</th>{cells}<td>{'–' if last is None else _text(_time(last))}</td>"
+            f'<td class="bar"><div>{bars}</div></td></tr>'
+        )
     heads = "".join(f"<th>{word}</th>" for word in words)
     more = (
         f"<p class='more'>… {number(len(tables))} tables in all</p>"
@@ -159,8 +164,34 @@ def _tables(statistics: Statistics) -> str:
     )
     return (
         '<section id="tables"><h2>Tables</h2><div class="scroll"><table>'
-        f'<thead><tr><th>table</th>{heads}<th class="bar"></th></tr></thead>'
+        f'<thead><tr><th>table</th>{heads}<th>last change</th><th class="bar"></th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>{more}</section>"
+    )
+
+
+def _partitions(statistics: Statistics) -> str:
+    """How far each partition or file is."""
+    rows = []
+    partitions = statistics.sorted_partitions()
+    for (name, which), partition in partitions[:_MOST_TABLES]:
+        place = name if which is None else f"{name}[{which}]"
+        last, behind = partition.last_time, statistics.behind(partition)
+        cells = (
+            number(partition.messages),
+            "–" if partition.last_offset is None else str(partition.last_offset),
+            "–" if last is None else _time(last),
+            "–" if behind is None else span_text(behind),
+        )
+        rows.append(
+            f"<tr><th>{_text(place)}</th>{''.join(f'<td>{_text(c)}</td>' for c in cells)}</tr>"
+        )
+    more = f"<p class='more'>… {number(len(partitions))} in all</p>" * (
+        len(partitions) > _MOST_TABLES
+    )
+    return (
+        '<section id="partitions"><h2>Partitions</h2><div class="scroll"><table><thead><tr>'
+        "<th>partition</th><th>messages</th><th>last offset</th><th>last event</th><th>behind</th>"
+        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{more}</section>"
     )
 
 

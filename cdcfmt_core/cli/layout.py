@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.box import Box
 from rich.cells import cell_len
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +22,10 @@ _BOX = Box(
     "    \n"
     "    \n"
 )  # fmt: skip
+_GAP = 3
+_LONG_WORD = 40
+"""What is longer is folded wherever it stands."""
+_NOTHING = ("", "–")
 
 
 def plain_table(*heads: str, right: tuple[str, ...] = ()) -> Table:
@@ -47,14 +52,62 @@ def share_width(table: Table, width: int, *, fixed: int, least: int = 12) -> Non
         max(cell_len(str(cell)) for cell in [column.header, *column.cells])
         for column in table.columns
     ]
-    gap = 3
-    left = width - sum(needs[:fixed]) - gap * (len(needs) - 1)
+    left = width - sum(needs[:fixed]) - _GAP * (len(needs) - 1)
     for index, (column, need) in enumerate(zip(table.columns, needs, strict=True)):
         column.no_wrap, column.overflow = True, "ellipsis"
         others = len(needs) - index
         column.width = need if index < fixed else min(need, max(left // others, least))
         if index >= fixed:
             left -= column.width
+
+
+def print_table(table: Table, out: Console) -> None:
+    """The table with no word broken; where that does not fit, its rows below each other."""
+    cells = [[column.header, *column.cells] for column in table.columns]
+    needs = [max(cell_len(str(cell)) for cell in each) for each in cells]
+    words = [
+        need if column.no_wrap else min(need, max(map(_longest_word, each)))
+        for need, column, each in zip(needs, table.columns, cells, strict=True)
+    ]
+    left = out.width - sum(words) - _GAP * (len(words) - 1)
+    if left < 0:
+        _print_stacked(table, out)
+        return
+    order = sorted(range(len(words)), key=lambda index: needs[index] - words[index])
+    for place, index in enumerate(order):
+        more = min(needs[index] - words[index], left // (len(order) - place))
+        table.columns[index].width = words[index] + more
+        left -= more
+    out.print(table)
+
+
+def _longest_word(cell: object) -> int:
+    return min(max(map(cell_len, str(cell).split()), default=0), _LONG_WORD)
+
+
+def _print_stacked(table: Table, out: Console) -> None:
+    heads = [str(column.header) for column in table.columns]
+    for first, *rest in zip(*(column.cells for column in table.columns), strict=True):
+        out.print(first)
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(style="faint", no_wrap=True)
+        grid.add_column(overflow="fold")
+        line = Text()
+        for head, cell in zip(heads[1:], rest, strict=True):
+            if str(cell) in _NOTHING:
+                continue
+            pair = Text.assemble(("  " + head, "faint"), " ", cell)
+            if pair.cell_len > out.width // 2:
+                grid.add_row(f"  {head}", cell)
+                continue
+            if line.cell_len + pair.cell_len > out.width:
+                out.print(line)
+                line = Text()
+            line.append_text(pair)
+        if line:
+            out.print(line)
+        if grid.row_count:
+            out.print(grid)
 
 
 def number(value: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cdcfmt_core.cli.console import Quiet
 from cdcfmt_core.cli.inputs import is_kafka
 from cdcfmt_core.cli.settings import SECTIONS, parse_settings
 from cdcfmt_core.cli.writers import NUMBERS
@@ -128,6 +129,14 @@ def reads(
             section="How to read",
             help="Any option by the name that it has in Spark, also the formats' own "
             "(cdcfmt formats NAME lists them) and Kafka's.",
+        )(wrapped)
+        wrapped = click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            expose_value=False,
+            callback=lambda _, __, given: setattr(Quiet, "on", given),
+            help="No notes, warnings and progress on stderr, and no next command; errors stay.",
         )(wrapped)
         for heading, table in reversed(tables.items()):
             for option in reversed(table):

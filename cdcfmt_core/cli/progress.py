@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as RichProgress
 
-from cdcfmt_core.cli.console import error_console
+from cdcfmt_core.cli.console import Quiet, error_console
 
 _EVERY = 1000
 
@@ -38,7 +38,7 @@ class Progress:
         self._messages = 0
         self._bar: RichProgress | None = None
         self._task = TaskID(0)
-        if sys.stderr.isatty() and not Progress.quiet:
+        if sys.stderr.isatty() and not (Progress.quiet or Quiet.on):
             self._bar = RichProgress(
                 SpinnerColumn(),
                 TextColumn("{task.description}"),

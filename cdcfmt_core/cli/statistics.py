@@ -25,8 +25,15 @@ OTHERS = "(others)"
 
 @attrs.define
 class Partition:
-    """What one partition (or file) told: its last watermark and what came too late for it."""
+    """What one partition (or file) holds.
 
+    ``last_offset`` and ``last_time`` (µs, the source's) are those of the newest; ``watermark``
+    is the last one, and ``late_rows`` came too late for it.
+    """
+
+    messages: int = 0
+    last_offset: int | None = None
+    last_time: int | None = None
     watermark: int | None = None
     late_rows: int = 0
 
@@ -68,6 +75,7 @@ class Statistics:
     kinds: Counter[str] = attrs.field(factory=Counter)
     ops: Counter[str] = attrs.field(factory=Counter)
     tables: dict[str, Counter[str]] = attrs.field(factory=dict)
+    last_changes: dict[str, int] = attrs.field(factory=dict)
     reasons: dict[str, tuple[int, str]] = attrs.field(factory=dict)
     partitions: dict[tuple[str, int | None], Partition] = attrs.field(factory=dict)
     times: Timeline = attrs.field(factory=Timeline)
@@ -87,8 +95,11 @@ class Statistics:
         self.tombstones += message.value is None and not decoded.events
         if decoded.protocol is not None and message.value is not None:
             self.protocols[decoded.protocol] += 1
+        partition = self._partition(message)
+        partition.messages += 1
+        partition.last_offset = message.offset
         for event in decoded.events:
-            self._add_event(message, event)
+            self._add_event(message, event, partition)
 
     @property
     def corrupt(self) -> int:
@@ -104,6 +115,12 @@ class Statistics:
         """Rows that came behind a watermark of their partition that promised them."""
         return sum(partition.late_rows for partition in self.partitions.values())
 
+    def behind(self, partition: Partition) -> int | None:
+        """How long before the newest event of the input the partition's last one was (µs)."""
+        if partition.last_time is None or self.last_time is None:
+            return None
+        return self.last_time - partition.last_time
+
     def as_json(self) -> dict[str, Any]:
         watermark = self.watermark()
         start, width, columns = self.times.columns(120) if self.times else (None, None, [])
@@ -118,6 +135,14 @@ class Statistics:
             "kinds": dict(self.kinds.most_common()),
             "ops": dict(self.ops.most_common()),
             "tables": {name: dict(counts) for name, counts in self.sorted_tables()},
+            "last_changes": {
+                name: time_text(self.last_changes[name])
+                for name, _ in self.sorted_tables() if name in self.last_changes
+            },
+            "partitions": [
+                self._partition_json(*place, partition)
+                for place, partition in self.sorted_partitions()
+            ],
             "source_time": {
                 "first": time_text(self.first_time), "last": time_text(self.last_time)
             },
@@ -145,10 +170,36 @@ class Statistics:
         """The tables with most events first."""
         return sorted(self.tables.items(), key=lambda item: (-item[1].total(), item[0]))
 
+    def sorted_partitions(self) -> list[tuple[tuple[str, int | None], Partition]]:
+        """By topic or path, and number."""
+        return sorted(self.partitions.items(), key=lambda item: (item[0][0], item[0][1] or 0))
+
     def sorted_reasons(self) -> list[tuple[str, tuple[int, str]]]:
         return sorted(self.reasons.items(), key=lambda item: (-item[1][0], item[0]))
 
-    def _add_event(self, message: Message, event: Event) -> None:
+    def _partition(self, message: Message) -> Partition:
+        place = (message.topic or message.path or "", message.partition)
+        if place not in self.partitions and len(self.partitions) >= _MOST_NAMES:
+            place = (OTHERS, None)
+        return self.partitions.setdefault(place, Partition())
+
+    def _partition_json(
+        self, name: str, number: int | None, partition: Partition
+    ) -> dict[str, Any]:
+        behind, last = self.behind(partition), partition.last_time
+        return {
+            "topic_or_path": name,
+            "partition": number,
+            "messages": partition.messages,
+            "last_offset": partition.last_offset,
+            "last_time": time_text(last),
+            "behind_newest_ms": None if behind is None else behind // 1000,
+            "lag_ms": None if last is None else (self.now - last) // 1000,
+            "watermark": partition.watermark,
+            "rows_behind_watermark": partition.late_rows,
+        }
+
+    def _add_event(self, message: Message, event: Event, partition: Partition) -> None:
         kind = KIND_OF[type(event)]
         self.kinds[kind] += 1
         if isinstance(event, Corrupt):
@@ -165,12 +216,16 @@ class Statistics:
             if name not in self.tables and len(self.tables) >= _MOST_NAMES:
                 name = OTHERS
             self.tables.setdefault(name, Counter())[what] += 1
-        self._add_position(message, event)
+        self._add_position(event, partition)
         commit_ts = event.commit_ts
         happened = event.source_time if commit_ts is None else (commit_ts >> 18) * 1000
         if happened is not None and event.emit_time is not None:
             self.producer_lag.add(event.emit_time - happened)
         self._add_time(happened or event.emit_time, what)
+        if happened is not None:
+            partition.last_time = max(partition.last_time or happened, happened)
+            if name in self.tables:
+                self.last_changes[name] = max(self.last_changes.get(name, happened), happened)
 
     def _add_corrupt(self, event: Corrupt) -> None:
         # Positions and lengths differ where the cause is one.
@@ -180,12 +235,10 @@ class Statistics:
         count, first = self.reasons.get(reason, (0, str(event.error)))
         self.reasons[reason] = count + 1, first
 
-    def _add_position(self, message: Message, event: Any) -> None:
+    def _add_position(self, event: Any, partition: Partition) -> None:
         commit_ts = event.commit_ts
         if commit_ts is None:
             return
-        place = (message.topic or message.path or "", message.partition)
-        partition = self.partitions.setdefault(place, Partition())
         if isinstance(event, Watermark):
             partition.watermark = max(partition.watermark or 0, commit_ts)
             return

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from rich.text import Text
 
-from cdcfmt_core.cli.console import error_console
+from cdcfmt_core.cli.console import Quiet, error_console
 
 _LOGGER = "cdcfmt_core"
 
@@ -34,6 +34,6 @@ def gathered() -> Iterator[None]:
         logger.removeHandler(handler)
         logger.propagate = propagates
         console = error_console()
-        for texts in handler.texts.values():
+        for texts in [] if Quiet.on else handler.texts.values():
             more = f" (and {len(texts) - 1} more like it)" if len(texts) > 1 else ""
             console.print(Text.assemble(("note: ", "warn"), texts[0] + more), soft_wrap=True)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console
-from cdcfmt_core.cli.layout import plain_table
+from cdcfmt_core.cli.layout import plain_table, print_table
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import default_text
 from cdcfmt_core.cli.writers import print_json
@@ -54,7 +54,7 @@ def _show_listing(listing: Listing) -> None:
             item.spec.summary,
         )
     if listing.formats:
-        out.print(table)
+        print_table(table, out)
     else:
         out.print(NOTHING)
     out.print()
@@ -98,7 +98,7 @@ def _show_options(head: str, options: Iterable[Option], out: Console) -> None:
         table.add_row(
             Text(option.name, "name"), value, default_text(option), option.help.replace("`", "")
         )
-    out.print(table)
+    print_table(table, out)
 
 
 def _listing_json(listing: Listing) -> dict[str, object]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import Input, open_input, public
-from cdcfmt_core.cli.layout import number, plain_table, printable
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
@@ -102,7 +102,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
         key = ", ".join(printable(column) for column in schema.key_columns)
         text = Text(printable(table_names([name])), "name")
         table.add_row(text, number(len(schema.columns)), key or Text("–", "faint"))
-    out.print(table)
+    print_table(table, out)
     out.print()
     next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
 
@@ -123,7 +123,7 @@ def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str,
             Text(nullable, "faint"),
             Text("●", "key") if key else "",
         )
-    out.print(shown)
+    print_table(shown, out)
     out.print()
     name = table_names([table.name])
     if spark:

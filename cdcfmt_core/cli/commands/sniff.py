@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.layout import number, plain_table, printable
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Decoded, Reader
@@ -114,7 +114,7 @@ def _show(found: dict[str, Found], paths: tuple[str, ...]) -> None:
             ", ".join(kinds),
             ", ".join(tables),
         )
-    out.print(table)
+    print_table(table, out)
     out.print()
     for name, item in found.items():
         if item.sample:

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.html_page import page
-from cdcfmt_core.cli.inputs import open_input, public
+from cdcfmt_core.cli.inputs import is_kafka, open_input, public
 from cdcfmt_core.cli.json_text import time_text
-from cdcfmt_core.cli.layout import number, plain_table, printable, size
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
@@ -73,13 +73,17 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
     if statistics.tables:
         out.print()
         _show_tables(statistics, out)
+    live = any(map(is_kafka, paths))
+    if live or len(statistics.partitions) > 1:
+        out.print()
+        _show_partitions(statistics, out, live=live)
     if statistics.reasons:
         out.print()
         table = plain_table("corrupt", "reason", right=("corrupt",))
-        table.columns[0].no_wrap = True
         for reason, (count, _) in statistics.sorted_reasons()[:_MOST_REASONS]:
             table.add_row(Text(number(count), "bad"), reason)
-        out.print(table)
+        print_table(table, out)
+        out.print()
         next_command(["validate"], public(paths))
 
 
@@ -151,7 +155,9 @@ def _bar(count: int, highest: int) -> str:
 
 def _show_tables(statistics: Statistics, out: Console) -> None:
     words = [w for w in WORDS if any(counts[w] for counts in statistics.tables.values())]
-    table = plain_table("table", *words, right=tuple(words))
+    timed = bool(statistics.last_changes)
+    heads = [*words, *(["last change"] if timed else [])]
+    table = plain_table("table", *heads, right=tuple(words))
     for column in table.columns[1:]:
         column.no_wrap = True
     tables = statistics.sorted_tables()
@@ -160,10 +166,40 @@ def _show_tables(statistics: Statistics, out: Console) -> None:
             Text(number(counts[w]), _STYLES.get(w, f"op.{w}")) if counts[w] else Text("–", "faint")
             for w in words
         )
-        table.add_row(Text(printable(name), "name"), *cells)
-    out.print(table)
+        last = [Text(_second(statistics.last_changes.get(name)), "faint")] if timed else []
+        table.add_row(Text(printable(name), "name"), *cells, *last)
+    print_table(table, out)
     if len(tables) > _MOST_TABLES:
         out.print(f"… {number(len(tables))} tables in all; --json has them", style="faint")
+
+
+def _show_partitions(statistics: Statistics, out: Console, *, live: bool) -> None:
+    """How far each partition is; of a topic against now, else against the newest event."""
+    lag = "lag" if live else "behind"
+    heads = ("messages", "last offset", "last event", lag)
+    table = plain_table("partition", *heads, right=("messages", "last offset", lag))
+    for column in table.columns[1:]:
+        column.no_wrap = True
+    partitions = statistics.sorted_partitions()
+    for (name, which), partition in partitions[:_MOST_TABLES]:
+        last = partition.last_time
+        behind = statistics.now - last if live and last else statistics.behind(partition)
+        table.add_row(
+            Text(printable(name) + ("" if which is None else f"[{which}]"), "name"),
+            number(partition.messages),
+            "–" if partition.last_offset is None else str(partition.last_offset),
+            Text(_second(last), "faint"),
+            "–" if behind is None else span_text(behind),
+        )
+    print_table(table, out)
+    if len(partitions) > _MOST_TABLES:
+        out.print(f"… {number(len(partitions))} partitions in all; --json has them", style="faint")
+
+
+def _second(microseconds: int | None) -> str:
+    if microseconds is None:
+        return "–"
+    return (time_text(microseconds // 1_000_000 * 1_000_000) or "–").replace("T", " ")
 
 
 def _counted(counts: dict[str, int]) -> str:

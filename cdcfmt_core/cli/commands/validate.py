@@ -10,7 +10,7 @@ from rich.text import Text
 from cdcfmt_core.cli.changed import IN_SPARK, Change, Changes
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.inputs import open_input, public
-from cdcfmt_core.cli.layout import number, plain_table, printable, reason_of, share_width
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, reason_of
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.progress import no_bars
@@ -102,11 +102,7 @@ def _show_corrupt(
             event.error.protocol or "–",
             reason_of(event.error),
         )
-    # The reason is what matters: it is never cut, but folded.
-    share_width(table, 10**6, fixed=5)
-    table.columns[-1].width, table.columns[-1].no_wrap = None, False
-    table.columns[-1].overflow = "fold"
-    out.print(table)
+    print_table(table, out)
     if problems > len(found):
         out.print(f"… {number(problems)} problems in all; -n lists more", style="faint")
     out.print()
@@ -127,7 +123,7 @@ def _show_changed(changed: list[Change], most: int) -> None:
             printable(change.sample or "", _SAMPLE),
         )
     table.columns[0].no_wrap = True
-    out.print(table)
+    print_table(table, out)
     if len(changed) > most:
         out.print(f"… {number(len(changed))} lines in all; -n lists more", style="faint")
     out.print()
