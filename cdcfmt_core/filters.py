@@ -193,7 +193,7 @@ class EventFilter:
 def table_names(names: Iterable[tuple[str, ...]]) -> str:
     """Table names for an error text, with backticks where they are needed."""
     return ", ".join(
-        ".".join(part if re.fullmatch(r"[\w$-]+", part) else f"`{part}`" for part in name)
+        ".".join(part if re.fullmatch(r"[\w$-]+", part) else _quoted(part) for part in name)
         for name in sorted(names)
     )
 
@@ -208,3 +208,7 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
         return "it names no table"
     first = table_names(sorted(names.values())[:_FIRST])
     return f"it has {first}" + (f", … {len(names)} in all" if len(names) > _FIRST else "")
+
+
+def _quoted(part: str) -> str:
+    return f"`{part.replace('`', '``')}`"

@@ -152,8 +152,9 @@ def _tables(statistics: Statistics) -> str:
             for word in words
         )
         last = statistics.last_changes.get(name)
+        time = "–" if last is None else _text(_time(last))
         rows.append(
-            f"<tr><th>{_text(name)}</th>{cells}<td>{'–' if last is None else _text(_time(last))}</td>"
+            f"<tr><th>{_text(name)}</th>{cells}<td>{time}</td>"
             f'<td class="bar"><div>{bars}</div></td></tr>'
         )
     heads = "".join(f"<th>{word}</th>" for word in words)

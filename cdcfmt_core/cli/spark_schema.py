@@ -39,7 +39,7 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
     infer, types, options = (_bridge(name) for name in ("infer", "types", "options"))
     declared = [option for option in options.bridge_options() if option.name in BRIDGE_OPTIONS]
     chosen = validate(settings.rest, declared, owner="cdcfmt schema")
-    event_filter = settings.event_filter()
+    event_filter = attrs.evolve(settings.event_filter(), table=table)
     one = Reader(source, settings, event_filter)
     every = Reader(source, settings, attrs.evolve(event_filter, table=None))
     fields: list[Any] = infer.infer_columns(

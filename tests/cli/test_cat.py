@@ -248,3 +248,18 @@ def test_values_as_json() -> None:
     for value, expected in VALUES:
         assert to_json(value) == expected
         assert len(expected) > 4300 or json.loads(expected) is not None
+
+
+def test_quiet(canal: Path, tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    write_messages(path, native_messages("canal/canal_flat"))
+    path.write_bytes(path.read_bytes() + b'{"isDdl": fals\n')
+    for command in (["cat"], ["cat", "-f", "table", "-n", 1], ["sniff"], ["stats"], ["validate"]):
+        loud, quiet = (run(*command, *option, path) for option in ([], ["--quiet"]))
+        assert "sourceTimeZone" in loud.stderr or command[-1] in (1, "sniff")
+        assert quiet.stderr == ""
+        assert "next: " not in quiet.stdout
+        assert quiet.exit_code == loud.exit_code
+    # One line for all tables that lack a time zone, and errors stay.
+    assert run("cat", path).stderr.count("sourceTimeZone") == 1
+    assert "did you mean" in run("cat", path, "-q", "--table", "shop.wied").stderr

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_tools import run, run_json, write_messages
+from cli_tools import run, run_json, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
 from pyspark_cdcfmt.types import TypeOptions, spark_type
@@ -106,3 +106,22 @@ def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     ddl = run("schema", canal, "--table", "shop.wide", "--as", "spark")
     assert ddl.exit_code == 3
     assert run("schema", canal, "--table", "shop.wide", "--as", "create-table").exit_code == 0
+
+
+def test_all_tables_by_name(canal: Path) -> None:
+    names = ["other.o", "shop.later", "shop.later2", "shop.nopk", "shop.pair", "shop.sentinel",
+             "shop.tmp_drop", "shop.uk", "shop.wide", "shop.`订 单`"]  # fmt: skip
+    for shape in ("spark", "create-table"):
+        text = run("schema", canal, "--as", shape).stdout
+        blocks = [block.partition("\n") for block in text.removeprefix("-- ").split("\n\n-- ")]
+        assert [head for head, _, _ in blocks] == names
+        for head, _, body in blocks:
+            alone = run("schema", canal, "--table", head, "--as", shape).stdout
+            assert body.rstrip("\n") == alone.rstrip("\n")
+    lines = run_lines("schema", canal, "--as", "json")
+    assert [line["table"] for line in lines] == [name.replace("`", "") for name in names]
+    assert lines[4] == run_json("schema", canal, "--table", "shop.pair", "--as", "json")
+    only = run("schema", canal, "--as", "spark", "--include-tables", "*.o").stdout
+    assert only == "-- other.o\nid INT\n"
+    once = run("schema", "-", "--as", "spark", stdin=canal.read_bytes())
+    assert (once.exit_code, "can be read only once" in once.stderr) == (2, True)

@@ -16,6 +16,7 @@ import pytest
 from cli_tools import run, run_json, write_messages
 from golden_data import load_variant, native_messages
 
+from cdcfmt_core.cli.json_text import time_text
 from cdcfmt_core.cli.timeline import Timeline, span_text
 from cdcfmt_core.events import Message
 
@@ -92,6 +93,56 @@ def test_corrupt_by_reason(tmp_path: Path) -> None:
     assert "no installed format recognises" in reasons[0][1]
     assert reasons[1][0] == 3
     assert "offset 7" in found["corrupt"][1]["first"]
+
+
+def test_digits_in_names_are_not_masked(tmp_path: Path) -> None:
+    row = {"isDdl": False, "type": "INSERT", "database": "d", "table": "t", "es": 1, "ts": 1,
+           "pkNames": [], "mysqlType": {}, "sqlType": {}, "data": [{"id": "1"}]}  # fmt: skip
+    wires = [row | {"mysqlType": {"c2024": "int"}, "data": [{"c2024": "x" * n}]} for n in (1, 2)]
+    messages = [Message(None, json.dumps(wire).encode()) for wire in wires]
+    found = run_json("stats", write_messages(tmp_path / "m.jsonl", messages), "--json")
+    ((reason, count),) = [(item["reason"], item["count"]) for item in found["corrupt"]]
+    assert count == 2
+    assert "data[#].c2024" in reason
+
+
+def test_last_changes_and_partitions(tmp_path: Path) -> None:
+    messages = list(native_messages("canal/canal_flat_hash"))
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    found = run_json("stats", path, "--json")
+    newest: dict[str, int] = {}
+    of_partition: dict[int | None, tuple[int, int | None]] = {}
+    for message in messages:
+        wire = json.loads(message.value or b"")
+        name = f"{wire['database']}.{wire['table']}".rstrip(".")
+        newest[name] = max(newest.get(name, 0), wire["es"])
+        last, _ = of_partition.get(message.partition, (0, None))
+        of_partition[message.partition] = max(last, wire["es"]), message.offset
+    assert found["last_changes"] == {n: time_text(ms * 1000) for n, ms in newest.items()}
+    assert len(of_partition) > 1
+    behind = max(newest.values())
+    for line in found["partitions"]:
+        last, offset = of_partition[line["partition"]]
+        assert (line["last_time"], line["last_offset"]) == (time_text(last * 1000), offset)
+        assert line["behind_newest_ms"] == behind - last
+        assert line["lag_ms"] > line["behind_newest_ms"]
+    assert sum(line["messages"] for line in found["partitions"]) == len(messages)
+    text = run("stats", path).stdout
+    assert all(f"canal_flat_hash[{partition}]" in text for partition in of_partition)
+    assert "last change" in text
+
+
+def test_no_word_is_broken_on_a_narrow_terminal(canal: Path, tmp_path: Path) -> None:
+    bad = write_messages(tmp_path / "bad.jsonl", native_messages("maxwell/maxwell"))
+    for command in (["stats", canal], ["sniff", canal], ["schema", canal], ["formats"],
+                    ["schema", canal, "--table", "golden.upd_cols"], ["validate", bad, "-n", 2],
+                    ["stats", bad], ["validate", canal]):  # fmt: skip
+        wide, narrow = (
+            set(re.sub("[─▁▂▃▄▅▆▇█]", " ", run(*command, width=width).stdout).split())
+            for width in (400, 40)
+        )
+        assert len(narrow & wide) > 10
+        assert not {word for word in narrow - wide if word.isalpha() and len(word) > 2}, command
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
@@ -191,6 +242,8 @@ def test_the_page_stands_alone_and_lets_nothing_through(page: Path) -> None:
     assert parsed.classes["bar"] == len(numbers["tables"]) + 1
     assert parsed.classes["tile"] >= 6
     assert parsed.classes["column"] > 1
+    assert parsed.texts.count("last change") == 1
+    assert text.count("<h2>Partitions</h2>") == 1
     assert len(text) < 200_000
 
 

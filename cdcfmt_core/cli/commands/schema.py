@@ -19,7 +19,7 @@ from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_colu
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
-from cdcfmt_core.errors import CdcfmtError, MissingDependencyError
+from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError, SourceError
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
 
@@ -48,16 +48,16 @@ OPTIONS = (
     show_default=True,
     help="For the eye; the text for Spark's .schema(…); SQL in the source's words; or JSON.",
 )
-@click.pass_context
-def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shape: str) -> None:
+def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
     """Print the columns of a table: of the source, and what they are in Spark.
 
     What Spark makes of a column is the bridge's to say, so that needs pyspark-cdcfmt, but
-    starts no Spark. Exit code 1 if the table is not in INPUT.
+    starts no Spark. Without --table: all tables by name, as JSON a line each. Exit code 1 if
+    the table is not in INPUT.
     """
     source = open_input(paths, settings)
     if settings.table is None:
-        _list_tables(_collect(source, settings), paths)
+        _all_tables(source, settings, shape, paths)
         return
     if shape == "spark":
         fields = spark_columns(source, settings, settings.table)
@@ -72,11 +72,7 @@ def command(ctx: click.Context, paths: tuple[str, ...], settings: Settings, shap
     if shape == "create-table":
         print_lines(table.create_table())
         return
-    spark: Mapping[str, SparkColumn] = {}
-    try:
-        spark = {field.name: field for field in spark_columns(source, settings, settings.table)}
-    except MissingDependencyError as error:
-        note(str(error))
+    spark = _spark(source, settings, settings.table)
     if shape == "json":
         print_json(_json(table, spark))
     else:
@@ -90,6 +86,40 @@ def _collect(source: Input, settings: Settings) -> WireSchemas:
         for event in decoded.events:
             schemas.add(event)
     return schemas
+
+
+def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str, ...]) -> None:
+    schemas = _collect(source, settings)
+    if shape == "table":
+        _list_tables(schemas, paths)
+        return
+    if not source.again and shape != "create-table":
+        raise OptionError(
+            f"--as {shape} of all tables reads the input once for each, and this one can be read "
+            "only once: write it to a file, or take --as create-table"
+        )
+    first = True
+    for name, table in sorted(schemas.tables.items()):
+        if shape == "json":
+            print_json(_json(table, _spark(source, settings, name)))
+            continue
+        if shape == "spark":
+            columns = _spark(source, settings, name).values()
+            text = ",\n".join(column.ddl for column in columns)
+        else:
+            text = table.create_table()
+        if text:
+            print_lines(("" if first else "\n") + f"-- {table_names([name])}\n{text}")
+            first = False
+
+
+def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, SparkColumn]:
+    """The columns in Spark; none, with a note, without the bridge or a row of the table."""
+    try:
+        return {field.name: field for field in spark_columns(source, settings, table)}
+    except (MissingDependencyError, SourceError) as error:
+        note(str(error))
+        return {}
 
 
 def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
