@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import attrs
@@ -62,6 +63,12 @@ class SchemaStore:
 
     def __len__(self) -> int:
         return len(self._told)
+
+    def tables(self) -> Iterator[TableSchema]:
+        """Every schema in memory, a table's in the order of their positions."""
+        for versions in self._tables.values():
+            for position in versions.positions:
+                yield from versions.tables[position]
 
     def add(self, record: SchemaRecord) -> None:
         """Add a schema.

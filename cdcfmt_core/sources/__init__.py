@@ -12,6 +12,7 @@ Kafka has a package of its own, :mod:`cdcfmt_core.sources.kafka`.
 """
 
 from cdcfmt_core.sources.claim_checks import open_claim_check_store, open_claim_check_writer
+from cdcfmt_core.sources.ends import read_ends, spread
 from cdcfmt_core.sources.file_offset import FileOffset
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
@@ -38,7 +39,9 @@ __all__ = [
     "open_filesystem",
     "parse_line",
     "plan_partitions",
+    "read_ends",
     "read_lines",
     "read_split",
+    "spread",
     "wrap_line",
 ]

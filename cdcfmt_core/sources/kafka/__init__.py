@@ -2,13 +2,15 @@
 
 :func:`parse_kafka_options` validates options, which are those of Spark's Kafka source.
 :func:`plan_ranges` asks the cluster once which offsets a batch has; :func:`read_range` reads
-a part of one partition.  :class:`SchemaSearch` finds a certain table schema around it, and
+a part of one partition, :func:`read_ends` the first and last messages of many.
+:class:`SchemaSearch` finds a certain table schema around a range, and
 :class:`TopicSchemaStore` has all that came before its rows.
 :class:`StreamProgress` moves a stream from offset to offset, and
 :class:`Fences` tell which row changes are duplicates.
 """
 
 from cdcfmt_core.sources.kafka.client import KafkaClient
+from cdcfmt_core.sources.kafka.ends import read_ends
 from cdcfmt_core.sources.kafka.fences import Fences
 from cdcfmt_core.sources.kafka.offsets import OffsetRange, OffsetRequest, rate_limit, split_ranges
 from cdcfmt_core.sources.kafka.options import (
@@ -39,6 +41,7 @@ __all__ = [
     "parse_kafka_options",
     "plan_ranges",
     "rate_limit",
+    "read_ends",
     "read_range",
     "split_ranges",
 ]

@@ -46,6 +46,27 @@ def read_range(
         reader.close()
 
 
+def message_of(record: Any, topic: str, counts: Counter[str] | None = None) -> Message:
+    """The message that the client's ``record`` holds."""
+    try:
+        headers = tuple(record.headers() or ())
+    except UnicodeDecodeError:
+        # The client gives their names as text or not at all.
+        headers = ()
+        if counts is not None:
+            counts["messages whose headers are no UTF-8, read without them"] += 1
+    kind, timestamp = record.timestamp()
+    return Message(
+        record.key(),
+        record.value(),
+        headers,
+        topic,
+        record.partition(),
+        record.offset(),
+        timestamp if kind else None,
+    )
+
+
 class _RangeReader:
     def __init__(self, wanted: OffsetRange, options: KafkaOptions, counts: Counter[str]) -> None:
         from confluent_kafka import Consumer
@@ -63,7 +84,7 @@ class _RangeReader:
         self._assign()
 
     def messages(self) -> Iterator[Message]:
-        end, topic, partition = self._wanted.end, self._wanted.topic, self._wanted.partition
+        end, topic = self._wanted.end, self._wanted.topic
         while self._position < end:
             for record in self._fetch():
                 error = record.error()
@@ -76,24 +97,7 @@ class _RangeReader:
                 if offset >= end:
                     return
                 self._position = offset + 1
-                kind, timestamp = record.timestamp()
-                yield Message(
-                    record.key(),
-                    record.value(),
-                    self._headers(record),
-                    topic,
-                    partition,
-                    offset,
-                    timestamp if kind else None,
-                )
-
-    def _headers(self, record: Any) -> tuple[tuple[str, bytes | None], ...]:
-        try:
-            return tuple(record.headers() or ())
-        except UnicodeDecodeError:
-            # The client gives their names as text or not at all.
-            self._counts["messages whose headers are no UTF-8, read without them"] += 1
-            return ()
+                yield message_of(record, topic, self._counts)
 
     def close(self) -> None:
         self._consumer.close()

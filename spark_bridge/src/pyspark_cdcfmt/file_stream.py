@@ -22,6 +22,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.sources import FileInfo, FileOffset
+from pyspark_cdcfmt.checks import StreamCheck
 from pyspark_cdcfmt.files import FilesInput, FilesPartition, find_files
 from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
@@ -45,6 +46,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offset = FileOffset()
         self._input = FilesInput(options)
         check_stream(options)
+        self._check = StreamCheck(options, schema, inferred=inferred)
 
     def initialOffset(self) -> dict[str, Any]:
         return FileOffset().to_json()
@@ -87,6 +89,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         files = [FileInfo(path, size) for path, size in after.batch.items()]
         shares = self._input.share_out(files)
+        self._check.look(self._input, shares)
         if self._options["schemaStore"] is None:
             # What its own files tell would hang on where a micro-batch ends.
             return shares

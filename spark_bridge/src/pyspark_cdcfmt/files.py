@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -17,10 +18,11 @@ from cdcfmt_core.sources import (
     Lines,
     list_files,
     plan_partitions,
+    read_ends,
     read_lines,
     read_split,
 )
-from pyspark_cdcfmt.inputs import Input, Share
+from pyspark_cdcfmt.inputs import Input, Share, messages_of_each
 from pyspark_cdcfmt.options import ReadOptions
 
 
@@ -73,6 +75,21 @@ class FilesInput(Input):
         how: HowToRead = {**self._how(), "marks": marks}
         for split in share.splits:
             yield from read_split(split, **how)
+
+    def ends(
+        self, shares: Sequence[Share], *, seconds: float, thorough: bool
+    ) -> Iterator[Message | BadLine]:
+        files: dict[str, FileSplit] = {}
+        for share in shares:
+            assert isinstance(share, FilesPartition)
+            for split in share.splits:
+                files[split.path] = FileSplit(split.path, 0, None, split.size)
+        deadline = time.monotonic() + seconds
+        each = messages_of_each(len(files))
+        for message in read_ends(files.values(), each, compressed_tails=thorough, **self._how()):
+            yield message
+            if time.monotonic() > deadline:
+                return
 
     def read_lines(
         self, share: Share, counts: Counter[str] | None = None

@@ -17,6 +17,9 @@ from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 
+_MESSAGES_OF_ENDS = 10_000
+"""Messages that are read at the ends of all slices together; at least ten at each."""
+
 
 @attrs.frozen
 class Share(InputPartition):
@@ -58,6 +61,16 @@ class Input(ABC):
         """As :meth:`read`, for who can do with lines in one piece."""
         return self.read(share, counts)
 
+    @abstractmethod
+    def ends(
+        self, shares: Sequence[Share], *, seconds: float, thorough: bool
+    ) -> Iterator[Message | BadLine]:
+        """The first and last messages of every file or topic partition of ``shares``; lazily.
+
+        A bounded look of about ``seconds`` at most.  ``thorough`` also reads what has no end to
+        go to: the last compressed files.  A message may come twice.
+        """
+
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
         """A search for table schemas around a share; None where there is nothing around it."""
         return None
@@ -91,3 +104,8 @@ def open_input(options: ReadOptions) -> Input:
     from pyspark_cdcfmt.files import FilesInput
 
     return FilesInput(options)
+
+
+def messages_of_each(slices: int) -> int:
+    """How many messages :meth:`Input.ends` reads at either end of so many slices."""
+    return min(max(_MESSAGES_OF_ENDS // (2 * max(slices, 1)), 10), 200)

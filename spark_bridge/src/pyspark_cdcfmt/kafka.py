@@ -19,12 +19,13 @@ from cdcfmt_core.sources.kafka import (
     SchemaSearch,
     TopicSchemaStore,
     plan_ranges,
+    read_ends,
     read_range,
     split_ranges,
 )
 from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.inputs import Input, Share
+from pyspark_cdcfmt.inputs import Input, Share, messages_of_each
 from pyspark_cdcfmt.options import ReadOptions
 
 
@@ -75,6 +76,17 @@ class KafkaInput(Input):
     ) -> Iterator[Message | BadLine]:
         assert isinstance(share, KafkaPartition)
         return read_range(share.range, self.options, counts)
+
+    def ends(self, shares: Sequence[Share], *, seconds: float, thorough: bool) -> Iterator[Message]:
+        ranges: dict[TopicPartition, OffsetRange] = {}
+        for share in shares:
+            assert isinstance(share, KafkaPartition)
+            place = share.topic, share.partition
+            start = min(share.start, ranges[place].start) if place in ranges else share.start
+            end = max(share.end, ranges[place].end) if place in ranges else share.end
+            ranges[place] = OffsetRange(*place, start, end)
+        each = messages_of_each(len(ranges))
+        return read_ends([*ranges.values()], self.options, each, seconds=seconds)
 
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(share, KafkaPartition)

@@ -71,6 +71,14 @@ SHAPE_OPTIONS = (
         "instead of events. A part with a dot or blank stands in backticks; exact case.",
     ),
     Option(
+        name="requireTables",
+        type="bool",
+        default=True,
+        help="`table`, each pattern of `includeTables` and each column of your schema must be "
+        "known to the messages that the driver looks at before it reads: a batch fails and names "
+        "the nearest, a stream warns. An empty input passes. `false`: no check.",
+    ),
+    Option(
         name="images",
         type="choice",
         choices=("both", "after", "none"),

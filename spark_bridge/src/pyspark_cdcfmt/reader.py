@@ -16,6 +16,7 @@ from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import NoSchemas, SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import TopicSchemaStore
+from pyspark_cdcfmt.checks import check_batch
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
@@ -41,7 +42,9 @@ class CdcBatchReader(DataSourceReader):
         policy_of(options, streaming=False)
 
     def partitions(self) -> Sequence[InputPartition]:
-        return plan_tasks(self._input, self._input.plan(), self._options)
+        shares = plan_tasks(self._input, self._input.plan(), self._options)
+        check_batch(self._input, shares, self._options, self._schema, inferred=self._inferred)
+        return shares
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.

@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
 from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
+from pyspark_cdcfmt.checks import StreamCheck
 from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition, begins_around, share_out
 from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
@@ -47,6 +48,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._kafka = kafka
         self._inferred = inferred
+        self._check = StreamCheck(options, schema, inferred=inferred)
 
     def initialOffset(self) -> dict[str, Any]:
         # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
@@ -75,6 +77,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # The end offset alone: a batch that runs again must read the same.
         offset = StreamOffset.of_json(end)
         shares = share_out(offset.ranges(), self._options, self._client)
+        self._check.look(KafkaInput(self._kafka, self._options), shares)
         schemas = open_store(self._options)
         return [
             attrs.evolve(share, schemas=schemas, begins=begins_around(share, offset.starts))

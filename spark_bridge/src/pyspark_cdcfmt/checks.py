@@ -1,0 +1,94 @@
+"""What is checked on the driver, against the input itself, before it is read."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.inputs import Input, Share
+from pyspark_cdcfmt.names import GivenNames
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.survey import Survey, Surveyor
+
+logger = logging.getLogger("pyspark_cdcfmt")
+
+_BATCHES = 3
+"""Micro-batches that a stream looks at for names that the first one lacks."""
+_STREAM_SECONDS = 3.0
+
+
+def check_batch(
+    source: Input,
+    shares: Sequence[Share],
+    options: ReadOptions,
+    schema: StructType,
+    *,
+    inferred: bool,
+) -> Survey:
+    """Survey a batch's input and compare it with ``schema`` and options.
+
+    The result has the schemas of the table (``complete_schemas_of(options.table)``), as far as
+    the first messages tell them: the survey stops as soon as all names are known.
+
+    :raises SourceError: for a name that the input does not know.
+    """
+    names = GivenNames.of(options, schema, inferred=inferred)
+    if not shares or not names:
+        return Survey()
+    surveyor = Surveyor(source, shares, options, shares[0].schemas)
+    surveyor.look_at_ends(names.all_in)
+    if options["requireTables"]:
+        if names.unknown(surveyor.survey):
+            surveyor.read_on(lambda survey: names.unknown(survey) is None)
+        names.check(surveyor.survey)
+    return surveyor.survey
+
+
+class StreamCheck:
+    """Warns of names that the first micro-batches of a stream do not know.
+
+    They may come later: a stream goes on.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType, *, inferred: bool) -> None:
+        self._names = GivenNames.of(options, schema, inferred=inferred)
+        self._options = options
+        self._survey = Survey()
+        self._batches = _BATCHES if self._names and options["requireTables"] else 0
+        self._warned = False
+
+    def look(self, source: Input, shares: Sequence[Share]) -> None:
+        """Look at the next micro-batch."""
+        if not self._batches or not shares:
+            return
+        self._batches -= 1
+        surveyor = Surveyor(
+            source,
+            shares,
+            self._options,
+            # What the driver reads here is no part of the stream.
+            SchemaStore(self._options["maxCachedSchemas"]),
+            survey=self._survey,
+            seconds=_STREAM_SECONDS,
+        )
+        try:
+            surveyor.look_at_ends(self._names.all_in, thorough=False)
+        except SourceError as error:
+            # The tasks meet it, too, and report it.
+            logger.debug("cdc: no survey: %s", error)
+            return
+        if self._names.all_in(self._survey):
+            self._batches = 0
+        elif not self._warned and (reason := self._names.unknown(self._survey)):
+            self._warned = True
+            text = (
+                f"cdc: {reason}. The stream goes on, since it may come later; "
+                "requireTables=false spares this check"
+            )
+            logger.warning("%s", text)
+            warnings.warn(text, stacklevel=2)

@@ -1,0 +1,145 @@
+"""The names that the user gave, compared with those that the input has (``requireTables``)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+import attrs
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.filters import EventFilter, table_names
+from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.survey import Survey, TableName
+
+_MOST_NAMES = 20
+
+
+@attrs.frozen
+class GivenNames:
+    """Table, patterns of tables and columns that the user named.
+
+    Where the schema was inferred, table and columns are those of the input.  ``added`` are
+    the names of the columns that the changes shape adds.
+    """
+
+    table: TableName | None
+    patterns: Mapping[str, EventFilter]
+    columns: tuple[str, ...]
+    added: tuple[str, ...]
+
+    @classmethod
+    def of(cls, options: ReadOptions, schema: StructType, *, inferred: bool) -> GivenNames:
+        added: tuple[str, ...] = ()
+        columns: tuple[str, ...] = ()
+        if options.table is not None:
+            added = tuple(field.name for field in metadata_fields(options))
+            if not inferred:
+                columns = tuple(name for name in schema.names if name not in added)
+        return cls(
+            None if inferred else options.table,
+            {text: EventFilter(include_tables=(text,)) for text in options["includeTables"]},
+            columns,
+            added,
+        )
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to compare."""
+        return self.table is not None or bool(self.patterns)
+
+    def all_in(self, survey: Survey) -> bool:
+        """Whether the survey knows all of them."""
+        return (
+            (self.table is None or bool(survey.complete_schemas_of(self.table)))
+            and not self._unmatched(survey)
+            and not self._unknown_columns(survey)
+        )
+
+    def check(self, survey: Survey) -> None:
+        """
+        :raises SourceError: if messages were seen, and a name is not among theirs.
+        """
+        reason = self.unknown(survey)
+        if reason:
+            raise SourceError(
+                f"{reason}. requireTables=false reads without this check, for names that are "
+                "rare or still to come"
+            )
+
+    def unknown(self, survey: Survey) -> str | None:
+        """What is wrong with the first name that the survey does not know; None if all is well.
+
+        An input without tables says nothing.
+        """
+        if not survey.tables:
+            return None
+        looked = f"the {survey.messages} messages looked at" if survey.messages else "the schemas"
+        if self.table is not None and self.table not in survey.tables:
+            return (
+                f"option table: no table {table_names([self.table])} is in {looked}"
+                f"{_nearest_table(self.table, survey.tables)}"
+            )
+        for text in self._unmatched(survey):
+            return (
+                f"option includeTables: {text} matches no table of {looked}"
+                f"{_nearest_table(tuple(text.split('.')), survey.tables)}"
+            )
+        for column in self._unknown_columns(survey):
+            assert self.table is not None
+            known = self._known_columns(survey)
+            near = _near(column, [*known, *self.added])
+            hint = f"; the nearest is {near}" if near else ""
+            return (
+                f"column {column} of the schema: table {table_names([self.table])} has no such "
+                f"column in {looked}{hint}. It has {_some(known)}"
+            )
+        return None
+
+    def _unmatched(self, survey: Survey) -> list[str]:
+        return [
+            text
+            for text, pattern in self.patterns.items()
+            if not any(_wants(pattern, table) for table in survey.tables)
+        ]
+
+    def _known_columns(self, survey: Survey) -> list[str]:
+        assert self.table is not None
+        schemas = survey.schemas_of(self.table)
+        return list(dict.fromkeys(name for schema in schemas for name in schema.column_names))
+
+    def _unknown_columns(self, survey: Survey) -> list[str]:
+        # Partial rows may lack any column.
+        if not self.columns or self.table is None or not survey.complete_schemas_of(self.table):
+            return []
+        known = set(self._known_columns(survey))
+        return [name for name in self.columns if name not in known]
+
+
+def _wants(pattern: EventFilter, table: TableName) -> bool:
+    database, *schema, name = table
+    return pattern.wants_table(database, name, schema[0] if schema else None)
+
+
+def _nearest_table(table: TableName, tables: Iterable[TableName]) -> str:
+    names = {table_names([known]): known for known in sorted(tables)}
+    near = _near(table_names([table]), names)
+    if near:
+        return f"; the nearest is {near} (names are exact in case)"
+    return f"; there are {_some(names)}"
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    """The likeliest of the known names, one that differs only in case before all others."""
+    names: dict[str, str] = {}
+    for each in known:
+        names.setdefault(each.lower(), each)
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return names[near[0]] if near else None
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
+    return ", ".join(listed[:_MOST_NAMES]) + more

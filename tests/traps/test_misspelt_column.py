@@ -1,0 +1,44 @@
+"""A column of `.schema(...)` that the table has not: it was NULL in every row, in silence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canal_messages import INSERT, row_message, write_lines
+from pyspark.sql.types import StringType, StructType
+
+from pyspark_cdcfmt.source import CdcDataSource
+
+
+def plan(path: str, *columns: str, **options: Any) -> None:
+    schema = StructType()
+    for name in columns:
+        schema.add(name, StringType())
+    given = {"path": path, "table": "shop.orders", **options}
+    CdcDataSource(given).reader(schema).partitions()
+
+
+def test_the_nearest_column_is_named(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "orders.json", INSERT)
+    plan(path, "name", "_change_type")
+    with pytest.raises(Exception, match=r"column nmae of the schema: table shop\.orders has no"):
+        plan(path, "id", "nmae")
+    with pytest.raises(Exception, match=r"the nearest is name\. It has id, name, price\. requireT"):
+        plan(path, "id", "nmae")
+    with pytest.raises(Exception, match="the nearest is _change_type"):
+        plan(path, "id", "_chnge_type")
+    plan(path, "id", "nmae", requireTables="false")
+
+
+def test_a_column_of_the_last_messages_is_known(tmp_path: Path) -> None:
+    added = row_message("INSERT", {"id": "1", "note": "2"})
+    path = write_lines(tmp_path / "orders.json", *[INSERT] * 1000, added)
+    plan(path, "note")
+
+
+def test_rows_of_parts_judge_no_column(tmp_path: Path) -> None:
+    """TiCDC's deletes of keys alone have no other column."""
+    delete = row_message("DELETE", {"id": "1"}, onlyHandleKey=True)
+    plan(write_lines(tmp_path / "deletes.json", *[delete] * 3), "name")
