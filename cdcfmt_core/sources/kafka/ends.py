@@ -20,6 +20,9 @@ logger = logging.getLogger("cdcfmt_core")
 _FETCH_BYTES = 1 << 17
 """Of each partition in one answer: brokers send whole blocks, and little of them is used."""
 
+_IDLE_SECONDS = 3.0
+"""Some errors of partitions, such as one that is gone, do not say of which."""
+
 
 @attrs.define
 class _End:
@@ -74,10 +77,13 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
 
     left = dict(ends)
     consumer.assign([Place(*place, end.start) for place, end in left.items()])
-    while left and time.monotonic() < deadline:
+    last = time.monotonic()
+    while left and time.monotonic() < min(deadline, last + _IDLE_SECONDS):
         # Does not wait for a full list, as consume() alone would.
         record = consumer.poll(0.2)
-        records = [] if record is None else [record, *consumer.consume(1000, 0)]
+        if record is None:
+            continue
+        records = [record, *consumer.consume(1000, 0)]
         for record in records:
             place = record.topic(), record.partition()
             end = left.get(place)
@@ -98,6 +104,8 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
             if end.most <= 0:
                 del left[place]
                 consumer.incremental_unassign([Place(*place)])
+        # Only what was waited here: whoever takes the messages may be slow.
+        last = time.monotonic()
 
 
 def _place(wanted: OffsetRange) -> TopicPartition:

@@ -133,6 +133,7 @@ class Surveyor:
         self._source = source
         self._shares = shares
         self._seconds = seconds
+        self._seen: set[tuple[object, ...]] = set()
         for table in _stored(schemas, options):
             self.survey.add_schema(table)
         self._decoder = open_decoder(options, EventFilter(), schemas=copy.deepcopy(schemas))
@@ -153,10 +154,7 @@ class Surveyor:
         """
         deadline = time.monotonic() + self._seconds
         messages = self._source.read_all(self._shares)
-        # The ends come once more.
-        at_ends, self.survey.messages = self.survey.messages, 0
         self._look(islice(messages, _MOST_MESSAGES), until, deadline)
-        self.survey.messages = max(at_ends, self.survey.messages)
 
     def _look(
         self,
@@ -165,6 +163,12 @@ class Surveyor:
         deadline: float = math.inf,
     ) -> None:
         for message in messages:
+            # Beginning and end of a short file overlap, and reading on meets both again.
+            if isinstance(message, Message):
+                place = message.path, message.topic, message.partition, message.offset
+                if place in self._seen:
+                    continue
+                self._seen.add(place)
             self.survey.add(message, self._decoder)
             if until(self.survey) or time.monotonic() > deadline:
                 return
