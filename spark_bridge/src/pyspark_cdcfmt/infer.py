@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 
+import attrs
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
+from cdcfmt_core.events import Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.types import LogicalType, Unknown
+from pyspark_cdcfmt.names import nearest_table
+from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
 logger = logging.getLogger("pyspark_cdcfmt")
@@ -31,46 +34,84 @@ def infer_columns(
     sample: int,
     options: TypeOptions,
     any_table: MessageDecoder,
+    *,
+    ends: Callable[[], Iterable[Message | BadLine]] = tuple,
+    schemas: Iterable[TableSchema] = (),
 ) -> list[StructField]:
-    """The table's columns as seen in the first ``sample`` of its row messages.
+    """The table's columns as seen in the first ``sample`` of its row messages, and at the ends.
 
     Columns keep the order in which they first came; a type that changes on the way widens.
     A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
     type each value.  A DECIMAL whose digits the wire does not send has those of its values.
-    ``any_table`` decodes every table, for the error that names those that are there.
 
+    :param ends: gives the first and last messages of every file or topic partition, for
+        columns that were added after the sample.
+    :param schemas: the table's schemas found between, for columns that no row looked at has.
+    :param any_table: decodes every table, for the error that names those that are there.
     :raises SourceError: if no message of the table is found.
     """
-    types: dict[str, LogicalType | None] = {}
-    of_nulls: dict[str, LogicalType] = {}
-    merged: set[tuple[TableSchema, frozenset[str]]] = set()
-    digits = DecimalDigits()
+    columns = _Columns()
     rows = 0
     for message in _with_progress(read(), table):
+        rows += columns.see(message, decoder)
+        if rows >= sample:
+            for message in ends():
+                columns.see(message, decoder)
+            break
+    columns.add_missing(schemas)
+    if not columns:
+        raise SourceError(_nothing_found(read(), any_table, table))
+    return columns.fields(options)
+
+
+class _Columns:
+    """The columns of a table, united over its messages."""
+
+    def __init__(self) -> None:
+        self._types: dict[str, LogicalType | None] = {}
+        self._of_nulls: dict[str, LogicalType] = {}
+        self._merged: set[tuple[TableSchema, frozenset[str]]] = set()
+        self._digits = DecimalDigits()
+
+    def __bool__(self) -> bool:
+        return bool(self._types)
+
+    def see(self, message: Message | BadLine, decoder: MessageDecoder) -> bool:
+        """Take in a message; whether it has rows of the table."""
         if isinstance(message, BadLine):
-            continue
+            return False
         events = decoder.decode(message)
         for schema, nulls in _schemas_and_nulls(events):
-            if (schema, nulls) not in merged:
-                merged.add((schema, nulls))
-                for column in schema.columns:
-                    known = types.setdefault(column.name, None)
-                    if column.name in nulls:
-                        of_nulls[column.name] = column.type
-                    else:
-                        types[column.name] = merge(known, column.type) if known else column.type
+            if (schema, nulls) not in self._merged:
+                self._merged.add((schema, nulls))
+                self._merge(schema, nulls)
         changes = [event for event in events if isinstance(event, RowChange)]
         for change in changes:
-            digits.see(change)
-        rows += bool(changes)
-        if rows >= sample:
-            break
-    if not types:
-        raise SourceError(_nothing_found(read(), any_table, table))
-    return [
-        StructField(name, spark_type(digits.known(name, type_ or of_nulls[name]), options))
-        for name, type_ in types.items()
-    ]
+            self._digits.see(change)
+        return bool(changes)
+
+    def add_missing(self, schemas: Iterable[TableSchema]) -> None:
+        """Take in columns that only these schemas have: what rows tell of types is nearer."""
+        known = set(self._types)
+        for schema in schemas:
+            columns = tuple(column for column in schema.columns if column.name not in known)
+            self._merge(attrs.evolve(schema, columns=columns), ())
+
+    def fields(self, options: TypeOptions) -> list[StructField]:
+        return [
+            StructField(
+                name, spark_type(self._digits.known(name, type_ or self._of_nulls[name]), options)
+            )
+            for name, type_ in self._types.items()
+        ]
+
+    def _merge(self, schema: TableSchema, nulls: Collection[str]) -> None:
+        for column in schema.columns:
+            known = self._types.setdefault(column.name, None)
+            if column.name in nulls:
+                self._of_nulls[column.name] = column.type
+            else:
+                self._types[column.name] = merge(known, column.type) if known else column.type
 
 
 def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
@@ -127,24 +168,14 @@ def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:
 def _nothing_found(
     messages: Iterable[Message | BadLine], decoder: MessageDecoder, table: tuple[str, ...]
 ) -> str:
-    found: set[tuple[str, ...]] = set()
-    total, bad = 0, ""
+    survey = Survey()
     for message in islice(messages, _LOOKED_AT_FOR_NAMES):
-        total += 1
-        if isinstance(message, BadLine):
-            bad = bad or str(message.error)
-            continue
-        events = decoder.decode(message)
-        bad = bad or next((str(e.error) for e in events if isinstance(e, Corrupt)), "")
-        found.update(
-            tuple(part for part in (s.database, s.schema, s.table) if part is not None)
-            for s in _schemas(events)
-        )
+        survey.add(message, decoder)
     text = f"no row of table {table_names([table])} is in the input"
-    if not total:
+    if not survey.messages:
         text += ", which has no messages at all"
-    elif found:
-        text += f"; it has {table_names(found)} (names are exact in case)"
-    if bad:
-        text += f". A message is corrupt: {bad}"
+    elif survey.tables:
+        text += nearest_table(table, survey.tables)
+    if survey.bad:
+        text += f". A message is corrupt: {survey.bad}"
     return text + ". To read without inferring, give a schema: .schema(...)"

@@ -28,7 +28,7 @@ class Share(InputPartition):
     Row changes with a commit_ts below ``fence`` are duplicates (``deduplicate``).
     """
 
-    schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True)
+    schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True, eq=False)
     fence: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:

@@ -79,12 +79,12 @@ class GivenNames:
         if self.table is not None and self.table not in survey.tables:
             return (
                 f"option table: no table {table_names([self.table])} is in {looked}"
-                f"{_nearest_table(self.table, survey.tables)}"
+                f"{nearest_table(self.table, survey.tables)}"
             )
         for text in self._unmatched(survey):
             return (
                 f"option includeTables: {text} matches no table of {looked}"
-                f"{_nearest_table(tuple(text.split('.')), survey.tables)}"
+                f"{nearest_table(tuple(text.split('.')), survey.tables)}"
             )
         for column in self._unknown_columns(survey):
             assert self.table is not None
@@ -122,7 +122,8 @@ def _wants(pattern: EventFilter, table: TableName) -> bool:
     return pattern.wants_table(database, name, schema[0] if schema else None)
 
 
-def _nearest_table(table: TableName, tables: Iterable[TableName]) -> str:
+def nearest_table(table: TableName, tables: Iterable[TableName]) -> str:
+    """The end of an error about a table that is not there: the nearest name, or all of them."""
     names = {table_names([known]): known for known in sorted(tables)}
     near = _near(table_names([table]), names)
     if near:

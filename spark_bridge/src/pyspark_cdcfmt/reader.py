@@ -18,33 +18,55 @@ from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import TopicSchemaStore
 from pyspark_cdcfmt.checks import check_batch
 from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.inferred import InferredSchema
 from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas
 
 
-def plan_tasks(source: Input, shares: Sequence[Share], options: ReadOptions) -> list[Share]:
-    """The shares with the table schemas that are in all of them."""
-    schemas = find_schemas(options, lambda marks: source.read_all(shares, marks))
-    return [attrs.evolve(share, schemas=schemas) for share in shares]
+def plan_tasks(
+    source: Input,
+    shares: Sequence[Share],
+    options: ReadOptions,
+    known: SchemaStore | None = None,
+) -> list[Share]:
+    """The shares with the table schemas that are in all of them, unless these are ``known``."""
+    if known is None:
+        known = find_schemas(options, lambda marks: source.read_all(shares, marks))
+    return [attrs.evolve(share, schemas=known) for share in shares]
 
 
 class CdcBatchReader(DataSourceReader):
     """Reads files or topics; the order within a partition is that of the input."""
 
-    def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool) -> None:
+    def __init__(
+        self, schema: StructType, options: ReadOptions, *, inferred: InferredSchema | None = None
+    ) -> None:
         self._schema = schema
         self._options = options
-        self._inferred = inferred
+        self._inferred = inferred is not None
+        self._found = inferred
         self._filter = options.event_filter()
         self._input = open_input(options)
         policy_of(options, streaming=False)
 
     def partitions(self) -> Sequence[InputPartition]:
-        shares = plan_tasks(self._input, self._input.plan(), self._options)
-        check_batch(self._input, shares, self._options, self._schema, inferred=self._inferred)
-        return shares
+        shares = self._input.plan()
+        known = None if self._found is None else self._found.schemas_in(shares)
+        tasks = plan_tasks(self._input, shares, self._options, known)
+        check_batch(
+            self._input,
+            tasks,
+            self._options,
+            self._schema,
+            inferred=self._inferred,
+        )
+        return tasks
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors have what they need of it in their partitions.
+        return {**self.__dict__, "_found": None}
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.
