@@ -369,8 +369,10 @@ _OF_STREAMS = frozenset(
 
 
 def is_of_stream(given: Mapping[str, Any]) -> bool:
-    """Whether options are there that only mean something in a stream."""
-    return not _OF_STREAMS.isdisjoint(map(str.lower, given))
+    """Whether options are there that only mean something in a stream, or such a value."""
+    lower = {name.lower(): value for name, value in given.items()}
+    waits = str(lower.get("onmissingschema")).strip().lower() == "wait"
+    return waits or not _OF_STREAMS.isdisjoint(lower)
 
 
 def is_sparks_own(name: str) -> bool:

@@ -1,0 +1,41 @@
+"""A stream of changes without `.schema(...)`: it first inferred one, and then refused it.
+
+Spark does not say in `load()` whether it is about a batch or a stream; options do, where some
+are given that only streams have.  Then nothing is read, not even the path.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from canal_messages import INSERT, write_lines
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pyspark_cdcfmt.source import CdcDataSource
+
+STREAMS = (
+    {"maxFilesPerTrigger": "1"},
+    {"maxFileAge": "1d"},
+    {"onMissingSchema": "WAIT"},
+    {"subscribe": "t", "kafka.bootstrap.servers": "127.0.0.1:1", "startingOffsets": "latest"},
+)
+
+
+@pytest.mark.parametrize("options", STREAMS, ids=lambda options: [*options][-1])
+def test_an_option_tells_it_before_anything_is_read(options: dict[str, str]) -> None:
+    path = {} if "subscribe" in options else {"path": "/does/not/exist"}
+    with pytest.raises(Exception, match=r"\.schema\(\.\.\.\)"):
+        CdcDataSource({"table": "shop.orders", **path, **options}).schema()
+
+
+def test_otherwise_the_start_tells_it(spark: SparkSession, tmp_path: Path) -> None:
+    write_lines(tmp_path / "orders.json", INSERT)
+    reader = spark.readStream.format("cdc").option("table", "shop.orders")
+    with pytest.raises(PySparkException, match=r"give \.schema\(\.\.\.\), or a schemaStore"):
+        reader.option("maxFilesPerTrigger", "1").load(str(tmp_path))
+    frame = reader.load(str(tmp_path))
+    writer = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c"))
+    with pytest.raises(PySparkException, match=r"give \.schema\(\.\.\.\), or a schemaStore"):
+        writer.trigger(availableNow=True).start().awaitTermination()
