@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -192,40 +193,44 @@ def test_a_row_from_before_a_column_was_added(spark: SparkSession, tmp_path: Pat
     assert [(r.id, r.added, r._absent) for r in rows] == [(1, None, ["added"]), (2, 7, [])]
 
 
+SURPLUS = [
+    row_message("INSERT", {"id": "2", "name": "b", "price": "2.00", "added": "7"}),
+    row_message(
+        "INSERT", {"id": "5000000000", "name": "c", "price": "3.00"}, types={"id": "bigint"}
+    ),
+]
+
+
 @pytest.fixture
-def surplus(tmp_path: Path) -> str:
-    """A column and a value that a schema inferred from the first message cannot take."""
-    return write_lines(
-        tmp_path / "surplus.json",
-        INSERT,
-        row_message("INSERT", {"id": "2", "name": "b", "price": "2.00", "added": "7"}),
-        row_message(
-            "INSERT",
-            {"id": "5000000000", "name": "c", "price": "3.00"},
-            types={"id": "bigint"},
-        ),
-    )
+def grown(spark: SparkSession, tmp_path: Path) -> Callable[..., DataFrame]:
+    """Changes whose file gets a column and a value, after load(), that the schema cannot take."""
+
+    def load(**options: Any) -> DataFrame:
+        frame = changes(spark, write_lines(tmp_path / "grown.json", INSERT), **options)
+        write_lines(tmp_path / "grown.json", INSERT, *SURPLUS)
+        return frame
+
+    return load
 
 
-def test_schema_changes_fail_by_default(spark: SparkSession, surplus: str) -> None:
-    text = fails(changes(spark, surplus, inferSampleMessages=1, mode="DROPMALFORMED"))
+def test_schema_changes_fail_by_default(grown: Callable[..., DataFrame]) -> None:
+    text = fails(grown(mode="DROPMALFORMED"))
     assert "shop.orders.added: the schema has no such column" in text
     assert "onSchemaChange=fail; to read on, set rescue, ignore or corrupt" in text
-    found = reasons(changes(spark, surplus, inferSampleMessages=1, onSchemaChange="corrupt"))
+    found = reasons(grown(onSchemaChange="corrupt"))
     assert len(found) == 2
     assert "orders.added: the schema has no such column" in found[0]
     assert "orders.id: 5000000000 does not fit in 32 bits" in found[1]
-    assert all(surplus in reason and "offset" in reason for reason in found)
-    assert reasons(changes(spark, surplus)) == []
+    assert all("grown.json" in reason and "offset" in reason for reason in found)
 
 
-def test_schema_changes_ignored(spark: SparkSession, surplus: str) -> None:
-    frame = changes(spark, surplus, inferSampleMessages=1, onSchemaChange="ignore")
+def test_schema_changes_ignored(grown: Callable[..., DataFrame]) -> None:
+    frame = grown(onSchemaChange="ignore")
     assert sorted(frame.select("name", "id").collect()) == [("a", 1), ("b", 2), ("c", None)]
 
 
-def test_schema_changes_rescued(spark: SparkSession, surplus: str) -> None:
-    frame = changes(spark, surplus, inferSampleMessages=1, onSchemaChange="rescue")
+def test_schema_changes_rescued(grown: Callable[..., DataFrame]) -> None:
+    frame = grown(onSchemaChange="rescue")
     rows = frame.selectExpr("name", "id", "to_json(_rescued)").orderBy("name").collect()
     assert rows == [("a", 1, None), ("b", 2, '{"added":7}'), ("c", None, '{"id":5000000000}')]
 
