@@ -42,13 +42,17 @@ def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, 
         yield ("update_postimage" if event.op == "upsert" else "insert"), after
 
 
-def change_position(message: Message, event: Any, change_type: str) -> dict[str, Any]:
-    """The added columns that tell which change a row is, and when and in what order it came.
+def change_position(
+    message: Message, event: Any, change_type: str, key_columns: Sequence[str]
+) -> dict[str, Any]:
+    """The added columns that say which change a row is, and when and in what order it came.
 
     Without the prefix of their names; the timestamp is in microseconds (docs/spark.md, Order).
     """
     commit_ts = event.commit_ts
     is_old = change_type in ("delete", "update_preimage")
+    # One key has one change per commit_ts and rank: redelivered, it is the same change.
+    is_unique = bool(commit_ts and (key_columns or change_type == "truncate"))
     return {
         "change_type": change_type,
         "commit_version": commit_ts,
@@ -57,8 +61,8 @@ def change_position(message: Message, event: Any, change_type: str) -> dict[str,
             "commit": commit_ts or getattr(event, "sequence_commit", None) or 0,
             # Milliseconds hold several transactions, whose order only the offset tells.
             "rank": 1 if commit_ts and change_type != "delete" else 0,
-            "offset": message.offset,
-            "index": event.index,
+            "offset": 0 if is_unique else message.offset,
+            "index": 0 if is_unique else event.index,
             "part": 0 if is_old else 1,
         },
     }

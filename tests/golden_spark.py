@@ -40,6 +40,18 @@ from cdcfmt_core.sources import wrap_line
 SOME_TABLES = {"all_types", "bytes_t", "large_t", "no_key", "pk_change", "uk_change", "upd_cols"}
 """What differs between variants shows in these tables."""
 
+SOURCE = StructType(
+    [
+        StructField("protocol", StringType()),
+        StructField("topic", StringType()),
+        StructField("path", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("offset", LongType()),
+        StructField("index", IntegerType()),
+        StructField("timestamp", TimestampType()),
+    ]
+)
+
 ADDED = StructType(
     [
         StructField("_change_type", StringType()),
@@ -65,6 +77,7 @@ ADDED = StructType(
                     StructField("reason", StringType()),
                     StructField("key", BinaryType()),
                     StructField("value", BinaryType()),
+                    StructField("source", SOURCE),
                 ]
             ),
         ),
@@ -367,6 +380,7 @@ def types_of_rows(given: Input, places: list[Place], table: tuple[str, str]) -> 
 
 
 def _check_position(given: Input, row: Row, place: Place, change_type: str, about: str) -> None:
+    keyed = given.has_commit_ts and given.key_columns(place.truth)
     commit_ts = place.truth["commit_ts"]
     physical = commit_ts >> 18
     assert row._commit_version == (commit_ts if given.has_commit_ts else None), about
@@ -374,8 +388,8 @@ def _check_position(given: Input, row: Row, place: Place, change_type: str, abou
     assert row._sequence == Row(
         commit=commit_ts if given.has_commit_ts else physical << 18,
         rank=1 if given.has_commit_ts and change_type != "delete" else 0,
-        offset=place.offset,
-        index=place.index,
+        offset=0 if keyed else place.offset,
+        index=0 if keyed else place.index,
         part=0 if change_type in ("delete", "update_preimage") else 1,
     ), about
     assert row._corrupt_record is None, about

@@ -28,11 +28,11 @@ SOME_TABLES = ("all_types", "upd_cols", "pk_change", "txn_a")
 
 OPTIONS: list[dict[str, str]] = [
     {},
-    {"images": "after"},
+    {"images": "after", "includeSource": "true"},
     {"splitKeyUpdates": "true", "incompleteRows": "emit", "timeAs": "micros", "enumAs": "index"},
     {"jsonAs": "string", "timeAs": "interval", "invalidValues": "text", "onSchemaChange": "rescue"},
     {"invalidValues": "corrupt", "invalidText": "escape", "onSchemaChange": "ignore"},
-    {"mode": "DROPMALFORMED", "metadataPrefix": "m_", "keyColumns": "id"},
+    {"mode": "DROPMALFORMED", "metadataPrefix": "m_", "keyColumns": "id", "includeSource": "true"},
     {"mode": "FAILFAST", "onTruncate": "ignore", "sourceTimeZone": "UTC"},
     {"sourceTimeZone": "Europe/Berlin", "onTruncate": "row"},
     {"invalidValues": "fail", "onSchemaChange": "fail", "incompleteRows": "fail"},

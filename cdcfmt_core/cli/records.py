@@ -58,7 +58,7 @@ def event_record(
     record["extra"] = extra_of(event) or None
     record["_source"] = _source(decoded.message, event, decoded.protocol)
     if isinstance(event, Corrupt):
-        record["_corrupt_record"] = _corrupt_record(decoded.message, event)
+        record["_corrupt_record"] = _corrupt_record(decoded, event)
     return {name: record[name] for name in EVENT_COLUMNS if record.get(name) is not None}
 
 
@@ -75,12 +75,12 @@ def change_records(
     ``columns`` are all that the table has in the output: those that an image lacks are absent.
     """
     if isinstance(event, Corrupt):
-        yield {"_corrupt_record": _corrupt_record(decoded.message, event)}
+        yield {"_corrupt_record": _corrupt_record(decoded, event)}
     elif isinstance(event, RowChange):
         keys = key_columns or event.table.key_columns
         for part in split_key_update(event, keys) if after_only else [event]:
             for change_type, image in change_images(part, after_only=after_only):
-                added = change_position(decoded.message, part, change_type)
+                added = change_position(decoded.message, part, change_type, keys)
                 added["commit_timestamp"] = time_text(added["commit_timestamp"])
                 absent = [name for name in columns if name not in image.values]
                 yield {
@@ -133,8 +133,14 @@ def _source(message: Message, event: Event, protocol: str | None) -> dict[str, A
     return {name: value for name, value in source.items() if value is not None}
 
 
-def _corrupt_record(message: Message, event: Corrupt) -> dict[str, Any]:
-    return {"reason": str(event.error), "key": message.key, "value": message.value}
+def _corrupt_record(decoded: Decoded, event: Corrupt) -> dict[str, Any]:
+    message = decoded.message
+    return {
+        "reason": str(event.error),
+        "key": message.key,
+        "value": message.value,
+        "source": _source(message, event, decoded.protocol),
+    }
 
 
 def _schema_record(table: TableSchema) -> dict[str, Any]:

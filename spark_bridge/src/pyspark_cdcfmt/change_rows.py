@@ -29,7 +29,14 @@ from cdcfmt_core.events import (
     TableSchema,
 )
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
-from pyspark_cdcfmt.events import CORRUPT_RECORD, corrupt_column, corrupt_record
+from pyspark_cdcfmt.events import (
+    CORRUPT_RECORD,
+    SOURCE,
+    check_type,
+    corrupt_column,
+    corrupt_record,
+    source_of,
+)
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadRow, BadValue, ValuePolicy, refuse
 from pyspark_cdcfmt.values import SUPPORTED, Convert, converter, plain_value
@@ -51,6 +58,7 @@ METADATA: dict[str, DataType] = {
     "commit_timestamp": TimestampType(),
     "sequence": SEQUENCE,
     "absent": ArrayType(StringType()),
+    "source": SOURCE,
     "corrupt_record": CORRUPT_RECORD,
 }
 RESCUED = "rescued"
@@ -60,7 +68,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 
 def metadata_fields(options: ReadOptions) -> list[StructField]:
-    """The columns that the changes shape adds to the table's own."""
+    """The columns that changes may have besides the table's own."""
     prefix = options["metadataPrefix"]
     fields = dict(METADATA)
     if options["onSchemaChange"] == "rescue":
@@ -71,6 +79,8 @@ def metadata_fields(options: ReadOptions) -> list[StructField]:
 def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> StructType:
     """A table's columns, all nullable, and the added ones.
 
+    ``_source`` is one of them under ``includeSource``.
+
     :raises OptionError: if a column of the table bears the name of an added one.
     """
     added = metadata_fields(options)
@@ -80,7 +90,10 @@ def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> Stru
         raise OptionError(
             f"the table has columns named {', '.join(sorted(taken))}; set metadataPrefix"
         )
-    return StructType(own + added)
+    source = options["metadataPrefix"] + "source"
+    return StructType(
+        own + [field for field in added if options["includeSource"] or field.name != source]
+    )
 
 
 def check_changes_schema(given: StructType, options: ReadOptions) -> None:
@@ -98,12 +111,9 @@ def check_changes_schema(given: StructType, options: ReadOptions) -> None:
                 "there: declare it nullable, or set mode to FAILFAST or DROPMALFORMED"
             )
         expected = added.get(field.name)
-        if expected is not None and expected != field.dataType:
-            raise OptionError(
-                f"column {field.name} is {expected.simpleString()}, "
-                f"not {field.dataType.simpleString()} (metadataPrefix renames it)"
-            )
-        if expected is None and not isinstance(field.dataType, SUPPORTED):
+        if expected is not None:
+            check_type(field, expected)
+        elif not isinstance(field.dataType, SUPPORTED):
             raise OptionError(
                 f"column {field.name}: {field.dataType.simpleString()} is no type that a "
                 "column of a table can have"
@@ -132,6 +142,7 @@ class ChangeRows:
         prefix = options["metadataPrefix"]
         added = {field.name for field in metadata_fields(options)}
         self._names = schema.names
+        self._wants_source = prefix + "source" in schema.names
         self._own = [field for field in schema.fields if field.name not in added]
         self._not_null = [field.name for field in schema.fields if not field.nullable]
         self._prefix = prefix
@@ -154,25 +165,32 @@ class ChangeRows:
         """
         if isinstance(event, RowChange):
             if event.op == "truncate":
-                yield from self._truncate(message, event)
+                yield from self._truncate(message, event, protocol)
             else:
-                yield from self._changes(message, event)
+                yield from self._changes(message, event, protocol)
         elif isinstance(event, SchemaChange):
             self._ddl = event.query
             if event.ddl_type in ("TRUNCATE", "ERASE"):
-                yield from self._truncate(message, event)
+                yield from self._truncate(message, event, protocol)
         elif isinstance(event, Corrupt):
-            yield self._row({"corrupt_record": corrupt_record(message, event)}, {})
+            added = self._source(message, event, protocol)
+            added["corrupt_record"] = corrupt_record(message, event, protocol)
+            yield self._row(added, {})
 
-    def _changes(self, message: Message, event: RowChange) -> Iterator[Row]:
+    def _source(self, message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
+        return {"source": source_of(message, event, protocol)} if self._wants_source else {}
+
+    def _changes(self, message: Message, event: RowChange, protocol: str | None) -> Iterator[Row]:
         keys = self._key_columns or event.table.key_columns
+        source = self._source(message, event, protocol)
         parts = split_key_update(event, keys) if self._split else [event]
         for part in parts:
             for change_type, image in change_images(part, after_only=self._after_only):
-                yield self._change(message, part, change_type, image)
+                added = change_position(message, part, change_type, keys) | source
+                yield self._change(part.table, image, added)
 
-    def _change(self, message: Message, event: RowChange, change_type: str, image: Image) -> Row:
-        plan = self._plan(event.table)
+    def _change(self, table: TableSchema, image: Image, added: dict[str, Any]) -> Row:
+        plan = self._plan(table)
         values: dict[str, Any] = {}
         absent: list[str] = []
         rescued: dict[str, Any] = {}
@@ -196,25 +214,25 @@ class ChangeRows:
             (absent or self._inferred)
             and not image.complete
             and self._incomplete_rows != "emit"
-            and change_type in ("insert", "update_postimage")
+            and added["change_type"] in ("insert", "update_postimage")
         ):
             without = f", without {', '.join(absent)}" if absent else ""
             reason = f"the message holds only part of the row{without}"
             refuse("incompleteRows", self._incomplete_rows, reason)
-        values_added = change_position(message, event, change_type)
-        values_added["absent"] = absent
+        added["absent"] = absent
         if self._on_schema_change == "rescue":
-            values_added[RESCUED] = encode_variant(rescued) if rescued else None
-        return self._row(values_added, values)
+            added[RESCUED] = encode_variant(rescued) if rescued else None
+        return self._row(added, values)
 
-    def _truncate(self, message: Message, event: Any) -> Iterator[Row]:
+    def _truncate(self, message: Message, event: Any, protocol: str | None) -> Iterator[Row]:
         if self._on_truncate == "ignore":
             self._policy.counts["truncates and drops of the table, ignored"] += 1
             return
         if self._on_truncate != "row":
             what = show(getattr(event, "query", "TRUNCATE"))
             refuse("onTruncate", self._on_truncate, f"the table is truncated or dropped by {what}")
-        yield self._row(change_position(message, event, "truncate"), {})
+        added = change_position(message, event, "truncate", ())
+        yield self._row(added | self._source(message, event, protocol), {})
 
     def _row(self, added: dict[str, Any], own: dict[str, Any]) -> Row:
         row = own | {self._prefix + name: value for name, value in added.items()}

@@ -1,8 +1,9 @@
 """Rows of the changes shape back to events: the way back of :mod:`pyspark_cdcfmt.change_rows`.
 
 The two rows of an update become one event again.  They are paired by ``_sequence``, which
-they have in common but for its part; the preimage waits for its postimage, which may
-stand in a later batch.  Rows without ``_sequence`` are pairs if they follow each other.
+they have in common but for its part, and by the key where the sequence has no offset; the
+preimage waits for its postimage, which may stand in a later batch.  Rows without
+``_sequence`` are pairs if they follow each other.
 A postimage without preimage is an upsert, as nobody knows whether the row was there.
 """
 
@@ -184,13 +185,14 @@ class ChangeInput:
             return None
         before: Image | None = None
         if change_type == "update_postimage":
-            waiting = self._waiting.pop(self._pair_of(said), None)
+            image = self._image(said, row, unconverted)
+            waiting = self._waiting.pop(self._pair_of(said, image), None)
             before = None if waiting is None else waiting[1]
         if not self._has_sequence and self._waiting:
             raise self._alone()
         if change_type == "update_postimage":
             op: Op = "update" if before is not None else "upsert"
-            return self._change(op, said, before, self._image(said, row, unconverted))
+            return self._change(op, said, before, image)
         if change_type not in _OPS:
             raise EncodeError(
                 f"{change_type!r} is not one of {join_names([*_OPS, 'update_preimage'])}, "
@@ -249,21 +251,25 @@ class ChangeInput:
         return Image(values, complete=not absent)
 
     def _wait(self, said: dict[str, Any], image: Image) -> None:
-        key = self._pair_of(said)
+        key = self._pair_of(said, image)
         if key in self._waiting or (self._waiting and not self._has_sequence):
             raise self._alone()
         if len(self._waiting) >= MAX_WAITING:
             raise EncodeError(
                 f"{MAX_WAITING} update_preimages wait for their postimages; "
-                "sortWithinPartitions by _sequence"
+                "sortWithinPartitions by the key and then _sequence"
             )
         self._waiting[key] = said, image
 
-    def _pair_of(self, said: dict[str, Any]) -> Any:
+    def _pair_of(self, said: dict[str, Any], image: Image) -> Any:
         sequence = said.get("sequence")
         if sequence is None:
             return None
-        return tuple(sequence.get(name) for name in ("commit", "rank", "offset", "index"))
+        pair = tuple(sequence.get(name) for name in ("commit", "rank", "offset", "index"))
+        if sequence.get("offset") or not sequence.get("rank"):
+            return pair
+        # All changes of a commit_ts have this sequence (docs/spark.md, Order).
+        return (*pair, *(str(image.values.get(name)) for name in self._table.key_columns))
 
     def _alone(self) -> EncodeError:
         return EncodeError(

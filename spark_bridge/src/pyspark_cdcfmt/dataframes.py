@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import unknown_option
 from cdcfmt_core.schema_scan import open_schema_scan
@@ -51,6 +51,7 @@ _TYPES = {
     "partition": "int",
     "offset": "bigint",
     "timestamp": "timestamp",
+    "path": "string",
 }
 
 
@@ -64,6 +65,7 @@ def decode(
     partition: ColumnName | None = None,
     offset: ColumnName | None = None,
     timestamp: ColumnName | None = None,
+    source: ColumnName | None = None,
     schema: StructType | str | None = None,
     schemas: SchemaStore | None = None,
     **options: Any,
@@ -73,7 +75,9 @@ def decode(
     ``value`` and the other columns are those of Spark's Kafka source, by name or as
     expressions; they are cast to its types.  ``key`` is needed by formats that say
     something there, ``offset`` for ``_sequence`` and for errors that tell where.  A row
-    with a NULL value gives no rows.
+    with a NULL value gives no rows.  ``source``, in place of ``topic`` to ``timestamp``, is a
+    struct like ``_source``: a dead letter with the ``source`` of its ``_corrupt_record`` comes
+    back in its old place.
 
     Options are those of ``format("cdc")`` apart from those of its input.  With ``table``
     the result has the changes of that table, and ``schema`` is required; without it, it
@@ -98,10 +102,7 @@ def decode(
         value=value,
         key=key,
         headers=headers,
-        topic=topic,
-        partition=partition,
-        offset=offset,
-        timestamp=timestamp,
+        **_place(source, topic=topic, partition=partition, offset=offset, timestamp=timestamp),
     )
     return df.select(f.inline(_lists(cdc_decode, rows)(message)))
 
@@ -257,13 +258,28 @@ def _message_column(**columns: ColumnName | None) -> Column:
     )
 
 
+def _place(source: ColumnName | None, **columns: ColumnName | None) -> dict[str, ColumnName | None]:
+    """The columns with the place of a message: those of ``source`` where it is given."""
+    if source is None:
+        return columns
+    given = [name for name, column in columns.items() if column is not None]
+    if given:
+        raise OptionError(
+            f"decode takes {join_names(given)} from source, too: leave one of the two out"
+        )
+    struct = f.col(source) if isinstance(source, str) else source
+    return {name: struct[name] for name in (*columns, "path")}
+
+
 def _messages(batches: Iterator[pa.StructArray]) -> Iterator[Message]:
     for batch in batches:
         arrays = dict(zip((field.name for field in batch.type), batch.flatten(), strict=True))
         if "timestamp" in arrays:
             arrays["timestamp"] = arrays["timestamp"].cast(pa.int64())
         cells = (arrays[name].to_pylist() if name in arrays else repeat(None) for name in _TYPES)
-        for key, value, headers, topic, partition, offset, micros in zip(*cells, strict=False):
+        for key, value, headers, topic, partition, offset, micros, path in zip(
+            *cells, strict=False
+        ):
             yield Message(
                 key,
                 value,
@@ -272,4 +288,5 @@ def _messages(batches: Iterator[pa.StructArray]) -> Iterator[Message]:
                 partition,
                 offset,
                 None if micros is None else micros // 1000,
+                path,
             )

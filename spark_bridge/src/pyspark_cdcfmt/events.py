@@ -60,7 +60,7 @@ _TABLE_SCHEMA = StructType(
     ]
 )
 
-_SOURCE = StructType(
+SOURCE = StructType(
     [
         StructField("protocol", StringType()),
         StructField("topic", StringType()),
@@ -79,6 +79,7 @@ CORRUPT_RECORD = StructType(
         StructField("reason", StringType()),
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),
+        StructField("source", SOURCE),
     ]
 )
 
@@ -101,7 +102,7 @@ EVENT_COLUMNS: dict[str, DataType] = {
     "ddl": _DDL,
     "table_schema": _TABLE_SCHEMA,
     "extra": VariantType(),
-    "_source": _SOURCE,
+    "_source": SOURCE,
     "_corrupt_record": CORRUPT_RECORD,
     "headers": ArrayType(_HEADER),
 }
@@ -152,11 +153,31 @@ def check_events_schema(given: StructType, options: ReadOptions) -> None:
             )
         if not field.nullable:
             raise OptionError(f"column {field.name} of events may be NULL: leave NOT NULL out")
-        if expected != field.dataType:
-            raise OptionError(
-                f"column {field.name} of events is {expected.simpleString()}, "
-                f"not {field.dataType.simpleString()}"
-            )
+        check_type(field, expected)
+
+
+def check_type(given: StructField, expected: DataType) -> None:
+    """Sources and corrupt records may have any of their fields, in any order.
+
+    :raises OptionError: for an added column that is declared with another type.
+    """
+    if not _may_be(given.dataType, expected):
+        some = " or some of its fields" if expected in (SOURCE, CORRUPT_RECORD) else ""
+        raise OptionError(
+            f"column {given.name} is declared as {given.dataType.simpleString()}, and must be "
+            f"{expected.simpleString()}{some}"
+        )
+
+
+def _may_be(given: DataType, expected: DataType) -> bool:
+    if expected not in (SOURCE, CORRUPT_RECORD) or not isinstance(given, StructType):
+        return given == expected
+    assert isinstance(expected, StructType)
+    known = {field.name: field.dataType for field in expected.fields}
+    return bool(given.fields) and all(
+        field.nullable and field.name in known and _may_be(field.dataType, known[field.name])
+        for field in given.fields
+    )
 
 
 class EventRows:
@@ -186,7 +207,7 @@ class EventRows:
             for part in parts:
                 yield self._row(message, part, protocol, self._of_row_change(part, keys))
         elif isinstance(event, Corrupt):
-            record = corrupt_record(message, event)
+            record = corrupt_record(message, event, protocol)
             yield self._row(message, event, protocol, {"_corrupt_record": record})
         else:
             yield self._row(message, event, protocol, _of_table_event(event))
@@ -205,15 +226,7 @@ class EventRows:
             "source_time": getattr(event, "source_time", None),
             "emit_time": getattr(event, "emit_time", None),
             "extra": encode_variant(extra) if extra else None,
-            "_source": {
-                "protocol": protocol,
-                "topic": message.topic,
-                "path": message.path,
-                "partition": message.partition,
-                "offset": message.offset,
-                "index": event.index,
-                "timestamp": microseconds(message.timestamp),
-            },
+            "_source": source_of(message, event, protocol),
         }
         if self._wants_headers:
             values["headers"] = [{"key": k, "value": v} for k, v in message.headers]
@@ -323,9 +336,27 @@ def microseconds(milliseconds: int | None) -> int | None:
     return milliseconds * 1000
 
 
-def corrupt_record(message: Message, event: Corrupt) -> dict[str, Any]:
+def source_of(message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
+    """The ``_source`` of both shapes."""
+    return {
+        "protocol": protocol,
+        "topic": message.topic,
+        "path": message.path,
+        "partition": message.partition,
+        "offset": message.offset,
+        "index": event.index,
+        "timestamp": microseconds(message.timestamp),
+    }
+
+
+def corrupt_record(message: Message, event: Corrupt, protocol: str | None) -> dict[str, Any]:
     """The ``_corrupt_record`` of both shapes."""
-    return {"reason": str(event.error), "key": message.key, "value": message.value}
+    return {
+        "reason": str(event.error),
+        "key": message.key,
+        "value": message.value,
+        "source": source_of(message, event, protocol),
+    }
 
 
 def _of_table_event(event: Any) -> dict[str, Any]:

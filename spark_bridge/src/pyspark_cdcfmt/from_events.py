@@ -9,6 +9,7 @@ decimal.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any, TypeAlias
 
@@ -36,6 +37,7 @@ from pyspark_cdcfmt.values import ParsedJson
 Restore: TypeAlias = Callable[[Any], Any]
 
 _MAX_TABLES = 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @attrs.define
@@ -224,6 +226,7 @@ def stored_messages(batches: Iterable[pa.StructArray]) -> Iterator[StoredMessage
         for cells in zip(*(array.to_pylist() for array in arrays), strict=True):
             row = dict(zip(names, cells, strict=True))
             source, record = row["_source"], row["_corrupt_record"] or {}
+            timestamp = source["timestamp"]
             yield StoredMessage(
                 record.get("key"),
                 record.get("value"),
@@ -231,5 +234,6 @@ def stored_messages(batches: Iterable[pa.StructArray]) -> Iterator[StoredMessage
                 path=source["path"],
                 partition=source["partition"],
                 offset=source["offset"],
+                timestamp=timestamp and (timestamp - _EPOCH) // timedelta(milliseconds=1),
                 event=row,
             )

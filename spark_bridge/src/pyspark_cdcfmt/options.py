@@ -118,6 +118,13 @@ SHAPE_OPTIONS = (
         help="Changes: what the names of the added columns start with, instead of `_`.",
     ),
     Option(
+        name="includeSource",
+        type="bool",
+        default=False,
+        help="Changes without a schema: add `_source`, where the row's message was read; a schema "
+        "has it by naming it.",
+    ),
+    Option(
         name="inferSampleMessages",
         type="int",
         default=1000,
@@ -269,7 +276,7 @@ _OF_DATAFRAMES = tuple(
     option
     for group in ("Messages", "Shape", "Bad input", "Types")
     for option in OPTION_GROUPS[group]
-    if option.name != "inferSampleMessages"
+    if option.name not in ("includeSource", "inferSampleMessages")
 )
 
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")

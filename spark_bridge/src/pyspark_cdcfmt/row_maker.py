@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import attrs
+
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
@@ -65,23 +67,26 @@ class RowMaker:
         if self._fence:
             events = self._without_duplicates(events)
         protocol = self._decoder.protocol
+        held = message
         for event in events:
-            if isinstance(event, Corrupt):
-                rows += self._corrupt(message, event)
-                continue
-            try:
-                rows += list(self._shape.rows(message, event, protocol))
-            except PolicyError as error:
-                names = _names(event)
-                raise error.at(
-                    table=".".join(names),
-                    column=_column(error.column, names),
-                    protocol=protocol,
-                    **_position(message),
-                ) from None
-            except Exception as error:
-                # Whatever a row does to us, in PERMISSIVE the job goes on.
-                rows += self._corrupt(message, self._bad_row(message, event, error))
+            if not isinstance(event, Corrupt):
+                try:
+                    rows += list(self._shape.rows(message, event, protocol))
+                    continue
+                except PolicyError as error:
+                    names = _names(event)
+                    raise error.at(
+                        table=".".join(names),
+                        column=_column(error.column, names),
+                        protocol=protocol,
+                        **_position(message),
+                    ) from None
+                except Exception as error:
+                    # Whatever a row does to us, in PERMISSIVE the job goes on.
+                    event = self._bad_row(message, event, error)
+            rows += self._corrupt(held, event)
+            # A message's bytes stand in its first bad row only.
+            held = attrs.evolve(message, key=None, value=None)
         return rows
 
     def _with_schemas(

@@ -18,13 +18,12 @@ from pyspark_cdcfmt.columnar.changes import cells_of, differ, find_changes, valu
 from pyspark_cdcfmt.columnar.converters import ColumnConverter
 from pyspark_cdcfmt.columnar.json_tokens import Tokens, joined
 from pyspark_cdcfmt.columnar.metadata import repeated
-from pyspark_cdcfmt.columnar.origins import ORIGINS, Origin, Origins, origins_of
+from pyspark_cdcfmt.columnar.origins import Origins, Sources
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.rows import finished
 from pyspark_cdcfmt.columnar.structs import UNSET
 from pyspark_cdcfmt.columnar.variant_tokens import VariantTokens, assembled
 from pyspark_cdcfmt.columnar.wanted import Told
-from pyspark_cdcfmt.events import microseconds
 
 _INT32, _INT64 = pa.int32(), pa.int64()
 _TSO_BITS = pa.scalar(18, _INT64)
@@ -61,7 +60,7 @@ class EventColumns:
         self._afters: list[int | None] = []
         self._ops: list[str] = []
         self._index: list[int] = []
-        self._origins: dict[Origin, list[Any]] = {name: [] for name in ORIGINS}
+        self._sources = Sources(told.protocol)
         self._times: dict[str, list[int]] = {
             role: [] for role in ("commit_ts", *_TIMES.values()) if role in roles
         }
@@ -105,7 +104,7 @@ class EventColumns:
         if name == "extra":
             return _variants(told.extra, count, type_)
         if name == "_source":
-            return self._source(type_)
+            return self._sources.column(type_, pa.array(self._index, _INT32))
         said = {
             "kind": "row",
             "database": told.table.database,
@@ -126,21 +125,6 @@ class EventColumns:
         else:
             values = pc.multiply(values, pa.scalar(self._unit, _INT64))
         return pc.cast(values, type_)
-
-    def _source(self, type_: pa.DataType) -> pa.Array:
-        count = len(self.owners)
-        arrays = []
-        for field in type_:
-            if field.name == "protocol":
-                array = pa.repeat(pa.scalar(self._told.protocol, field.type), count)
-            elif field.name == "offset":
-                array = pa.array(self._origins["offset"], field.type)
-            elif field.name == "index":
-                array = pa.array(self._index, field.type)
-            else:
-                array = _mostly_alike(self._origins[field.name], field.type)
-            arrays.append(array)
-        return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
 
 class GatheredEvents(EventColumns):
@@ -206,11 +190,7 @@ class GatheredEvents(EventColumns):
                 of_messages = [of_messages[place] for place in places]
             values += of_messages
         self._index += [0] * count if changes.index is None else changes.index
-        for name, values in self._origins.items():
-            of_messages = origins_of(origins, name)
-            if changes.messages is not None:
-                of_messages = [of_messages[place] for place in places]
-            values += of_messages
+        self._sources.add(origins, None if changes.messages is None else places)
         self._image_owners += [owners[place] for place in image_places]
         self.owners += [owners[place] for place in places]
         self.unusual.update(owners[place] for place in unusual)
@@ -266,15 +246,6 @@ class GatheredEvents(EventColumns):
                     plan.keys and differ(old, astuple(after), plan.keys, not plan.before_updates)
                 ):
                     yield place
-
-
-def _mostly_alike(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values, or milliseconds; of one file or topic they are the same."""
-    convert = microseconds if pa.types.is_timestamp(type_) else None
-    if values and values.count(values[0]) == len(values):
-        one = values[0] if convert is None else convert(values[0])
-        return pa.repeat(pa.scalar(one, type_), len(values))
-    return pa.array(values if convert is None else list(map(convert, values)), type_)
 
 
 def _variants(pair: tuple[bytes, bytes] | None, count: int, type_: pa.DataType) -> pa.Array:

@@ -13,7 +13,7 @@ from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
 _INT32, _INT64 = pa.int32(), pa.int64()
 _TSO_BITS = pa.scalar(18, _INT64)
 _THOUSAND = pa.scalar(1000, _INT64)
-_ZERO, _ZERO_RANK = pa.scalar(0, _INT64), pa.scalar(0, _INT32)
+_ZERO, _ZERO32 = pa.scalar(0, _INT64), pa.scalar(0, _INT32)
 _CHANGE_TYPES = pa.array(CHANGE_TYPES, pa.string())
 _PARTS = pa.array([int(not name.endswith(("preimage", "delete"))) for name in CHANGE_TYPES], _INT32)
 _RANKS = pa.array([int(name != "delete") for name in CHANGE_TYPES], _INT32)
@@ -25,6 +25,7 @@ class Metadata:
 
     Times are commit_ts, or source times of ``unit`` microseconds; then ``by_source_time`` tells
     that commit_ts is exactly ``time << 18``.  ``absent`` are the columns that the wire lacks.
+    ``keyed``: the rows have key columns.
     """
 
     kinds: pa.Array
@@ -32,6 +33,7 @@ class Metadata:
     offsets: pa.Array
     index: pa.Array
     absent: tuple[str, ...]
+    keyed: bool
     has_commit_ts: bool
     unit: int = 1
     by_source_time: bool = False
@@ -56,15 +58,20 @@ class Metadata:
 
     def _sequence(self, type_: pa.DataType) -> pa.Array:
         count = len(self.kinds)
+        offsets, index = self.offsets, self.index
         if self.has_commit_ts:
             commits = self.times
-            ranks = pc.if_else(pc.equal(commits, _ZERO), _ZERO_RANK, _RANKS.take(self.kinds))
+            unknown = pc.equal(commits, _ZERO)
+            ranks = pc.if_else(unknown, _ZERO32, _RANKS.take(self.kinds))
+            if self.keyed:
+                offsets = pc.if_else(unknown, offsets, _ZERO)
+                index = pc.if_else(unknown, index, _ZERO32)
         else:
-            commits, ranks = pa.repeat(_ZERO, count), pa.repeat(_ZERO_RANK, count)
+            commits, ranks = pa.repeat(_ZERO, count), pa.repeat(_ZERO32, count)
             if self.by_source_time:
                 commits = pc.shift_left(self.times, _TSO_BITS)
         return pa.StructArray.from_arrays(
-            [commits, ranks, self.offsets, self.index, _PARTS.take(self.kinds)],
+            [commits, ranks, offsets, index, _PARTS.take(self.kinds)],
             fields=list(type_),
         )
 

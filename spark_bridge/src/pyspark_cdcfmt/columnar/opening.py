@@ -107,6 +107,7 @@ def open_chunks(
         inferred=inferred,
         split=options["splitKeyUpdates"] or options["images"] == "after",
         events=options["imageFormat"] if events else None,
+        source=not events and "source" in metadata.values(),
     )
 
     guesses = str(options["protocol"]).lower() == AUTO

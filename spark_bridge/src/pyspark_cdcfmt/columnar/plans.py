@@ -39,8 +39,10 @@ class Plan:
     a row of ``width``; ``checked`` is the same for keys that are no columns; ``absent`` are
     the columns that the wire does not send; ``surplus`` the places of cells that no column
     takes and that must be NULL; ``noted`` those of cells that are counted if they equal a
-    value, under which text; ``keys`` those of the key, where a change of it matters.
+    value, under which text; ``keys`` those of the key, where a change of it matters; ``keyed``
+    says that the table has a key.
     ``zoned`` are the places of cells that are texts with their zones.
+    ``source`` is the protocol, where ``_source`` is wanted.
     ``event``: for the events shape; ``columns`` then make what images are put together from, and
     ``signless`` are the places of cells that must not be below zero.
     """
@@ -53,9 +55,11 @@ class Plan:
     surplus: tuple[int, ...]
     noted: Sequence[tuple[int, Any, str]]
     keys: tuple[int, ...]
+    keyed: bool
     before_updates: bool
     width: int
     event: Told | None = None
+    source: str | None = None
     signless: tuple[int, ...] = ()
     zoned: tuple[int, ...] = ()
 
@@ -70,6 +74,7 @@ class Learner:
         self._shape = shape
         self._seen: dict[TableSchema, dict[str, set[type]]] = {}
         self._zone_names = ZoneNames()
+        self._source = protocol if shape.source else None
 
     def learn(self, message: Message, changes: Sequence[RowChange]) -> Plan | ScanPlan:
         """The plan of a message of these row changes, all with one table schema.
@@ -82,10 +87,10 @@ class Learner:
                 if isinstance(layout, AvroLayout):
                     scan = self._scans.learn(layout, message.value or b"", changes[0].table)
                     event = self._told(layout, changes) if self._shape.events else None
-                    return attrs.evolve(scan, event=event)
+                    return attrs.evolve(scan, event=event, source=self._source)
                 plan = self._learn(layout, message, changes[0].table)
                 if not self._shape.events:
-                    return plan
+                    return attrs.evolve(plan, source=self._source)
                 return attrs.evolve(plan, event=self._told(layout, changes))
             except Unlike as error:
                 reasons.append(str(error))
@@ -264,6 +269,7 @@ def _plan(
             surplus=(),
             noted=_noted(parsers, places),
             keys=tuple(places[name] for name in images.keys) if shape.split else (),
+            keyed=shape.is_keyed(table),
             before_updates=images.before_updates,
             width=len(images.wanted),
             signless=tuple(places[name] for name, parser in parsers.items() if parser.signless),
@@ -288,6 +294,7 @@ def _plan(
         surplus=tuple(places[name] for name in images.wanted if shape.inferred and name not in own),
         noted=_noted(parsers, places),
         keys=tuple(places[name] for name in images.keys) if shape.split else (),
+        keyed=shape.is_keyed(table),
         before_updates=images.before_updates,
         width=len(images.wanted),
         zoned=zoned,

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pyspark_cdcfmt.columnar.changes import cells_of, find_changes, find_images, values_at
 from pyspark_cdcfmt.columnar.converters import ColumnConverter, rows_with_values
 from pyspark_cdcfmt.columnar.metadata import Metadata
-from pyspark_cdcfmt.columnar.origins import Origins, origins_of
+from pyspark_cdcfmt.columnar.origins import Origins, Sources
 from pyspark_cdcfmt.columnar.plans import Plan
 
 _INT32, _INT64 = pa.int32(), pa.int64()
@@ -38,8 +38,8 @@ class Gathered:
         self._kinds: list[int] = []
         self._index: list[int] = []
         self._times: list[int] = []  # of messages, or their commit_ts
-        self._offsets: list[int | None] = []
-        self._places: list[int] = []  # of the rows' messages in the two
+        self._sources = Sources(plan.source)
+        self._places: list[int] = []  # of the rows' messages in these two
         paths = plan.reader.paths
         self._has_commit_ts = "commit_ts" in paths
         self._time_path = paths["commit_ts" if self._has_commit_ts else "source_time"]
@@ -89,7 +89,7 @@ class Gathered:
             ]
         base = len(self._times)
         self._times += values_at(self._time_path, messages)
-        self._offsets += origins_of(origins, "offset")
+        self._sources.add(origins)
         self._kinds += images.kinds
         self._places += [base + place for place in places] if base else places
         self.owners += [owners[place] for place in places]
@@ -107,18 +107,23 @@ class Gathered:
             self.unusual.update(self.owners[row] for row in bad)
         places = pa.array(self._places, _INT32)
         layout = self._plan.layout
+        index = pa.array(self._index, _INT32)
         told = Metadata(
             kinds=pa.array(self._kinds, _INT32),
             times=pa.array(self._times, _INT64).take(places),
-            offsets=pa.array(self._offsets, _INT64).take(places),
-            index=pa.array(self._index, _INT32),
+            offsets=self._sources.offsets.take(places),
+            index=index,
             absent=self._plan.absent,
+            keyed=self._plan.keyed,
             has_commit_ts=self._has_commit_ts,
             unit=layout.times[2],
             by_source_time=layout.orders_by_source_time,
         )
         for name, (plain, type_) in metadata.items():
-            columns[name] = told.column(plain, type_)
+            if plain == "source":
+                columns[name] = self._sources.column(type_, index, places)
+            else:
+                columns[name] = told.column(plain, type_)
         return columns
 
 

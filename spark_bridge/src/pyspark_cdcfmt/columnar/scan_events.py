@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
 from pyspark_cdcfmt.columnar.event_rows import EventColumns
-from pyspark_cdcfmt.columnar.origins import Origins, origins_of
+from pyspark_cdcfmt.columnar.origins import Origins
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scan_rows import rows_of_other_keys
 from pyspark_cdcfmt.columnar.scanned import Scanned
@@ -57,8 +57,7 @@ class GatheredScanEvents(EventColumns):
         self._index += [0] * len(documents)
         self._times["commit_ts"] += scanned.times[documents].tolist()
         self._times["other_time"] += scanned.other_times[documents].tolist()
-        for name, values in self._origins.items():
-            values += origins_of(origins, name)
+        self._sources.add(origins)
         self._image_owners += [owners[place] for place in of_rows]
         self.owners += owners
         self.unusual.update(owners[of_rows[row]] for row in unusual)

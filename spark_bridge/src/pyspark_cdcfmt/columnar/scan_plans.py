@@ -54,11 +54,12 @@ class ScanPlan:
     ``columns`` are the converters of the schema's columns; ``checked`` those of keys that are
     no columns; ``absent`` are the columns that the wire does not send; ``surplus`` those that
     no field takes and that must be NULL; ``keys`` those of the key, where a change of it
-    matters.  Without ``before_updates`` images before updates are only checked.  What is read is
-    ``recognised`` thereby.
+    matters; ``keyed`` says that the table has a key.  Without ``before_updates`` images before
+    updates are only checked.  What is read is ``recognised`` thereby.
 
     ``event``: for the events shape; ``tokens`` then make what images are put together from, and
-    there are no ``columns``.  ``unit`` are the microseconds in a time.
+    there are no ``columns``.  ``source`` is the protocol, where ``_source`` is wanted.
+    ``unit`` are the microseconds in a time.
     """
 
     scan: AvroScan
@@ -67,11 +68,13 @@ class ScanPlan:
     absent: tuple[str, ...]
     surplus: tuple[str, ...]
     keys: tuple[str, ...]
+    keyed: bool
     before_updates: bool
     recognised: bool
     tokens: Mapping[str, ColumnConverter]
     unit: int
     event: Told | None = None
+    source: str | None = None
 
 
 class ScanLearner:
@@ -130,6 +133,7 @@ class ScanLearner:
             absent=tuple(name for name in own if name not in values),
             surplus=tuple(name for name in wanted if shape.inferred and name not in own),
             keys=shape.keys_of(table) if shape.split else (),
+            keyed=shape.is_keyed(table),
             before_updates=shape.projection.before_updates,
             recognised=layout.recognised,
             tokens={

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from pyspark_cdcfmt.columnar.changes import CHANGE_TYPES
 from pyspark_cdcfmt.columnar.metadata import Metadata
-from pyspark_cdcfmt.columnar.origins import Origins, origins_of
+from pyspark_cdcfmt.columnar.origins import Origins, Sources
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scanned import Scanned
 
-_INT32, _INT64 = pa.int32(), pa.int64()
 _PREIMAGE = CHANGE_TYPES.index("update_preimage")
 
 
@@ -30,7 +29,7 @@ class GatheredScans:
         self._columns: list[Mapping[str, pa.Array]] = []
         self._kinds: list[npt.NDArray[np.int32]] = []
         self._times: list[npt.NDArray[np.int64]] = []
-        self._offsets: list[pa.Array] = []
+        self._sources = Sources(plan.source)
         self._owners: list[npt.NDArray[np.int64]] = []
 
     def add(
@@ -45,8 +44,7 @@ class GatheredScans:
         self._columns.append(columns)
         self._kinds.append(kinds)
         self._times.append(scanned.times[documents][of_rows])
-        offsets = pa.array(origins_of(origins, "offset"), _INT64)
-        self._offsets.append(offsets.take(pa.array(of_rows)))
+        self._sources.add(origins, of_rows.tolist())
         self._owners.append(np.array(owners, np.int64)[of_rows])
 
     def finish(self, metadata: Mapping[str, tuple[str, pa.DataType]]) -> dict[str, pa.Array]:
@@ -65,17 +63,21 @@ class GatheredScans:
         unusual.append(rows_of_other_keys(kinds, map(self._wire, plan.keys)))
         self.unusual.update(owners[np.concatenate(unusual)].tolist())
         times = pa.array(np.concatenate(self._times))
-        offsets = pa.concat_arrays(self._offsets)
+        index = pa.array(np.zeros(len(kinds), np.int32))
         told = Metadata(
             kinds=pa.array(kinds),
             times=times,
-            offsets=offsets,
-            index=pa.array(np.zeros(len(kinds), np.int32)),
+            offsets=self._sources.offsets,
+            index=index,
             absent=plan.absent,
+            keyed=plan.keyed,
             has_commit_ts=True,
         )
         for name, (plain, type_) in metadata.items():
-            columns[name] = told.column(plain, type_)
+            if plain == "source":
+                columns[name] = self._sources.column(type_, index)
+            else:
+                columns[name] = told.column(plain, type_)
         if not plan.before_updates:
             (rows,) = np.nonzero(kinds != _PREIMAGE)
             owners = owners[rows]

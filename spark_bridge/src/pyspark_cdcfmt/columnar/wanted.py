@@ -23,7 +23,7 @@ class Shape:
     ``inferred``: a column that the schema lacks is a change of the table's schema.
     ``split``: an update of the key is two changes, which the reference path makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
-    images are in it; there are no ``fields`` then.
+    images are in it; there are no ``fields`` then.  ``source``: of changes with ``_source``.
     """
 
     fields: Sequence[StructField]
@@ -35,11 +35,16 @@ class Shape:
     inferred: bool
     split: bool
     events: Literal["json", "variant"] | None = None
+    source: bool = False
 
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns that are its key here."""
         keys = self.projection.key_columns or table.key_columns
         return tuple(name for name in keys if name in table.column_names)
+
+    def is_keyed(self, table: TableSchema) -> bool:
+        """Whether the table's rows have key columns."""
+        return bool(self.projection.key_columns or table.key_columns)
 
     def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns that have to be parsed."""
