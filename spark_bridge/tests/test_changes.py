@@ -143,7 +143,7 @@ def test_a_users_schema_is_a_projection(spark: SparkSession, orders: str) -> Non
 
 
 def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: str) -> None:
-    with pytest.raises(PySparkException, match="_commit_version .* must be bigint"):
+    with pytest.raises(PySparkException, match=r"_commit_version .* must be bigint"):
         changes(spark, orders, "id int, _commit_version string").count()
     with pytest.raises(PySparkException, match="no type that a column of a table can have"):
         changes(spark, orders, "id map<string,string>").count()

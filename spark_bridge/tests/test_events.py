@@ -148,7 +148,7 @@ def test_a_users_schema_picks_columns(spark: SparkSession, mixed: str) -> None:
     assert frame.where("op = 'delete'").collect() == [("delete", "row")]
     with pytest.raises(PySparkException, match="events have no column 'id'"):
         spark.read.format("cdc").schema("id int").load(mixed).count()
-    with pytest.raises(PySparkException, match="commit_ts .* must be bigint"):
+    with pytest.raises(PySparkException, match=r"commit_ts .* must be bigint"):
         spark.read.format("cdc").schema("commit_ts string").load(mixed).count()
 
 
