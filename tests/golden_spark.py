@@ -380,7 +380,7 @@ def types_of_rows(given: Input, places: list[Place], table: tuple[str, str]) -> 
 
 
 def _check_position(given: Input, row: Row, place: Place, change_type: str, about: str) -> None:
-    keyed = given.has_commit_ts and given.key_columns(place.truth)
+    keyed = given.has_commit_ts and (change_type == "truncate" or given.key_columns(place.truth))
     commit_ts = place.truth["commit_ts"]
     physical = commit_ts >> 18
     assert row._commit_version == (commit_ts if given.has_commit_ts else None), about
