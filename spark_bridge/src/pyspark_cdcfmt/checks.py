@@ -41,11 +41,13 @@ def check_batch(
     if not shares or not names:
         return Survey()
     surveyor = Surveyor(source, shares, options, shares[0].schemas)
+    if not options["requireTables"]:
+        surveyor.look_at_ends(names.table_in)
+        return surveyor.survey
     surveyor.look_at_ends(names.all_in)
-    if options["requireTables"]:
-        if names.unknown(surveyor.survey):
-            surveyor.read_on(lambda survey: names.unknown(survey) is None)
-        names.check(surveyor.survey)
+    if names.unknown(surveyor.survey):
+        surveyor.read_on(lambda survey: names.unknown(survey) is None)
+    names.check(surveyor.survey)
     return surveyor.survey
 
 

@@ -49,10 +49,14 @@ class GivenNames:
         """Whether there is anything to compare."""
         return self.table is not None or bool(self.patterns)
 
+    def table_in(self, survey: Survey) -> bool:
+        """Whether the survey has a schema of the table, or none is asked for."""
+        return self.table is None or bool(survey.complete_schemas_of(self.table))
+
     def all_in(self, survey: Survey) -> bool:
         """Whether the survey knows all of them."""
         return (
-            (self.table is None or bool(survey.complete_schemas_of(self.table)))
+            self.table_in(survey)
             and not self._unmatched(survey)
             and not self._unknown_columns(survey)
         )

@@ -1,0 +1,74 @@
+"""What the driver looks at before a batch is read, and how little of it is enough."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from canal_messages import INSERT, row_message, write_lines
+from debezium_messages import column, ddl, row
+from pyspark.sql.types import IntegerType, StringType, StructType
+
+from pyspark_cdcfmt.checks import check_batch
+from pyspark_cdcfmt.inputs import open_input
+from pyspark_cdcfmt.reader import plan_tasks
+from pyspark_cdcfmt.source import CdcDataSource
+from pyspark_cdcfmt.survey import Survey
+from pyspark_cdcfmt.testing import parsed
+
+TABLE = ("shop", "orders")
+OTHER = row_message("INSERT", {"id": "1"}, table="items")
+
+
+def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
+    schema = StructType()
+    for name in columns:
+        schema.add(name, StringType())
+    given = parsed({"path": str(path), "table": "shop.orders", **options})
+    source = open_input(given)
+    tasks = plan_tasks(source, source.plan(), given)
+    return check_batch(source, tasks, given, schema, inferred=False)
+
+
+def test_it_stops_as_soon_as_it_knows_the_names(tmp_path: Path) -> None:
+    added = row_message("INSERT", {"id": "1", "added": "2"})
+    write_lines(tmp_path / "1.json", OTHER, *[INSERT] * 5000)
+    write_lines(tmp_path / "2.json", *[added] * 5000)
+    survey = surveyed(tmp_path, "id", "name", "_change_type")
+    assert survey.messages == 2
+    assert survey.tables == [("shop", "items"), TABLE]
+    (schema,) = survey.complete_schemas_of(TABLE)
+    assert schema.column_names == ("id", "name", "price")
+    # The first file's beginning, then the last one's end.
+    assert surveyed(tmp_path, "added").messages == 201
+    # The table, and nothing else, is looked for where names are not required.
+    assert surveyed(tmp_path, "nosuch", requireTables="false").messages == 2
+
+
+def test_ddl_between_the_ends_has_columns(tmp_path: Path) -> None:
+    """Debezium's DDL is scanned for anyway; its column comes behind those of rows."""
+    rows = [row(after={"id": 1})] * 300
+    altered = ddl("alter", [column("note", "VARCHAR"), column("id", "INT")], pos=200)
+    path = write_lines(tmp_path / "orders.json", *rows, altered, *rows)
+    options = {"path": path, "table": "shop.orders", "inferSampleMessages": "10"}
+    source = CdcDataSource(options)
+    found = source.schema()
+    assert found.names[:2] == ["id", "note"]
+    assert found["note"].dataType == StringType()
+    assert surveyed(path, "note").messages == 0
+
+
+def test_what_inference_scanned_is_not_scanned_again(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "orders.json", INSERT)
+    source = CdcDataSource({"path": path, "table": "shop.orders"})
+    schema = source.schema()
+    found: Any = source._inferred
+    tasks: Any = source.reader(schema).partitions()
+    assert tasks[0].schemas is found.schemas
+    write_lines(tmp_path / "orders.json", INSERT, INSERT)
+    grown: Any = source.reader(schema).partitions()
+    assert grown[0].schemas is not found.schemas
+    assert grown[0].splits[0].size == 2 * tasks[0].splits[0].size
+    # A user's schema leaves nothing to infer.
+    given: Any = CdcDataSource({"path": path, "table": "shop.orders"})
+    assert given.reader(StructType().add("id", IntegerType())).partitions() == grown
