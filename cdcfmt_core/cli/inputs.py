@@ -11,7 +11,15 @@ from typing import Protocol, cast
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine, FileSplit, list_files, plan_partitions, read_split
+from cdcfmt_core.sources import (
+    BadLine,
+    FileSplit,
+    HowToRead,
+    list_files,
+    plan_partitions,
+    read_ends,
+    read_split,
+)
 from cdcfmt_core.sources.lines import line_parser
 from cdcfmt_core.sources.reader import cut_lines
 
@@ -47,6 +55,10 @@ class Input(Protocol):
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         """The first messages of every part: of every file, of every partition."""
+        ...
+
+    def ends(self) -> Iterator[Message | BadLine]:
+        """The first and last messages of every part, where they can be read again."""
         ...
 
     def begin_at(self, partition: int, offset: int) -> None:
@@ -120,15 +132,22 @@ class FilesInput:
     def begin_at(self, partition: int, offset: int) -> None:
         pass
 
+    def ends(self) -> Iterator[Message | BadLine]:
+        sizes = {split.path: split.size for split in self._splits}
+        files = (FileSplit(path, 0, None, size) for path, size in sizes.items())
+        return read_ends(files, **self._how())
+
     def _read(self, split: FileSplit) -> Iterator[Message | BadLine]:
+        return read_split(split, **self._how())
+
+    def _how(self) -> HowToRead:
         separator = self._settings["lineSep"]
-        return read_split(
-            split,
-            storage_options=self._settings.storage_options,
-            line_separator=None if separator is None else separator.encode(),
-            max_message_bytes=self._settings["maxMessageBytes"],
-            line_format=self._settings["lineFormat"],
-        )
+        return {
+            "storage_options": self._settings.storage_options,
+            "line_separator": None if separator is None else separator.encode(),
+            "max_message_bytes": self._settings["maxMessageBytes"],
+            "line_format": self._settings["lineFormat"],
+        }
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         of_file: dict[str, list[FileSplit]] = {}
@@ -171,6 +190,9 @@ class StdinInput:
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         return islice(self.messages(lambda _: None), count)
+
+    def ends(self) -> Iterator[Message | BadLine]:
+        return iter(())
 
     def begin_at(self, partition: int, offset: int) -> None:
         pass

@@ -20,6 +20,7 @@ from cdcfmt_core.sources.kafka import (
     StreamProgress,
     parse_kafka_options,
     plan_ranges,
+    read_ends,
     read_range,
 )
 from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
@@ -79,6 +80,9 @@ class KafkaInput:
     def heads(self, count: int) -> Iterator[Message]:
         for each in self._planned():
             yield from islice(read_range(each, self._options), count)
+
+    def ends(self) -> Iterator[Message]:
+        return read_ends(self._planned(), self._options)
 
     def begin_at(self, partition: int, offset: int) -> None:
         """Read this partition alone, from this offset on."""

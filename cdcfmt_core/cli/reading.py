@@ -13,7 +13,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError
-from cdcfmt_core.events import Corrupt, Event, Message
+from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_schema_scan
@@ -86,6 +86,13 @@ class Reader:
         """
         if self._filter.unmatched():
             raise CdcfmtError(self._filter.describe_unmatched())
+
+    def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
+        """The table's schemas that the scan of the input has found by then."""
+        for schema in self._schemas.tables():
+            parts = schema.database, schema.schema, schema.table
+            if tuple(part for part in parts if part is not None) == table:
+                yield schema
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
         """What one of the messages says; other messages need not have been decoded before."""

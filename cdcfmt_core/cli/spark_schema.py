@@ -49,6 +49,8 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
         settings["inferSampleMessages"],
         types.TypeOptions.of(chosen),
         any_table=_Decoder(every),
+        ends=source.ends,
+        schemas=one.schemas_of(table),
     )
     return [SparkColumn(field.name, field.dataType.simpleString()) for field in fields]
 

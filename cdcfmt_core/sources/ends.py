@@ -24,7 +24,14 @@ _TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
 _MAX_COMPRESSED_BYTES = 64 << 20
 """Stored bytes of compressed files that are read through for their last lines, in all."""
 
+_MESSAGES = 10_000
+
 _T = TypeVar("_T")
+
+
+def messages_at_end(slices: int) -> int:
+    """How many messages are read at either end of so many files or partitions: 10 to 200."""
+    return min(max(_MESSAGES // (2 * max(slices, 1)), 10), 200)
 
 
 def spread(items: Sequence[_T], most: int) -> list[_T]:
@@ -36,12 +43,14 @@ def spread(items: Sequence[_T], most: int) -> list[_T]:
 
 def read_ends(
     files: Iterable[FileSplit],
-    each: int,
+    each: int | None = None,
     *,
     compressed_tails: bool = True,
     **how: Unpack[HowToRead],
 ) -> Iterator[Message | BadLine]:
     """The first and last messages of whole ``files``, ``each`` of them at either end; lazily.
+
+    Of many files less, unless ``each`` is given.
 
     The first file's beginning and the last one's end come first, then the other files.  A
     compressed file has no end to go to: without ``compressed_tails`` it shows its beginning
@@ -54,6 +63,7 @@ def read_ends(
     chosen = spread(list(files), MAX_FILES)
     if not chosen:
         return
+    each = messages_at_end(len(chosen)) if each is None else each
     plain = {file.path for file in chosen if compression_of(file.path) is None}
     yield from _head(chosen[0], each, how)
     if chosen[-1].path in plain:

@@ -10,12 +10,15 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.sources.ends import messages_at_end
 from cdcfmt_core.sources.kafka.config import open_client, reading_config, require_client
 from cdcfmt_core.sources.kafka.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.reader import message_of
 
 logger = logging.getLogger("cdcfmt_core")
+
+SECONDS = 10.0
 
 _FETCH_BYTES = 1 << 17
 """Of each partition in one answer: brokers send whole blocks, and little of them is used."""
@@ -34,9 +37,15 @@ class _End:
 
 
 def read_ends(
-    ranges: Sequence[OffsetRange], options: KafkaOptions, each: int, *, seconds: float
+    ranges: Sequence[OffsetRange],
+    options: KafkaOptions,
+    each: int | None = None,
+    *,
+    seconds: float = SECONDS,
 ) -> Iterator[Message]:
     """The first and last messages of ``ranges``, ``each`` of them at either end; lazily.
+
+    Of many ranges less, unless ``each`` is given.
 
     The first range's beginning comes first, alone, since it often is enough; then the other
     beginnings, then the ends, each time of all partitions at once.  A partition that cannot be
@@ -46,6 +55,7 @@ def read_ends(
     ranges = [wanted for wanted in ranges if wanted.size > 0]
     if not ranges:
         return
+    each = messages_at_end(len(ranges)) if each is None else each
     require_client()
     from confluent_kafka import Consumer
 

@@ -22,7 +22,7 @@ from cdcfmt_core.sources import (
     read_lines,
     read_split,
 )
-from pyspark_cdcfmt.inputs import Input, Share, messages_of_each
+from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
 
 
@@ -85,8 +85,7 @@ class FilesInput(Input):
             for split in share.splits:
                 files[split.path] = FileSplit(split.path, 0, None, split.size)
         deadline = time.monotonic() + seconds
-        each = messages_of_each(len(files))
-        for message in read_ends(files.values(), each, compressed_tails=thorough, **self._how()):
+        for message in read_ends(files.values(), compressed_tails=thorough, **self._how()):
             yield message
             if time.monotonic() > deadline:
                 return

@@ -17,9 +17,6 @@ from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import SchemaSearch
 from pyspark_cdcfmt.options import ReadOptions
 
-_MESSAGES_OF_ENDS = 10_000
-"""Messages that are read at the ends of all slices together; at least ten at each."""
-
 
 @attrs.frozen
 class Share(InputPartition):
@@ -104,8 +101,3 @@ def open_input(options: ReadOptions) -> Input:
     from pyspark_cdcfmt.files import FilesInput
 
     return FilesInput(options)
-
-
-def messages_of_each(slices: int) -> int:
-    """How many messages :meth:`Input.ends` reads at either end of so many slices."""
-    return min(max(_MESSAGES_OF_ENDS // (2 * max(slices, 1)), 10), 200)

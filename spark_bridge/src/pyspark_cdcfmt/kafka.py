@@ -25,7 +25,7 @@ from cdcfmt_core.sources.kafka import (
 )
 from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.inputs import Input, Share, messages_of_each
+from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
 
 
@@ -85,8 +85,7 @@ class KafkaInput(Input):
             start = min(share.start, ranges[place].start) if place in ranges else share.start
             end = max(share.end, ranges[place].end) if place in ranges else share.end
             ranges[place] = OffsetRange(*place, start, end)
-        each = messages_of_each(len(ranges))
-        return read_ends([*ranges.values()], self.options, each, seconds=seconds)
+        return read_ends([*ranges.values()], self.options, seconds=seconds)
 
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(share, KafkaPartition)
