@@ -22,7 +22,7 @@ def test_each_pattern_matches_a_table(tmp_path: Path) -> None:
         tmp_path / "all.json", INSERT, row_message("INSERT", {"id": "1"}, table="items")
     )
     plan(path, "shop.orders, shop.i*")
-    with pytest.raises(Exception, match=r"Shop\.\* matches no table.*are shop\.items, shop\.ord"):
+    with pytest.raises(Exception, match=r"Shop\.\* matches no table.*did you mean shop\.items"):
         plan(path, "shop.orders, Shop.*")
-    with pytest.raises(Exception, match=r"shop\.order matches no.*the nearest is shop\.orders"):
+    with pytest.raises(Exception, match=r"shop\.order matches no.*did you mean shop\.orders"):
         plan(path, "shop.items, shop.order")

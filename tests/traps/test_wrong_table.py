@@ -34,7 +34,7 @@ def test_a_batch_fails_and_names_the_nearest(spark: SparkSession, tmp_path: Path
         with pytest.raises(PySparkException) as caught:
             reader.option("table", table).load(path).collect()
         assert f"no table {table} is in the 1 messages looked at" in str(caught.value)
-        assert "the nearest is shop.orders" in str(caught.value)
+        assert "did you mean shop.orders?" in str(caught.value)
         assert "requireTables=false" in str(caught.value)
     frame = reader.option("table", "Shop.Orders").option("requireTables", "false").load(path)
     assert frame.collect() == []
@@ -43,7 +43,7 @@ def test_a_batch_fails_and_names_the_nearest(spark: SparkSession, tmp_path: Path
 def test_a_table_between_the_ends_is_found(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "orders.json", *OTHERS, INSERT, *OTHERS)
     assert read(path, "shop.orders") == 1
-    with pytest.raises(Exception, match=r"in the 601 messages.*the nearest is shop\.orders"):
+    with pytest.raises(Exception, match=r"in the 601 messages.*did you mean shop\.orders"):
         read(path)
 
 
@@ -60,7 +60,7 @@ def test_a_stream_warns_and_goes_on(tmp_path: Path) -> None:
     reader: Any = source.streamReader(SCHEMA)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
-    with pytest.warns(UserWarning, match=r"the nearest is shop\.orders.*The stream goes on"):
+    with pytest.warns(UserWarning, match=r"did you mean shop\.orders\?.*the stream goes on"):
         assert len(reader.partitions(start, end)) == 1
     write_lines(tmp_path / "2.json", INSERT)
     start, end = end, reader.latestOffset(end, reader.getDefaultReadLimit())

@@ -89,8 +89,8 @@ class StreamCheck:
         elif not self._warned and (reason := self._names.unknown(self._survey)):
             self._warned = True
             text = (
-                f"cdc: {reason}. The stream goes on, since it may come later; "
-                "requireTables=false spares this check"
+                f"cdc: {reason} (the stream goes on, since it may come later; "
+                "requireTables=false spares this check)"
             )
             logger.warning("%s", text)
             warnings.warn(text, stacklevel=2)

@@ -14,10 +14,9 @@ from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Event, Message, RowChange, TableSchema
-from cdcfmt_core.filters import table_names
+from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.types import LogicalType, Unknown
-from pyspark_cdcfmt.names import nearest_table
 from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
@@ -175,7 +174,7 @@ def _nothing_found(
     if not survey.messages:
         text += ", which has no messages at all"
     elif survey.tables:
-        text += nearest_table(table, survey.tables)
+        text += f"; {nearest_tables(table_names([table]), survey.tables)}"
     if survey.bad:
         text += f". A message is corrupt: {survey.bad}"
     return text + ". To read without inferring, give a schema: .schema(...)"

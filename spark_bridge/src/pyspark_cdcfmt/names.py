@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.filters import EventFilter, table_names
+from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
 from pyspark_cdcfmt.change_rows import metadata_fields
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, TableName
@@ -68,8 +68,8 @@ class GivenNames:
         reason = self.unknown(survey)
         if reason:
             raise SourceError(
-                f"{reason}. requireTables=false reads without this check, for names that are "
-                "rare or still to come"
+                f"{reason} (requireTables=false reads without this check, for names that are "
+                "rare or still to come)"
             )
 
     def unknown(self, survey: Survey) -> str | None:
@@ -81,23 +81,24 @@ class GivenNames:
             return None
         looked = f"the {survey.messages} messages looked at" if survey.messages else "the schemas"
         if self.table is not None and self.table not in survey.tables:
+            name = table_names([self.table])
             return (
-                f"option table: no table {table_names([self.table])} is in {looked}"
-                f"{nearest_table(self.table, survey.tables)}"
+                f"option table: no table {name} is in {looked}; "
+                f"{nearest_tables(name, survey.tables)}"
             )
         for text in self._unmatched(survey):
             return (
-                f"option includeTables: {text} matches no table of {looked}"
-                f"{nearest_table(tuple(text.split('.')), survey.tables)}"
+                f"option includeTables: {text} matches no table of {looked}; "
+                f"{nearest_tables(text, survey.tables)}"
             )
         for column in self._unknown_columns(survey):
             assert self.table is not None
             known = self._known_columns(survey)
             near = _near(column, [*known, *self.added])
-            hint = f"; the nearest is {near}" if near else ""
+            hint = f"; did you mean {near}?" if near else ""
             return (
                 f"column {column} of the schema: table {table_names([self.table])} has no such "
-                f"column in {looked}{hint}. It has {_some(known)}"
+                f"column in {looked}, but {_some(known)}{hint}"
             )
         return None
 
@@ -124,15 +125,6 @@ class GivenNames:
 def _wants(pattern: EventFilter, table: TableName) -> bool:
     database, *schema, name = table
     return pattern.wants_table(database, name, schema[0] if schema else None)
-
-
-def nearest_table(table: TableName, tables: Iterable[TableName]) -> str:
-    """The end of an error about a table that is not there: the nearest name, or all of them."""
-    names = {table_names([known]): known for known in sorted(tables)}
-    near = _near(table_names([table]), names)
-    if near:
-        return f"; the nearest is {near} (names are exact in case)"
-    return f"; there are {_some(names)}"
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:
