@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -19,6 +19,7 @@ from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
+from cdcfmt_core.statements import Statement
 from cdcfmt_core.types import LogicalType
 
 logger = logging.getLogger("cdcfmt_core")
@@ -30,20 +31,25 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
+ScanStatements: TypeAlias = Callable[[Message], Iterable[Statement]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
 
 
+_Found = TypeVar("_Found", SchemaRecord, Statement, SchemaRecord | Statement)
+
+
 @attrs.frozen
-class MarkedScan:
+class MarkedScan(Generic[_Found]):
     """What ``scan_schemas`` may return, so that readers need not cut messages out of a file.
 
     A value that holds none of ``marks`` has no table schemas; without marks any may.
+    ``scan_statements`` may return one, too.
     """
 
-    scan: ScanSchemas
+    scan: Callable[[Message], Iterable[_Found]]
     marks: tuple[bytes, ...] = ()
 
-    def __call__(self, message: Message) -> Iterable[SchemaRecord]:
+    def __call__(self, message: Message) -> Iterable[_Found]:
         return self.scan(message)
 
 
@@ -119,6 +125,10 @@ class CodecSpec:
     are none.  A batch reader looks through its whole input with it before any row is decoded;
     a :class:`MarkedScan` spares it most of that.
 
+    ``scan_statements(options, context)`` is for formats whose rows tell their types in part
+    (``decimal``): the same for the DDL statements of a message.  A decoder finds what they say
+    of a row's table in ``context.schemas.statements``.
+
     With ``needs_schemas`` no row can be decoded without one.
 
     ``explain(message, options)`` is for people who look at one message: what stands on the
@@ -148,6 +158,7 @@ class CodecSpec:
     encode_options: tuple[Option, ...] = ()
     ddl_partitions: Literal["all", "first"] = "all"
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
+    scan_statements: Callable[[Mapping[str, Any], DecoderContext], ScanStatements] | None = None
     needs_schemas: bool = False
     explain: Explain | None = None
     open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout | AvroLayout]] | None = None

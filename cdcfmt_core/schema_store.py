@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.statements import Statement, Statements
 
 Position: TypeAlias = tuple[Any, ...]
 
@@ -50,10 +51,12 @@ class SchemaStore:
 
     It holds ``max_schemas`` positions of all tables together; beyond that, those go that
     were told longest ago.  ``changes`` grows whenever it is told something new.
+    ``statements`` are the DDL statements that it was told, which are never kept in a folder.
     """
 
     def __init__(self, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
         self.changes = 0
+        self.statements = Statements()
         self._max_schemas = max_schemas
         self._tables: dict[_Key, _Versions] = {}
         self._told: OrderedDict[tuple[_Key, Position], None] = OrderedDict()
@@ -70,12 +73,16 @@ class SchemaStore:
             for position in versions.positions:
                 yield from versions.tables[position]
 
-    def add(self, record: SchemaRecord) -> None:
-        """Add a schema.
+    def add(self, record: SchemaRecord | Statement) -> None:
+        """Add a schema, or a statement.
 
-        One that says what another of its position or the version before it says is kept as
+        A schema that says what another of its position or the version before it says is kept as
         the same object, since decoders tell by the object whether a table has changed.
         """
+        if isinstance(record, Statement):
+            self.changes += 1
+            self.statements.add(record)
+            return
         table, position = record.table, record.position
         key = (record.stream, table.database, table.schema, table.table)
         versions = self._tables.get(key)
@@ -169,7 +176,7 @@ class SchemaStore:
 class NoSchemas(SchemaStore):
     """Keeps nothing: for who may not know more than a message tells by itself."""
 
-    def add(self, record: SchemaRecord) -> None:
+    def add(self, record: SchemaRecord | Statement) -> None:
         """Forget it."""
 
 

@@ -20,7 +20,7 @@ import attrs
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import list_files, plan_partitions, read_split
 from cdcfmt_core.testing import opening
@@ -177,7 +177,7 @@ def open_decoder(
 
 def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:
     """What all messages say of their tables, as a batch reader looks for it first."""
-    scan = open_schema_scan(
+    scan = open_input_scan(
         *opening.decoding_options(options["protocol"], options, default_registry())
     )
     assert scan is not None

@@ -16,7 +16,7 @@ from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, open_claim_check_store
 
@@ -111,7 +111,7 @@ class Reader:
         )
 
     def _scan(self) -> None:
-        scan = open_schema_scan(self._settings.values, self._settings.codec)
+        scan = open_input_scan(self._settings.values, self._settings.codec)
         if scan is None:
             return
         for message in self.messages("looking for table schemas"):
@@ -124,4 +124,4 @@ def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:
     registry = default_registry()
     auto = protocol.lower() == AUTO
     codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
-    return [codec for codec in codecs if codec.scan_schemas is not None]
+    return [codec for codec in codecs if any(getattr(codec, scan) for scan in SCANS)]

@@ -7,6 +7,7 @@ from typing import Any
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, Position, SchemaRecord, SchemaStore
 from cdcfmt_core.sources.schema_directory import SchemaDirectory
+from cdcfmt_core.statements import Statement
 
 
 class KeptSchemaStore(SchemaStore):
@@ -27,9 +28,10 @@ class KeptSchemaStore(SchemaStore):
         # What the folder has shows only where a table is asked for.
         return True
 
-    def add(self, record: SchemaRecord) -> None:
+    def add(self, record: SchemaRecord | Statement) -> None:
         super().add(record)
-        self.directory.save(record)
+        if isinstance(record, SchemaRecord):
+            self.directory.save(record)
 
     def find(
         self,
@@ -81,4 +83,5 @@ class KeptSchemaStore(SchemaStore):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What it has is in the folder: other processes look there.
-        return type(self), (self.directory, self._max_schemas)
+        made = self.directory, self._max_schemas
+        return type(self), made, {"statements": self.statements}

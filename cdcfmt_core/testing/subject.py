@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.codec import CodecSpec, DecoderContext, ScanSchemas
+from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.testing import opening
 from cdcfmt_core.testing.cases import Case
 
@@ -82,10 +82,10 @@ class Subject:
         """A new decoder with options as users spell them."""
         return opening.open_decoder(self.spec.name, options, registry=self.registry)
 
-    def open_scan(self, options: Mapping[str, Any]) -> ScanSchemas:
-        """What looks for table schemas ahead of rows; it finds none where the format needs none."""
+    def open_scan(self, options: Mapping[str, Any]) -> Callable[[Message], Iterable[object]]:
+        """What looks through messages ahead of rows; it finds nothing where that is not needed."""
         found = opening.decoding_options(self.spec.name, options, self.registry)
-        return open_schema_scan(*found, self.registry) or (lambda message: ())
+        return open_input_scan(*found, self.registry) or (lambda message: ())
 
     @property
     def writes(self) -> bool:

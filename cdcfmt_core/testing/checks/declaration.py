@@ -160,7 +160,8 @@ def _exhaust(decode: Any, message: Message) -> None:
 
 
 _FUNCTIONS: Final = (
-    "open_decoder", "open_encoder", "sniff", "scan_schemas", "explain", "open_layouts",
+    "open_decoder", "open_encoder", "sniff", "scan_schemas", "scan_statements",
+    "explain", "open_layouts",
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 from cdcfmt_core.errors import OptionError, join_names
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import unknown_option
-from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.events import events_schema
@@ -179,11 +179,11 @@ def learn_schemas(
     """
     parsed = _parse(options)
     store = open_store(parsed)
-    if open_schema_scan(parsed.values, parsed.codec) is None:
+    if open_input_scan(parsed.values, parsed.codec) is None:
         return store
 
     def cdc_schemas(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        scan = open_schema_scan(parsed.values, parsed.codec)
+        scan = open_input_scan(parsed.values, parsed.codec)
         assert scan is not None
         for batch in batches:
             found = [list(scan(message)) for message in _messages(iter([batch]))]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, SchemaDirectory
 from pyspark_cdcfmt.options import ReadOptions
@@ -38,7 +38,7 @@ def find_schemas(
     only called if some format may need them.
     """
     store = open_store(options)
-    scan = open_schema_scan(options.values, options.codec) if options["scanSchemas"] else None
+    scan = open_input_scan(options.values, options.codec) if options["scanSchemas"] else None
     if scan is None:
         return store
     said = time.monotonic()

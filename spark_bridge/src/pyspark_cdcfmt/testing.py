@@ -19,6 +19,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import DecodeError, PolicyError, SourceError
 from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
@@ -43,7 +44,9 @@ def parsed(options: dict[str, str]) -> ReadOptions:
     return parse_options(_ALL_ROWS | {name.lower(): value for name, value in options.items()})
 
 
-def inferred_schema(messages: Sequence[Message], options: ReadOptions) -> StructType | None:
+def inferred_schema(
+    messages: Sequence[Message], options: ReadOptions, schemas: SchemaStore | None = None
+) -> StructType | None:
     """The schema that a read without one would have; None where no row is to be found."""
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
@@ -51,11 +54,13 @@ def inferred_schema(messages: Sequence[Message], options: ReadOptions) -> Struct
     try:
         columns = infer_columns(
             lambda: messages,
-            open_decoder(options, event_filter),
+            open_decoder(options, event_filter, schemas=schemas),
             table,
             options["inferSampleMessages"],
             TypeOptions.of(options.values),
-            any_table=open_decoder(options, attrs.evolve(event_filter, table=None)),
+            any_table=open_decoder(
+                options, attrs.evolve(event_filter, table=None), schemas=schemas
+            ),
         )
     except SourceError:
         return None
@@ -83,8 +88,9 @@ def read(
     by_columns: bool,
     inferred: bool = True,
     as_lists: bool = False,
+    schemas: SchemaStore | None = None,
 ) -> Result:
-    engine = Engine(schema, options, inferred=inferred, by_columns=by_columns)
+    engine = Engine(schema, options, inferred=inferred, by_columns=by_columns, schemas=schemas)
     batches: list[pa.RecordBatch] = []
     counts: list[int] | None = [] if as_lists else None
     error = None
@@ -118,12 +124,14 @@ def check_equal(
     inferred: bool = True,
     as_lists: bool = False,
     lines: Iterable[Message | BadLine | Lines] | None = None,
+    schemas: SchemaStore | None = None,
 ) -> Result:
     """The result by columns, once it is found to be the reference's bit for bit.
 
     ``lines`` are the messages once more, where they are read by columns in another form.
+    ``schemas`` are what a look through the whole input found.
     """
-    how = {"inferred": inferred, "as_lists": as_lists}
+    how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, "schemas": schemas}
     expected = read(messages, schema, options, by_columns=False, **how)
     form = messages if lines is None else lines
     actual = read(form, schema, options, by_columns=True, **how)

@@ -15,6 +15,7 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
+from cdcfmt_core.codec import ScanStatements
 from cdcfmt_core.layout import Layout
 
 
@@ -22,6 +23,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_canal_json.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _scan_statements(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
+    from cdcfmt_canal_json.scan import open_statement_scan
+
+    return open_statement_scan(options, context)
 
 
 def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -50,6 +57,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
             ddl_partitions="first",
+            scan_statements=_scan_statements,
             open_layouts=_open_layouts,
             aliases=("canal",),
             api_version=1,

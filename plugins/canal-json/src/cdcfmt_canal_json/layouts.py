@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT
+from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
+from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
 from cdcfmt_canal_json.plans import column_parsers
 from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.wire_json import text_of
 
 _MEMBERS: Members = {
     "id": "extra",
@@ -58,14 +62,31 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         return ()
     if dialect.deleted_row_in_old:
         return ()
+    canal = attrs.evolve(_CANAL, limits=functools.partial(_limits, dialect))
     if dialect.es_is_commit_time is not None:
-        return (attrs.evolve(_CANAL, orders_by_source_time=dialect.es_is_commit_time),)
+        return (attrs.evolve(canal, orders_by_source_time=dialect.es_is_commit_time),)
     return (
         attrs.evolve(
-            _CANAL,
+            canal,
             members={**_MEMBERS, "id": "same"},
             begins=_TICDC_BEGINS,
             orders_by_source_time=True,
         ),
-        attrs.evolve(_CANAL, begins=_SORTED_BEGINS),
+        attrs.evolve(canal, begins=_SORTED_BEGINS),
     )
+
+
+def _limits(
+    dialect: Dialect, envelope: Mapping[str, Any], schemas: SchemaStore
+) -> Mapping[tuple[str, ...], tuple[int, int]]:
+    """Between which statements a row's types hold: its commit_ts, or else ``es``."""
+    commit_ts = commit_ts_of(extension_of(envelope), "commitTs")
+    position = dialect.sequence_commit(envelope, None) if commit_ts is None else commit_ts
+    names = text_of(envelope, "database"), text_of(envelope, "table")
+    start, end = schemas.statements.span(*names, position)
+    if start is None and end is None:
+        return {}
+    first, last = start or 0, (1 << 63) - 1 if end is None else end - 1
+    if commit_ts is not None:
+        return {("_tidb", "commitTs"): (first, last)}
+    return {("es",): (-(-first >> 18), last >> 18)}

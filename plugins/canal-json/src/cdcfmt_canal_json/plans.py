@@ -18,6 +18,7 @@ from cdcfmt_core.mysql import (
     text_parser,
 )
 from cdcfmt_core.mysql.table_changes import type_from_jdbc
+from cdcfmt_core.statements import refined_type
 from cdcfmt_core.types import LogicalType, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]
@@ -51,6 +52,7 @@ class TablePlans:
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
+        self._statements = context.schemas.statements
         self._plans: dict[tuple[str, str, tuple[str, ...]], list[TablePlan]] = {}
         self._count = 0
         self._parsers: dict[LogicalType, tuple[ParseValue, ParseValue]] = {}
@@ -63,12 +65,14 @@ class TablePlans:
         mysql_type: Mapping[str, Any] | None,
         sql_type: Mapping[str, Any] | None,
         pk_names: list[str] | None,
+        position: int | None,
     ) -> TablePlan:
-        """The plan for rows with these columns, in this order."""
+        """The plan for rows with these columns, in this order, at this position."""
         key = (database, table, names)
+        stored = self._statements.find(database, table, position) if self._statements else None
         # sqlType depends on the value (a bigint unsigned is -5 or 3), so it may only
         # count where there is nothing else.
-        source = (mysql_type or None, None if mysql_type else sql_type, pk_names)
+        source = (mysql_type or None, None if mysql_type else sql_type, pk_names, stored)
         plans = self._plans.get(key)
         if plans is None:
             if self._count >= _MAX_PLANS:
@@ -96,13 +100,19 @@ class TablePlans:
         database, table, names = key
         pk_names = tuple(source[2] or ())
         keys = frozenset(pk_names)
+        exact = {column.name.lower(): column for column in source[3].columns} if source[3] else {}
         columns: list[Column] = []
         parse_text: dict[str, ParseValue] = {}
         parse_other: dict[str, ParseValue] = {}
         for name in names:
             source_type = mysql_type.get(name)
             if isinstance(source_type, str) and source_type.strip():
-                logical = self._context.resolve_type(source_type)
+                source_type, logical = refined_type(
+                    source_type,
+                    self._context.resolve_type(source_type),
+                    exact.get(name.lower()),
+                    self._context.resolve_type,
+                )
             else:
                 source_type, logical = type_from_jdbc(sql_type.get(name))
             columns.append(Column(name, source_type, logical, key=name in keys))

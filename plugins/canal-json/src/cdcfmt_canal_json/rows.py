@@ -68,6 +68,7 @@ class RowDecoder:
         source_time = time_of(wire, "es", self._dialect)
         emit_time = time_of(wire, "ts", self._dialect)
         sequence_commit = self._dialect.sequence_commit(wire, commit_ts)
+        position = sequence_commit if commit_ts is None else commit_ts
 
         events: list[Event] = []
         for index, row in enumerate(data):
@@ -81,7 +82,9 @@ class RowDecoder:
                         raise DecodeError("is not a row", field=f"old[{index}]", sample=old_row)
                     if not old_row.keys() <= row.keys():
                         names += tuple(name for name in old_row if name not in row)
-                plan = self._plans.find(database, table, names, mysql_type, sql_type, pk_names)
+                plan = self._plans.find(
+                    database, table, names, mysql_type, sql_type, pk_names, position
+                )
                 values = parse_row(row, plan, field, index)
                 before: Image | None = None
                 after: Image | None = None

@@ -177,6 +177,8 @@ class _Maker:
             return commit_ts_type(self._filter, limits)
         if role in ("source_time", "other_time"):
             low, high, _ = self._layout.times
+            if limits is not None:
+                low, high = max(low, limits[0]), min(high, limits[1])
             return Annotated[int, Meta(ge=low, le=high)]
         if role == "after":
             row = self._image_type(value, self._row())

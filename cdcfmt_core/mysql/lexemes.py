@@ -1,0 +1,153 @@
+"""DDL text as lexemes: names, words, strings, punctuation, each with its place in the text.
+
+sqlglot's tokenizer for MySQL does it.  Comments are left out, but for those that MySQL and
+TiDB execute: ``/*!50606 … */``, ``/*M! … */``, ``/*T![auto_rand] … */``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+from cdcfmt_core.errors import MissingDependencyError
+
+MAX_LENGTH: Final = 1 << 18
+"""Longer statements are not read: 4 096 columns, with their comments, fit."""
+
+Kind: TypeAlias = Literal["name", "word", "string", "mark"]
+
+_EXECUTED: Final = re.compile(r"/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)")
+_WORD: Final = re.compile(r"[^\W\d]|[$@]")
+_WORDS: Final = re.compile(r"\S+")
+_MOST_EXPANSIONS: Final = 3
+
+
+class NotUnderstood(ValueError):
+    """A statement, or a part of one, is not what this reads."""
+
+
+class Lexeme(NamedTuple):
+    """``kind`` is ``name`` in backticks, ``word``, ``string`` or ``mark``; ``text`` is its value.
+
+    It is ``source[start:end]`` of the text that :func:`read_statements` returns.
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    @property
+    def upper(self) -> str:
+        """A word in upper case; "" for anything else."""
+        return self.text.upper() if self.kind == "word" else ""
+
+
+def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
+    """The text with what is executed out of its comments, and the lexemes of each statement.
+
+    :raises NotUnderstood: for text that is too long, or in which something does not end.
+    """
+    if len(text) > MAX_LENGTH:
+        raise NotUnderstood(f"it is longer than {MAX_LENGTH} characters")
+    for _ in range(_MOST_EXPANSIONS):
+        lexemes = list(_lexemes(text))
+        text, executed = _without_comments(text, lexemes)
+        if not executed:
+            return text, _split(lexemes)
+    raise NotUnderstood("its comments are nested")
+
+
+def split_items(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
+    """What commas outside of parentheses separate.
+
+    :raises NotUnderstood: if a parenthesis is open, or closed too often.
+    """
+    items: list[list[Lexeme]] = [[]]
+    depth = 0
+    for lexeme in lexemes:
+        if lexeme.kind == "mark":
+            depth += (lexeme.text == "(") - (lexeme.text == ")")
+            if depth < 0:
+                break
+            if lexeme.text == "," and not depth:
+                items.append([])
+                continue
+        items[-1].append(lexeme)
+    if depth:
+        raise NotUnderstood("its parentheses do not match")
+    return items
+
+
+def _split(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
+    statements: list[list[Lexeme]] = [[]]
+    for lexeme in lexemes:
+        if lexeme.kind == "mark" and lexeme.text == ";":
+            statements.append([])
+        else:
+            statements[-1].append(lexeme)
+    return [statement for statement in statements if statement]
+
+
+def _lexemes(text: str) -> Iterator[Lexeme]:
+    tokenizer, error = _tokenizer()
+    try:
+        tokens = tokenizer().tokenize(text)
+    except (error, RecursionError) as raised:
+        raise NotUnderstood("something quoted does not end") from raised
+    for token in tokens:
+        start, end = token.start, token.end + 1
+        source = text[start:end]
+        if source[:1] == "`":
+            yield Lexeme("name", token.text, start, end)
+        elif source[-1:] in ("'", '"'):
+            yield Lexeme("string", token.text, start, end)
+        elif _WORD.match(source):
+            # "PRIMARY KEY" is one token.
+            for word in _WORDS.finditer(source):
+                yield Lexeme("word", word[0], start + word.start(), start + word.end())
+        else:
+            yield Lexeme("mark", source, start, end)
+
+
+def _without_comments(text: str, lexemes: list[Lexeme]) -> tuple[str, bool]:
+    """The text with blanks for comments, but for what is executed; and if there is such."""
+    parts, at, executed = [], 0, False
+    for start, end in [*((lexeme.start, lexeme.end) for lexeme in lexemes), (len(text),) * 2]:
+        gap = _executed(text[at:start])
+        executed |= not gap.isspace() and start > at
+        parts += [gap, text[start:end]]
+        at = end
+    return "".join(parts), executed
+
+
+def _executed(gap: str) -> str:
+    """What stands between lexemes, blanks but for the text of executed comments."""
+    opened, at = "", 0
+    while match := _EXECUTED.search(gap, at):
+        end = gap.find("*/", match.end())
+        if end < 0:
+            raise NotUnderstood("a comment does not end")
+        opened += " " * (match.end() - at) + gap[match.end() : end] + "  "
+        at = end + 2
+    return opened + " " * (len(gap) - at)
+
+
+@functools.cache
+def _tokenizer() -> tuple[Any, type[Exception]]:
+    try:
+        from sqlglot.dialects.mysql import MySQL
+        from sqlglot.errors import TokenError
+    except ImportError as error:
+        raise MissingDependencyError(
+            "DDL statements tell the exact types of columns, and reading them needs sqlglot: pip "
+            "install 'cdcfmt-core[ddl]', or set scanSchemas=false"
+        ) from error
+
+    class Tokenizer(MySQL.Tokenizer):  # type: ignore[misc, unused-ignore]
+        # It would give all of RENAME TABLE in one piece.
+        COMMANDS: ClassVar[set[Any]] = set()
+
+    return Tokenizer, TokenError

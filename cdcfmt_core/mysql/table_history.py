@@ -1,0 +1,397 @@
+"""What DDL statements say of the types of columns: statements in, one after the other.
+
+sqlglot cuts a statement into its parts (:mod:`~cdcfmt_core.mysql.lexemes`), and a column's
+type is read by :func:`~cdcfmt_core.mysql.parse_column_type`, as every type text is.  Nothing
+is guessed: where a definition is not understood its column has no type from there on, and
+where a statement is not understood the whole table has none, until it is created again.
+
+Names are compared without case, as TiDB does.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import attrs
+
+from cdcfmt_core.events import Column
+from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
+from cdcfmt_core.mysql.ddl import ddl_type_of
+from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, read_statements, split_items
+from cdcfmt_core.mysql.type_map import resolve_type
+from cdcfmt_core.mysql.type_output import type_text
+
+Name: TypeAlias = tuple[str, str]
+"""Database and table, in lower case."""
+Columns: TypeAlias = dict[str, Column]
+"""Columns whose types are known, by their names in lower case."""
+
+_NO_COLUMN: Final = frozenset(
+    ["PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"]
+)
+_INDEX_KINDS: Final = frozenset(["VECTOR", "COLUMNAR"])
+_OPTIONS: Final = """
+    AFFINITY ALGORITHM ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AVG_ROW_LENGTH
+    CACHE CHARACTER CHARSET CHECKSUM COLLATE COMMENT COMPACT COMPRESSION CONVERT DEFAULT DISABLE
+    DISCARD ENABLE ENGINE FORCE IMPORT KEY_BLOCK_SIZE LOCK MAX_ROWS MERGE MIN_ROWS NOCACHE ORDER
+    PLACEMENT PRE_SPLIT_REGIONS REMOVE ROW_FORMAT SECONDARY_LOAD SECONDARY_UNLOAD SET
+    SHARD_ROW_ID_BITS SPLIT STATS_AUTO_RECALC STATS_PERSISTENT STATS_SAMPLE_PAGES TTL TTL_ENABLE
+    TTL_JOB_INTERVAL WITH WITHOUT
+"""
+_CHANGES_NO_TYPE: Final = frozenset(_OPTIONS.split())
+_PARTITION_VERBS: Final = """
+    ANALYZE CHECK COALESCE DISCARD EXCHANGE FIRST IMPORT LAST OPTIMIZE PARTITION REBUILD
+    REORGANIZE REPAIR TRUNCATE
+"""
+_OF_PARTITIONS: Final = frozenset(_PARTITION_VERBS.split())
+"""Actions behind which there is nothing but partitions."""
+_ROUTINES: Final = frozenset(["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"])
+
+
+class TableHistory:
+    """The columns of tables after the statements so far; a table of which nothing is known is
+    not there.
+
+    ``touched`` collects the tables whose columns may be others than before.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[Name, Columns] = {}
+        self.spellings: defaultdict[Name, set[Name]] = defaultdict(set)
+        self.touched: set[Name] = set()
+
+    def apply(self, query: str, database: str, table: str) -> None:
+        """Take note of a statement; ``database`` and ``table`` are what the message names."""
+        if table:
+            self._name(database, table)
+        try:
+            text, statements = read_statements(query)
+        except NotUnderstood:
+            self._give_up(query, database, table)
+            return
+        for lexemes in statements:
+            if not self._apply(_Reader(lexemes, text), database, table):
+                return
+
+    def _apply(self, reader: _Reader, database: str, table: str) -> bool:
+        """False where what follows is no statement but part of this one."""
+        verb = reader.word()
+        if verb == "CREATE" and any(lexeme.upper in _ROUTINES for lexeme in reader.left[:8]):
+            return False
+        read = self._READERS.get(verb)
+        if read is None:
+            return True
+        try:
+            read(self, reader, database)
+        except (NotUnderstood, IndexError):
+            if reader.table is not None:
+                self._forget(reader.table)
+            if table:
+                self._forget(self._name(database, table))
+            elif reader.table is None:
+                self._forget_all()
+        return True
+
+    def _give_up(self, query: str, database: str, table: str) -> None:
+        """Of a text that cannot be cut into statements."""
+        type_ = ddl_type_of(query)
+        if type_ in ("CREATE", "ALTER", "ERASE") and table:
+            self._forget(self._name(database, table))
+        elif type_ != "TRUNCATE":
+            self._forget_all()
+
+    # --- Statements ---
+
+    def _create(self, reader: _Reader, database: str) -> None:
+        reader.skip("OR", "REPLACE")
+        if reader.take("TEMPORARY") or not reader.take("TABLE"):
+            return
+        reader.skip("IF", "NOT", "EXISTS")
+        name = reader.table = self._table(reader, database)
+        columns: Columns = {}
+        if reader.take("LIKE") or reader.take_marks("(", "LIKE"):
+            columns = dict(self.tables.get(self._table(reader, database), {}))
+        elif reader.mark() == "(":
+            for item in split_items(reader.parenthesis()):
+                _define(columns, _Reader(item, reader.text))
+        self._set(name, columns)
+
+    def _alter(self, reader: _Reader, database: str) -> None:
+        while reader.take("IGNORE") or reader.take("ONLINE") or reader.take("OFFLINE"):
+            pass
+        if not reader.take("TABLE"):
+            return
+        name = reader.table = self._table(reader, database)
+        columns = dict(self.tables.get(name, {}))
+        known = name in self.tables
+        for item in split_items(reader.left):
+            action = _Reader(item, reader.text)
+            if action.peek() == "RENAME" and action.peek(1) not in ("COLUMN", "INDEX", "KEY"):
+                action.word()
+                _ = action.take("TO") or action.take("AS") or action.take_marks("=")
+                self._set(name, None)
+                name = self._table(action, database)
+            elif not _alter(columns, action):
+                break
+        self._set(name, columns if known or columns else None)
+
+    def _drop(self, reader: _Reader, database: str) -> None:
+        reader.take("TEMPORARY")
+        if reader.take("DATABASE") or reader.take("SCHEMA"):
+            reader.skip("IF", "EXISTS")
+            dropped = reader.name().lower()
+            for name in [name for name in self.tables if name[0] == dropped]:
+                self._forget(name)
+        elif reader.take("TABLE") or reader.take("TABLES"):
+            reader.skip("IF", "EXISTS")
+            for item in split_items(reader.left):
+                self._forget(self._table(_Reader(item, reader.text), database))
+
+    def _rename(self, reader: _Reader, database: str) -> None:
+        if not (reader.take("TABLE") or reader.take("TABLES")):
+            return
+        reader.skip("IF", "EXISTS")
+        for item in split_items(reader.left):
+            pair = _Reader(item, reader.text)
+            old = self._table(pair, database)
+            pair.expect("TO")
+            new = self._table(pair, database)
+            columns = self.tables.get(old)
+            self._set(old, None)
+            self._set(new, columns)
+
+    def _flashback(self, reader: _Reader, database: str) -> None:
+        if reader.take("CLUSTER"):
+            self._forget_all()
+
+    _READERS: Final[dict[str, Callable[[TableHistory, _Reader, str], None]]] = {
+        "CREATE": _create,
+        "ALTER": _alter,
+        "DROP": _drop,
+        "RENAME": _rename,
+        "FLASHBACK": _flashback,
+    }
+
+    # --- Tables ---
+
+    def _table(self, reader: _Reader, database: str) -> Name:
+        first = reader.name()
+        if reader.take_marks("."):
+            return self._name(first, reader.name())
+        return self._name(database, first)
+
+    def _name(self, database: str, table: str) -> Name:
+        name = database.lower(), table.lower()
+        self.spellings[name].add((database, table))
+        return name
+
+    def _set(self, name: Name, columns: Columns | None) -> None:
+        self.touched.add(name)
+        if columns is None:
+            self.tables.pop(name, None)
+        else:
+            self.tables[name] = columns
+
+    def _forget(self, name: Name) -> None:
+        self._set(name, None)
+
+    def _forget_all(self) -> None:
+        for name in list(self.tables):
+            self._forget(name)
+
+
+# --- Columns ---------------------------------------------------------------------------
+
+
+def _define(columns: Columns, item: _Reader) -> None:
+    """What an item of CREATE TABLE's list says."""
+    if item.is_no_column() or not item.left or item.left[0].kind not in ("name", "word"):
+        return
+    _set_column(columns, item.name(), item)
+
+
+def _set_column(columns: Columns, name: str, definition: _Reader) -> None:
+    column = _column(name, definition)
+    if column is None:
+        columns.pop(name.lower(), None)
+    else:
+        columns[name.lower()] = column
+
+
+def _column(name: str, definition: _Reader) -> Column | None:
+    """The column of this definition; None where its type is not understood."""
+    if not definition.left:
+        return None
+    start, end = definition.left[0].start, definition.left[-1].end
+    parsed = parse_column_type(definition.text[start:end])
+    if not parsed.well_formed:
+        return None
+    if parsed.elements is not None and (
+        # What a backslash means depends on sql_mode, and MySQL strips blanks.
+        any("\\" in definition.source(lexeme) for lexeme in definition.parenthesis(1))
+        or any(element.endswith(" ") for element in parsed.elements)
+    ):
+        return None
+    text = type_text(_whole(parsed), full=True)
+    logical = resolve_type(text)
+    return None if logical is None else Column(name, text, logical)
+
+
+def _whole(parsed: ColumnType) -> ColumnType:
+    """With what MySQL takes for parameters that are not there."""
+    params = parsed.params
+    if parsed.base == "decimal":
+        params = (*params, 0)[:2] if any(params) else (10, 0)
+    elif parsed.base in ("bit", "char", "binary") and not any(params):
+        params = (1,)
+    elif parsed.base in ("datetime", "timestamp", "time") and not any(params):
+        params = ()
+    return attrs.evolve(parsed, params=params)
+
+
+def _alter(columns: Columns, action: _Reader) -> bool:
+    """Apply one action of ALTER TABLE; False where nothing but partitions follows."""
+    verb = action.word()
+    if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS") and verb != "ALTER":
+        return False
+    if verb == "PARTITION" or (verb in _OF_PARTITIONS and action.peek() == "PARTITION"):
+        return False
+    if verb in ("ADD", "DROP", "MODIFY", "CHANGE"):
+        if action.is_no_column():
+            return True
+        action.take("COLUMN")
+        action.skip("IF", "NOT", "EXISTS")
+        action.skip("IF", "EXISTS")
+        _ALTERED[verb](columns, action)
+    elif verb == "RENAME":
+        if action.take("COLUMN"):
+            old = action.name().lower()
+            action.expect("TO")
+            new = action.name()
+            column = columns.pop(old, None)
+            columns.pop(new.lower(), None)
+            if column is not None:
+                columns[new.lower()] = attrs.evolve(column, name=new)
+    elif verb == "ALTER":
+        if action.peek() not in ("INDEX", "CHECK", "CONSTRAINT"):
+            action.take("COLUMN")
+            action.name()
+            if action.peek() not in ("SET", "DROP"):
+                raise NotUnderstood("ALTER COLUMN changes neither default nor visibility")
+    elif verb not in _CHANGES_NO_TYPE:
+        raise NotUnderstood(f"{verb} is no action of ALTER TABLE")
+    return True
+
+
+def _add(columns: Columns, action: _Reader) -> None:
+    if action.mark() == "(":
+        for item in split_items(action.parenthesis()):
+            _define(columns, _Reader(item, action.text))
+    else:
+        _set_column(columns, action.name(), action)
+
+
+def _drop(columns: Columns, action: _Reader) -> None:
+    columns.pop(action.name().lower(), None)
+
+
+def _change(columns: Columns, action: _Reader) -> None:
+    columns.pop(action.name().lower(), None)
+    _set_column(columns, action.name(), action)
+
+
+def _modify(columns: Columns, action: _Reader) -> None:
+    _set_column(columns, action.name(), action)
+
+
+_ALTERED: Final[dict[str, Callable[[Columns, _Reader], None]]] = {
+    "ADD": _add,
+    "DROP": _drop,
+    "CHANGE": _change,
+    "MODIFY": _modify,
+}
+
+
+# --- Reading ---------------------------------------------------------------------------
+
+
+class _Reader:
+    """Lexemes from left to right; ``left`` are those that were not read yet.
+
+    ``table`` is the one that the statement is about, once it is known.
+    """
+
+    def __init__(self, lexemes: list[Lexeme], text: str) -> None:
+        self.left = lexemes
+        self.text = text
+        self.table: Name | None = None
+
+    def source(self, lexeme: Lexeme) -> str:
+        return self.text[lexeme.start : lexeme.end]
+
+    def peek(self, ahead: int = 0) -> str:
+        """A word in upper case; "" for anything else."""
+        return self.left[ahead].upper if ahead < len(self.left) else ""
+
+    def mark(self) -> str:
+        return self.left[0].text if self.left and self.left[0].kind == "mark" else ""
+
+    def word(self) -> str:
+        word = self.peek()
+        self.left = self.left[1:]
+        return word
+
+    def take(self, word: str) -> bool:
+        """Step over this word, if it is next."""
+        found = self.peek() == word
+        if found:
+            self.left = self.left[1:]
+        return found
+
+    def skip(self, *words: str) -> None:
+        """Step over these words, if all of them are next."""
+        if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
+            self.left = self.left[len(words) :]
+
+    def take_marks(self, *texts: str) -> bool:
+        """As :meth:`take`, for marks and words."""
+        found = tuple(lexeme.text.upper() for lexeme in self.left[: len(texts)]) == texts
+        if found and self.left[0].kind == "mark":
+            self.left = self.left[len(texts) :]
+            return True
+        return False
+
+    def expect(self, word: str) -> None:
+        """:raises NotUnderstood: unless this word is next."""
+        if not self.take(word):
+            raise NotUnderstood(f"{word} is missing")
+
+    def name(self) -> str:
+        """:raises NotUnderstood: unless a name is next."""
+        if not self.left or self.left[0].kind not in ("name", "word"):
+            raise NotUnderstood("a name is missing")
+        lexeme, self.left = self.left[0], self.left[1:]
+        if self.left and self.left[0].start == lexeme.end and self.left[0].kind != "mark":
+            raise NotUnderstood("a name is in two pieces")
+        return lexeme.text
+
+    def is_no_column(self) -> bool:
+        """Whether what follows is an index or a constraint."""
+        return self.peek() in _NO_COLUMN or (
+            self.peek() in _INDEX_KINDS and self.peek(1) in ("INDEX", "KEY")
+        )
+
+    def parenthesis(self, skipped: int = 0) -> list[Lexeme]:
+        """What is between the parenthesis that comes after ``skipped`` and its end.
+
+        :raises NotUnderstood: if it has none.
+        """
+        depth = 0
+        for at, lexeme in enumerate(self.left[skipped:], skipped):
+            if lexeme.kind == "mark":
+                depth += (lexeme.text == "(") - (lexeme.text == ")")
+            if not depth:
+                return self.left[skipped + 1 : at]
+        raise NotUnderstood("its parentheses do not match")

@@ -1,0 +1,51 @@
+"""The DDL statements in a message, for who looks through an input before decoding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_canal_json.dialects import DIALECTS
+from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
+from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
+from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.statements import Statement
+from cdcfmt_core.wire_json import text_of
+
+_MARKS: Final = (b'"isDdl":true', b'"isDdl": true')
+_ONE_MILLISECOND: Final = 1 << 18
+
+
+def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
+    """A function that returns a message's statement, if it is DDL whose order is known."""
+    decompress = open_decompressor(
+        options["largeMessageHandleCompression"], context.max_message_bytes
+    )
+    dialect = DIALECTS[options["dialect"]]
+
+    def scan(message: Message) -> Iterable[Statement]:
+        value = message.value
+        if value is not None and decompress is not None:
+            value = decompress(value)
+        if value is None or not any(mark in value for mark in _MARKS):
+            return ()
+        wire = orjson.loads(value)
+        query = text_of(wire, "sql")
+        if wire.get("isDdl") is not True or not query:
+            return ()
+        names = text_of(wire, "database"), text_of(wire, "table")
+        commit_ts = commit_ts_of(extension_of(wire), "commitTs")
+        if commit_ts is not None:
+            # TiCDC sends what has the statement's own commit_ts before it.
+            return (Statement(query, *names, commit_ts + 1, commit_ts + 1),)
+        start = dialect.sequence_commit(wire, None)
+        if start is None:
+            # Other producers tell whole types, and their times do not order a binlog.
+            return ()
+        return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
+
+    # Compression hides it.
+    return MarkedScan(scan, _MARKS if decompress is None else ())

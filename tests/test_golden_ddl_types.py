@@ -1,0 +1,63 @@
+"""With the DDL of a topic every column has the source's own type, and values are the true ones."""
+
+from __future__ import annotations
+
+import pytest
+from golden_data import (
+    Variant,
+    load_variant,
+    open_decoder,
+    python_value,
+    reading_options,
+    same,
+    scan_schemas,
+)
+from golden_rows import TYPES, images_of
+
+from cdcfmt_core.events import RowChange
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
+
+CHARACTERS = {"bad_utf8", "bad_latin1"}
+"""Tables of which TiCDC writes other characters than they have."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=["canal-json/default", "canal-json/tidb-extension", "canal-json/lz4"],
+)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    return load_variant(*request.param.split("/"))
+
+
+def test_types_and_values_are_the_true_ones(variant: Variant) -> None:
+    options = reading_options(variant)
+    messages = [golden.message for golden in variant.messages]
+    decoder = open_decoder(schemas=scan_schemas(messages, **options), **options)
+    seen = set()
+    for golden in variant.messages:
+        for truth, event in zip(golden.truth, decoder.decode(golden.message), strict=True):
+            if not isinstance(event, RowChange):
+                continue
+            columns = {column["name"]: column for column in truth["columns"]}
+            for column in event.table.columns:
+                text = columns[column.name]["type"]
+                assert column.type == TYPES[text][2], (truth["table"], column.name)
+                seen.add(text)
+            for side, image in images_of(truth, event):
+                assert image is not None
+                for name, value in image.values.items():
+                    true = python_value(columns[name][side])
+                    assert same(true, value) or truth["table"] in CHARACTERS, (truth, name)
+    assert {"decimal(65,30)", "enum('a','b','c,d','e''f','中')", "bit(64)"} <= seen
+
+
+def test_both_paths_agree(variant: Variant) -> None:
+    """Also where statements change a table's types between its rows."""
+    base = reading_options(variant)
+    messages = [golden.message for golden in variant.messages]
+    schemas = scan_schemas(messages, **base)
+    for database, table in variant.tables:
+        options = parsed({**base, "table": table_option(database, table)})
+        schema = inferred_schema(messages, options, schemas)
+        assert schema is not None
+        check_equal(messages, schema, options, schemas=schemas)
