@@ -56,8 +56,11 @@ def test_both_paths_agree(variant: Variant) -> None:
     base = reading_options(variant)
     messages = [golden.message for golden in variant.messages]
     schemas = scan_schemas(messages, **base)
+    by_columns = 0
     for database, table in variant.tables:
         options = parsed({**base, "table": table_option(database, table)})
         schema = inferred_schema(messages, options, schemas)
         assert schema is not None
-        check_equal(messages, schema, options, schemas=schemas)
+        by_columns += check_equal(messages, schema, options, schemas=schemas).by_columns
+    # What is compressed goes the reference path.
+    assert by_columns > len(messages) / 2 or variant.compression != "none"
