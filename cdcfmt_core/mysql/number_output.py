@@ -143,9 +143,9 @@ def _plain(text: str) -> str:
     return format(decimal.Decimal(text), "f") if "e" in text else text
 
 
-def go_json_float(text: str) -> str:
+def go_json_float(text: str, *, exponent_digits: int = 1) -> str:
     """A float's ``repr`` as Go's ``encoding/json`` writes it: an exponent below 1e-6 and from
-    1e21 on, of no more digits than it needs."""
+    1e21 on, of no more digits than it needs, but of ``exponent_digits`` at least."""
     # repr turns to exponents below 1e-4 and from 1e16 on.
     if "e" not in text:
         return text.removesuffix(".0")
@@ -154,7 +154,7 @@ def go_json_float(text: str) -> str:
     if -6 <= number < 21:
         return _plain(text)
     sign = "-" if number < 0 else "+"
-    return f"{mantissa.removesuffix('.0')}e{sign}{abs(number)}"
+    return f"{mantissa.removesuffix('.0')}e{sign}{abs(number):0{exponent_digits}}"
 
 
 def print_vector(value: Any) -> str:

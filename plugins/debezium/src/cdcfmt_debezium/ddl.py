@@ -25,7 +25,7 @@ from cdcfmt_debezium.envelope import (
     time_of,
 )
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
-from cdcfmt_debezium.table_changes import TableChange, read_table_changes
+from cdcfmt_debezium.table_changes import TABLE_EXTRA, TableChange, read_table_changes
 
 _BEFORE_ALL: Final = (0, "", 0)
 _OF_WORD: Final[dict[str, DdlType]] = {"CREATE": "CREATE", "ALTER": "ALTER", "DROP": "ERASE"}
@@ -87,6 +87,7 @@ def read_schema_changes(
         if change is not None:
             if change.word:
                 extra["ddl_type"] = change.word
+            extra |= {TABLE_EXTRA[name]: text for name, text in change.extra.items()}
             if len(change.names) > 1:
                 extra["table_id"] = change.id
             if change.names and (len(changes) > 1 or not table):

@@ -1,17 +1,19 @@
 """``tableChanges``: a table's schema in a DDL message, as TiCDC writes it.
 
-The way back of :mod:`cdcfmt_debezium.table_changes`.  What events do not have (charsets,
-comments, defaults, AUTO_INCREMENT) is null or false.
+The way back of :mod:`cdcfmt_debezium.table_changes`.  What no type says (charsets, comments,
+defaults, AUTO_INCREMENT) is in ``flags`` of columns that came so; else it is null or false.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core.events import Column, SchemaChange, TableSchema
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import Unknown
+from cdcfmt_debezium.table_changes import COLUMN_FLAGS, TABLE_EXTRA
 
 _WORD_OF: Final = {"CREATE": "CREATE", "ERASE": "DROP"}
 
@@ -64,15 +66,18 @@ def table_changes(event: SchemaChange) -> list[dict[str, Any]]:
     table_id = extra.get("table_id")
     if not isinstance(table_id, str):
         table_id = f'"{event.database}"."{event.table}"'
-    return [{"type": word, "id": table_id, "table": None if table is None else _table(table)}]
+    return [
+        {"type": word, "id": table_id, "table": None if table is None else _table(table, extra)}
+    ]
 
 
-def _table(table: TableSchema) -> dict[str, Any]:
+def _table(table: TableSchema, extra: Mapping[str, Any]) -> dict[str, Any]:
+    charset, comment = (extra.get(name) for name in TABLE_EXTRA.values())
     return {
-        "defaultCharsetName": None,
+        "defaultCharsetName": charset,
         "primaryKeyColumnNames": list(table.key_columns),
         "columns": [_column(column, position) for position, column in enumerate(table.columns, 1)],
-        "comment": None,
+        "comment": comment,
     }
 
 
@@ -84,6 +89,9 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         attributes = ""
     name = parsed.base.upper() + attributes
     length, scale = _length_and_scale(parsed)
+    said = _said(column)
+    if length is None and said.get("length", "").isdecimal():
+        length = int(said["length"])
     expression = name
     if parsed.base == "double" and scale is not None:
         expression = f"DOUBLE({length},{scale})" + attributes
@@ -93,20 +101,25 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         "name": column.name,
         "jdbcType": _JDBC.get(parsed.base, _VARCHAR),
         "nativeType": None,
-        "comment": None,
-        "defaultValueExpression": None,
+        "comment": said.get("comment"),
+        "defaultValueExpression": said.get("defaultValueExpression"),
         # TiCDC does not double the quotes inside.
         "enumValues": None if parsed.elements is None else [f"'{e}'" for e in parsed.elements],
         "typeName": name,
         "typeExpression": expression,
-        "charsetName": None,
+        "charsetName": said.get("charsetName"),
         "length": length,
         "scale": scale,
         "position": position,
         "optional": column.nullable is not False,
-        "autoIncremented": False,
-        "generated": False,
+        **{name: name in column.flags for name in COLUMN_FLAGS},
     }
+
+
+def _said(column: Column) -> dict[str, str]:
+    """What flags say by a word and a text."""
+    pairs = (flag.partition(" ") for flag in column.flags)
+    return {word: rest for word, space, rest in pairs if space}
 
 
 def _length_and_scale(parsed: ColumnType) -> tuple[int | None, int | None]:

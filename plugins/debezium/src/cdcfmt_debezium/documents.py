@@ -9,7 +9,6 @@ does not split so is parsed as a whole.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Final
 
 import attrs
@@ -25,19 +24,13 @@ _THEN_SCHEMA: Final = b',"schema":'
 _MAX_SCHEMA_BYTES: Final = 64 << 20
 
 
-@attrs.frozen(eq=False, slots=False)
+@attrs.frozen(eq=False)
 class WireSchema:
     """A parsed ``schema``, the same object for each message that repeats it."""
 
     name: str
     fields: tuple[dict[str, Any], ...]
     wire: dict[str, Any]
-
-    @functools.cached_property
-    def has_own_types(self) -> bool:
-        """Whether it tells of each column what it is in the database (``tidb_type``)."""
-        fields = (self.row_fields() or {}).values()
-        return bool(fields) and all(type(field.get("tidb_type")) is str for field in fields)
 
     def row_fields(self) -> dict[str, dict[str, Any]] | None:
         """The fields of a row, by name: of an envelope's images, or of a flattened record."""

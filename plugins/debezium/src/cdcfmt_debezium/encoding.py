@@ -23,7 +23,8 @@ class Encoding:
     it.  ``doubles``: numbers of decimals went through a double anyway, so their shortest
     digits are all that there is.  ``binary`` is the user's option, ``certain`` (base64) or
     ``contradicted`` by the message's schema.  ``texts``: scalars are MySQL's own texts
-    (CloudCanal).
+    (CloudCanal).  ``null_years``: a YEAR that is text is the column's default, written for NULL
+    (TiCDC).
     """
 
     datetimes: str | None = None
@@ -33,6 +34,7 @@ class Encoding:
     doubles: bool = True
     binary: str = "certain"
     texts: bool = False
+    null_years: bool = False
 
 
 def encoding_of(encodings: Mapping[str, Encoding], connector: Any) -> Encoding:

@@ -90,7 +90,7 @@ def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
         binary=binary,
     )
     return {
-        TICDC: Encoding(),
+        TICDC: Encoding(null_years=True),
         "connector": connector,
         "cloudcanal": Encoding(doubles=False, binary=binary, texts=True),
     }

@@ -1,8 +1,8 @@
 """How the rows of one table are parsed: made once per table schema, then looked up.
 
-A column's type is what the message itself says (``tidb_type``), else what the newest DDL
-before it said (``tableChanges``), else what the message's ``schema`` shows of it; else it
-is unknown, and its values stay as they are.
+A column's type is what the message itself says (``tidb_type``), with the parameters of the
+newest DDL before it (``tableChanges``); else what that DDL says, else what the message's
+``schema`` shows of it; else it is unknown, and its values stay as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Parser
+from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.schema_store import Position
 from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
@@ -177,12 +178,14 @@ class TablePlans:
     ) -> tuple[LogicalType, str, bool]:
         """Type, its text, and whether the database itself told it."""
         text = field.get("tidb_type")
+        told = None if stored is None else type_.refined(stored.type)
         if type(text) is str:
+            if stored is not None and told is not None and _adds_to(stored.source_type, text):
+                return told, stored.source_type, True
             own = type_.refined(self._context.resolve_type(text))
             return own or type_.logical, text, True
-        own = type_.refined(stored.type) if stored is not None else None
-        if stored is not None and own is not None:
-            return own, stored.source_type, True
+        if stored is not None and told is not None:
+            return told, stored.source_type, True
         return type_.logical, type_.source_type, False
 
     def _counting(self, default: Any, plain: type | None, parse: ParseValue | None) -> ParseValue:
@@ -194,6 +197,12 @@ class TablePlans:
             return value if parse is None or type(value) is plain else parse(value)
 
         return parse_counted
+
+
+def _adds_to(ddl: str, tidb_type: str) -> bool:
+    """Whether DDL has the parameters of this ``tidb_type``, which never has any."""
+    one, other = parse_column_type(ddl), parse_column_type(tidb_type)
+    return one.base == other.base and one.unsigned == other.unsigned
 
 
 def column_parsers(

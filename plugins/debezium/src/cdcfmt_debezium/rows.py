@@ -53,7 +53,7 @@ class RowDecoder:
         """
         database, table, schema = place
         stored = None
-        if self._schemas and (wire is None or key is None or not wire.has_own_types):
+        if self._schemas:
             stored = self._schemas.find(database, table, position, schema=schema, stream=stream)
         only_key = False
         if op == "delete":

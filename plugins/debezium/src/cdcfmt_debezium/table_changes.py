@@ -17,6 +17,11 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType, Unknown
 
 _FIELD: Final = "tableChanges"
+TABLE_EXTRA: Final = {"defaultCharsetName": "table_charset", "comment": "table_comment"}
+"""Members of a table → their names in ``extra`` of the event."""
+COLUMN_FLAGS: Final = ("autoIncremented", "generated")
+COLUMN_TEXTS: Final = ("charsetName", "defaultValueExpression", "comment")
+"""Members of a column that become its ``flags``."""
 _WITH_LENGTH: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "numeric"}
     | {"char", "varchar", "binary", "varbinary", "vector"}
@@ -27,12 +32,16 @@ _WITH_SCALE: Final = frozenset({"decimal", "numeric", "float", "double", "real"}
 
 @attrs.frozen
 class TableChange:
-    """One entry: its word, the table's id as it stands and as its names, and the schema."""
+    """One entry: its word, the table's id as it stands and as its names, and the schema.
+
+    ``extra`` is what the entry says of the table besides.
+    """
 
     word: str
     id: str
     names: tuple[tuple[str, str], ...]
     table: TableSchema | None
+    extra: Mapping[str, str]
 
 
 def read_table_changes(
@@ -61,15 +70,24 @@ def read_table_changes(
         names = _names(id_) if type(id_) is str else ()
         of_table = names[-1] if names and (len(entries) > 1 or not table) else (database, table)
         word = entry.get("type")
-        schema = None
+        schema, extra = None, {}
         if entry.get("table") is not None:
             schema = _table(entry["table"], of_table, resolve_type, escaped_values)
+            extra = _texts(entry["table"], TABLE_EXTRA)
         result.append(
             TableChange(
-                word if type(word) is str else "", id_ if type(id_) is str else "", names, schema
+                word if type(word) is str else "",
+                id_ if type(id_) is str else "",
+                names,
+                schema,
+                extra,
             )
         )
     return result
+
+
+def _texts(body: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    return {name: body[name] for name in names if type(body.get(name)) is str}
 
 
 def _names(id_: str) -> tuple[tuple[str, str], ...]:
@@ -109,12 +127,24 @@ def _table(
                     resolve_type(text) if resolve_type and text else Unknown(text),
                     nullable if type(nullable) is bool else None,
                     column["name"] in keys,
+                    _flags(column, text),
                 ),
             )
         )
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))
     return TableSchema(*of_table, tuple(column for _, column in columns), tuple(keys))
+
+
+def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:
+    """What else the column says, in the wire's words (``autoIncremented``, ``length 0``)."""
+    flags = [name for name in COLUMN_FLAGS if column.get(name) is True]
+    flags += [f"{name} {said}" for name, said in _texts(column, COLUMN_TEXTS).items()]
+    length = column.get("length")
+    if type(length) is int and "(" not in text:
+        # TiCDC tells datetime(0) from datetime, and year(4) from year.
+        flags.append(f"length {length}")
+    return tuple(flags)
 
 
 def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:

@@ -124,6 +124,8 @@ def year_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[
         if type(value) is int and 1900 <= value <= 2155:
             # YEAR begins with 1901: the connectors write 1900 for 0000.
             return value if value > 1900 else 0
+        if encoding.null_years and type(value) is str:
+            return None
         return other(value)
 
     return parse

@@ -117,11 +117,16 @@ def _float64(value: Any) -> float | orjson.Fragment:
     # These the JSON writer prints as Go does; of integers it prints ".0", too.
     if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
         return value
-    return orjson.Fragment(go_json_float(finite_text(value)))
+    return _number(finite_text(value))
 
 
 def _float32(value: Any) -> orjson.Fragment:
-    return orjson.Fragment(go_json_float(shortest32(value)))
+    return _number(shortest32(value))
+
+
+def _number(text: str) -> orjson.Fragment:
+    """TiCDC writes 1e-07 here, where Go's own JSON has 1e-7."""
+    return orjson.Fragment(go_json_float(text, exponent_digits=2))
 
 
 def _decimal(counts: Counter[str]) -> Render:

@@ -7,7 +7,7 @@ utf8mb4 for text, which all text on this wire is.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -21,6 +21,7 @@ from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
+from cdcfmt_simple.table_schemas import FLOAT_LENGTHS
 
 _INT_WIDTHS: Final = {
     "tinyint": (4, 3),
@@ -31,8 +32,7 @@ _INT_WIDTHS: Final = {
 }
 """With and without a sign."""
 _LENGTHS: Final = {
-    "float": 12,
-    "double": 22,
+    **FLOAT_LENGTHS,
     "date": 10,
     "year": 4,
     "json": 4_294_967_295,
@@ -68,6 +68,7 @@ class ToldTable:
     version: int
     table_id: int = 0
     indexes: list[Any] | None = None
+    hidden: Sequence[Wire] = ()
 
     def wire(self) -> Wire:
         """``tableSchema``.
@@ -75,12 +76,16 @@ class ToldTable:
         :raises EncodeError: for a column whose type this format has no word for.
         """
         schema = self.schema
+        columns = [column_wire(column) for column in schema.columns]
+        for column in self.hidden:
+            shown = {name: value for name, value in column.items() if name != "position"}
+            columns.insert(column["position"], shown)
         return {
             "schema": valid_name(schema.database),
             "table": valid_name(schema.table),
             "tableID": self.table_id,
             "version": self.version,
-            "columns": [column_wire(column) for column in schema.columns],
+            "columns": columns,
             "indexes": primary_index(schema) if self.indexes is None else self.indexes,
         }
 
@@ -92,7 +97,8 @@ def told_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> ToldTabl
     # A schema of this format without indexes has none: its decoder says nothing of them.
     if indexes is None and "schema_version" in extra and not schema.key_columns:
         indexes = []
-    return ToldTable(schema, version_of(schema, extra), id_of(extra), indexes)
+    hidden = extra.get("hidden_columns") or ()
+    return ToldTable(schema, version_of(schema, extra), id_of(extra), indexes, hidden)
 
 
 def version_of(schema: TableSchema, extra: Mapping[str, Any] | None) -> int:
@@ -157,11 +163,11 @@ def column_wire(column: Column) -> Wire:
 
 
 def _said(column: Column) -> dict[str, str]:
-    """``charset``, ``collate`` and ``default`` among the flags."""
+    """``charset``, ``collate``, ``default`` and ``length`` among the flags."""
     said = {}
     for flag in column.flags:
         word, _, rest = flag.partition(" ")
-        if word in ("charset", "collate", "default") and word != flag:
+        if word in ("charset", "collate", "default", "length") and word != flag:
             said[word] = rest
     return said
 
@@ -174,6 +180,8 @@ def _data_type(column: Column, parsed: ColumnType, said: Mapping[str, str]) -> W
         charset = said.get("charset") or parsed.charset or named or "utf8mb4"
         collate = said.get("collate") or f"{charset}_bin"
     length, decimals = _length(parsed, column)
+    if base in FLOAT_LENGTHS and said.get("length", "").isdecimal():
+        length = int(said["length"])
     wire: Wire = {"mysqlType": base, "charset": charset, "collate": collate, "length": length}
     if decimals:
         wire["decimal"] = decimals

@@ -5,7 +5,8 @@ source type is written as SHOW CREATE TABLE prints it, from these parts:
 
 - ``mysqlType`` has neither ``unsigned`` nor ``zerofill``; YEAR and BIT are flagged so, too,
   and mean nothing by it
-- ``length`` is that of the column; of FLOAT and DOUBLE without its decimals, so it is left out
+- ``length`` is that of the column; of FLOAT and DOUBLE without its decimals, so it is no part of
+  the type, and stands in ``flags`` where the source declared one
 - the fraction's digits of times are ``decimal``, which Avro has for DECIMAL only: there, the
   length tells (19 characters without a fraction, 10 for TIME)
 - ``elements`` are the members of ENUM and SET
@@ -36,16 +37,23 @@ _WITH_LENGTH: Final = _INTEGERS | {"bit", "year", "char", "varchar", "binary", "
 _LENGTH_WITHOUT_FRACTION: Final = {"datetime": 19, "timestamp": 19, "time": 10}
 _SYNONYMS: Final = {"var_string": "varchar"}
 _VECTOR: Final = "vector"
+FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
+"""Of types without a declared length."""
 
 
 @attrs.frozen
 class WireTable:
-    """A table schema and what else ``tableSchema`` says."""
+    """A table schema and what else ``tableSchema`` says.
+
+    ``hidden`` are the columns of expression indexes, which no row has, as they stand on the
+    wire, each with its position.
+    """
 
     schema: TableSchema
     version: int
     table_id: int
     indexes: list[Any]
+    hidden: list[dict[str, Any]]
 
     @property
     def record(self) -> SchemaRecord:
@@ -55,6 +63,8 @@ class WireTable:
         extra: dict[str, Any] = {"table_id": self.table_id, "schema_version": self.version}
         if self.indexes:
             extra["indexes"] = self.indexes
+        if self.hidden:
+            extra["hidden_columns"] = self.hidden
         return extra
 
 
@@ -81,10 +91,12 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
     indexes = list_of(body, "indexes") or []
     key_columns = _primary(indexes)
     keys = frozenset(key_columns)
-    columns = []
+    columns, hidden = [], []
     for index, column in enumerate(list_of(body, "columns") or []):
         try:
             columns.append(_read_column(column, keys, resolve_type))
+            if columns[-1].name.startswith(HIDDEN_PREFIX):
+                hidden.append({"position": index, **_without_defaults(column)})
         except DecodeError as error:
             inner = f".{error.field}" if error.field else ""
             raise error.at(field=f"columns[{index}]{inner}") from error
@@ -95,7 +107,21 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
         raise DecodeError("names a column that is none of the table", field="indexes")
     shown = tuple(column for column in columns if not column.name.startswith(HIDDEN_PREFIX))
     schema = TableSchema(database, table, shown, key_columns)
-    return WireTable(schema, unsigned_of(body, "version"), _integer(body, "tableID") or 0, indexes)
+    return WireTable(
+        schema,
+        unsigned_of(body, "version"),
+        _integer(body, "tableID") or 0,
+        indexes,
+        hidden,
+    )
+
+
+def _without_defaults(column: Wire) -> Wire:
+    """A column as JSON has it, which leaves out what Avro writes as null or false."""
+    said = column["dataType"].items()
+    return column | {
+        "dataType": {name: value for name, value in said if value not in (None, False)}
+    }
 
 
 def unsigned_of(wire: Mapping[str, Any], field: str) -> int:
@@ -177,6 +203,9 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
         for field in ("charset", "collate"):
             if value := text_of(data_type, field):
                 flags.append(f"{field} {value}")
+    length = data_type.get("length")
+    if base in FLOAT_LENGTHS and length not in (None, FLOAT_LENGTHS[base]):
+        flags.append(f"length {length}")
     default = wire.get("default")
     if default is not None:
         if type(default) not in (str, int, float, bool):
