@@ -144,9 +144,14 @@ def test_a_message_goes_to_the_reference_path_whole(strange: str) -> None:
     assert (result.by_columns, result.by_reference) == (18, 2)
 
 
-@pytest.mark.parametrize("has_row_id", [True, False])
+@pytest.mark.parametrize(
+    ("has_row_id", "architecture"),
+    [(True, "auto"), (False, "auto"), (False, "classic"), (False, "new")],
+)
 @pytest.mark.parametrize("images", ["both", "after"])
-def test_old_nulls_that_may_be_something_else(has_row_id: bool, images: str) -> None:
+def test_old_nulls_that_may_be_something_else(
+    has_row_id: bool, architecture: str, images: str
+) -> None:
     messages = bench("open", 40)
     if not has_row_id:
         messages = [
@@ -162,6 +167,8 @@ def test_old_nulls_that_may_be_something_else(has_row_id: bool, images: str) -> 
             old["id"] = new["id"]
         text = json.dumps({"u": new, "p": old}, separators=(",", ":")).encode()
         messages[place] = batch([(key, text)], place)
-    first = compare(messages, images=images, incompleteRows="emit")
-    few = compare(messages, images=images, incompleteRows="emit", keyColumns="id")
-    assert first.by_reference == few.by_reference == 2 + (not has_row_id)
+    given = {"images": images, "incompleteRows": "emit", "ticdcArchitecture": architecture}
+    first = compare(messages, **given)
+    few = compare(messages, **given, keyColumns="id")
+    doubted = not has_row_id and architecture != "classic"
+    assert first.by_reference == few.by_reference == 2 + doubted

@@ -26,17 +26,45 @@ def number(value: int | None) -> dict[str, Any]:
     return {"t": 3, "f": 65, "v": value}
 
 
-def update(new: dict[str, Any], old: str, **key: Any) -> RowChange:
+def update(new: dict[str, Any], old: str, architecture: str = "auto", **key: Any) -> RowChange:
     """An update whose ``p`` is this text, as equal names cannot be in a dict."""
-    return decode_row(
-        '{"u":' + data_of({"id": ID, **new}).decode() + ',"p":' + old + "}", ROW_KEY | key
-    )
+    return decode_row(wire_of(new, old), ROW_KEY | key, ticdcArchitecture=architecture)
+
+
+def wire_of(new: dict[str, Any], old: str) -> str:
+    return '{"u":' + data_of({"id": ID, **new}).decode() + ',"p":' + old + "}"
 
 
 def old_values(row: RowChange) -> dict[str, Any]:
     assert row.op == "update"
     assert row.before is not None
     return row.before.values
+
+
+# Which TiCDC wrote it
+
+
+def test_nulls_of_the_classic_architecture_are_null() -> None:
+    """Also of a table without row ids, whose nulls nothing else shows to be NULL."""
+    new, old = {"a": text("x")}, '{"a":{"t":15,"f":64,"v":null}}'
+    known = Image({"id": 1, "a": None}, True, ("id",))
+    assert update(new, old, "classic").before == known
+    assert update(new, old, rid=1).before == known
+    for architecture in ("auto", "new"):
+        row = update(new, old, architecture)
+        assert row.before == Image({"id": 1}, False, ("id",))
+        assert row.extra == {"before_unknown": ["a"]}
+
+
+def test_messages_of_the_other_architecture_are_errors() -> None:
+    new = {"a": text(None)}
+    nameless = wire_of(new, '{"t":15,"f":64,"v":"b"}')
+    error = the_error([ROW_KEY], [nameless], ticdcArchitecture="classic")
+    assert "p.t: a member without a column's name" in str(error)
+    assert "set ticdcArchitecture to auto or new" in str(error)
+    named = wire_of(new, '{"a":{"t":15,"f":64,"v":"b"}}')
+    error = the_error([ROW_KEY | {"rid": 3}], [named], ticdcArchitecture="new")
+    assert "rid: only the classic architecture" in str(error)
 
 
 # Cells without a name

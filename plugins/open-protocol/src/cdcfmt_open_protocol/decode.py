@@ -46,7 +46,9 @@ class _Decoder:
             options["largeMessageHandleCompression"], self._max_bytes
         )
         self._rows = RowDecoder(
-            context, handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"]
+            context,
+            handle_key_deletes=options["deleteOnlyOutputHandleKeyColumns"],
+            architecture=options["ticdcArchitecture"],
         )
 
     def decode(self, message: Message) -> list[Event]:

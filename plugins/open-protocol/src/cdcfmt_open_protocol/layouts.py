@@ -22,7 +22,6 @@ _KEY: Members = {
     "ts": "commit_ts",
     "scm": "database",
     "tbl": "table",
-    "rid": "row_id",
     "ptn": "extra",
     "ohk": "never",
     "t": "same",
@@ -44,9 +43,14 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         # Deleted rows that are their key only lack columns.
         ops["deleted"] = "delete"
     split = _split(options["maxBatchEvents"])
+    # With a row id nulls are NULL; of the classic architecture they are in any case.
+    key: Members = {
+        **_KEY,
+        "rid": "extra" if options["ticdcArchitecture"] == "classic" else "row_id",
+    }
     return (
         Layout(
-            members={"key": _KEY, "value": _VALUE},
+            members={"key": key, "value": _VALUE},
             ops=ops,
             parsers=_parsers,
             completes_before=True,

@@ -7,9 +7,10 @@ With ``only-output-updated-columns`` it (pingcap/ticdc, ``pkg/sink/codec/open/co
   into ``p`` itself: ``"p":{"t":15,"f":64,"v":"b"}``, again and again if there are several;
 - writes null for an old value that is empty or zero.
 
-Neither is done by the older TiCDC (pingcap/tiflow), whose messages look the same.  So a
-cell without name is given back its name only where one column can bear it, and a null is
-taken for one only where it must be.
+Neither is done by the classic architecture (pingcap/tiflow), whose messages look the same.
+So a cell without name is given back its name only where one column can bear it, and a null is
+taken for one only where it must be, or where the option ``ticdcArchitecture`` says that the
+classic one wrote it.
 """
 
 from __future__ import annotations
@@ -41,20 +42,37 @@ class _Members(list[tuple[str, Any]]):
 
 
 def certain_cells(
-    before: Cells, after: Cells, data: bytes, *, has_row_id: bool
+    before: Cells, after: Cells, data: bytes, *, architecture: str, has_row_id: bool
 ) -> tuple[Cells, tuple[str, ...]]:
     """The cells of ``p`` that are certain, and the names of the columns that are not.
 
-    ``data`` is the event's JSON.  ``has_row_id``: only the older TiCDC sends ``rid``.
+    ``data`` is the event's JSON.  ``architecture`` is ``auto``, ``classic`` or ``new``.
+    ``has_row_id``: only the classic one sends ``rid``.
 
-    :raises DecodeError: if there are members without a name that nobody wrote so.
+    :raises DecodeError: if there are members without a name that nobody wrote so, or what
+        the other architecture alone writes.
     """
     unknown: list[str] = []
+    if has_row_id and architecture == "new":
+        raise DecodeError(
+            "only the classic architecture of TiCDC sends one; set ticdcArchitecture to auto "
+            "or classic",
+            field="rid",
+        )
     # A column may be named "t" as well; then it is an object, and hides members that
     # came before it only if "f" and "v" are columns, too.
     if "t" in before and (type(before["t"]) is not dict or {"f", "v"} <= before.keys()):
+        nameless = type(before["t"]) is not dict
+        if nameless and architecture == "classic":
+            raise DecodeError(
+                "a member without a column's name, as only the new architecture of TiCDC writes; "
+                "set ticdcArchitecture to auto or new",
+                field="p.t",
+                sample=before["t"],
+            )
         before, unknown = _name_cells(before, after, data)
-    if not has_row_id and any(_is_null(cell) for cell in before.values()):
+    classic = has_row_id or architecture == "classic"
+    if not classic and any(_is_null(cell) for cell in before.values()):
         before, doubtful = _judge_nulls(before, after)
         unknown += doubtful
     return before, tuple(unknown)

@@ -19,6 +19,16 @@ OPTIONS = (
     ),
     HANDLE_KEY_DELETES_OPTION,
     Option(
+        name="ticdcArchitecture",
+        type="choice",
+        choices=("auto", "classic", "new"),
+        default="auto",
+        help="Which TiCDC wrote the messages, for old values of `only-output-updated-columns`. "
+        "`classic`: null is NULL. `new`: null may be NULL, or empty or zero. `auto`: by each "
+        "message; without a row id (`rid`), which tables lack that are clustered by another key "
+        "than one integer, null is uncertain and absent from the image.",
+    ),
+    Option(
         name="maxBatchEvents",
         type="int",
         default=100_000,

@@ -21,8 +21,11 @@ from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
 class RowDecoder:
     """Makes the row change of one event; fields in errors are relative to its value."""
 
-    def __init__(self, context: DecoderContext, *, handle_key_deletes: bool) -> None:
+    def __init__(
+        self, context: DecoderContext, *, handle_key_deletes: bool, architecture: str
+    ) -> None:
         self._plans = TablePlans(context)
+        self._architecture = architecture
         self._before_updates = context.projection.before_updates
         self._handle_key_deletes = handle_key_deletes
 
@@ -64,7 +67,13 @@ class RowDecoder:
             old = _cells_of(wire, "p")
             unknown: tuple[str, ...] = ()
             if old is not None:
-                old, unknown = certain_cells(old, new, data, has_row_id=key.get("rid") is not None)
+                old, unknown = certain_cells(
+                    old,
+                    new,
+                    data,
+                    architecture=self._architecture,
+                    has_row_id=key.get("rid") is not None,
+                )
             op = insert_op if old is None else "update"
             plan, values = self._read_new(database, table, new, old)
             after = Image(values, not only_handle_key)
