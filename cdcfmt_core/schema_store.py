@@ -10,10 +10,11 @@ schema version.  Some formats look for the newest schema before a row
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import attrs
 
@@ -66,6 +67,16 @@ class SchemaStore:
 
     def __len__(self) -> int:
         return len(self._told)
+
+    def copy(self) -> Self:
+        """The same schemas, for who may add others of its own."""
+        made = copy.copy(self)
+        made._tables = {
+            key: _Versions(list(versions.positions), dict(versions.tables))
+            for key, versions in self._tables.items()
+        }
+        made._told = self._told.copy()
+        return made
 
     def tables(self) -> Iterator[TableSchema]:
         """Every schema in memory, a table's in the order of their positions."""

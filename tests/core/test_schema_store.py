@@ -121,3 +121,13 @@ def test_it_can_be_sent() -> None:
     assert found.columns == (Column("b", "int", Int(32)),)
     store.add(SchemaRecord(schema("b"), (3,)))
     assert store.find("d", "t", None) is found
+
+
+def test_a_copy_learns_alone() -> None:
+    store = filled((schema("a"), 10), (schema("a", "b"), 20))
+    copied = store.copy()
+    assert [*copied.tables()] == [*store.tables()]
+    copied.add(SchemaRecord(schema("c"), (15,)))
+    copied.add(SchemaRecord(schema("c", table="u"), (1,)))
+    assert [table.column_names for table in store.tables()] == [("a",), ("a", "b")]
+    assert (len(store), len(copied)) == (2, 4)

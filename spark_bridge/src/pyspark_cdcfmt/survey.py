@@ -6,7 +6,6 @@ Inference, the check of names and checks of types all use what is found.
 
 from __future__ import annotations
 
-import copy
 import math
 import time
 from collections import Counter
@@ -136,7 +135,7 @@ class Surveyor:
         self._seen: set[tuple[object, ...]] = set()
         for table in _stored(schemas, options):
             self.survey.add_schema(table)
-        self._decoder = open_decoder(options, EventFilter(), schemas=copy.deepcopy(schemas))
+        self._decoder = open_decoder(options, EventFilter(), schemas=schemas.copy())
 
     def look_at_ends(self, until: Question, *, thorough: bool = True) -> None:
         """Take in the first and last messages of every slice, until ``until`` is satisfied.
