@@ -14,6 +14,7 @@ import copy
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Self, TypeAlias
 
 import attrs
@@ -83,6 +84,16 @@ class SchemaStore:
         for versions in self._tables.values():
             for position in versions.positions:
                 yield from versions.tables[position]
+
+    def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
+        """What schemas and statements in memory say of a table, in the order of positions.
+
+        Statements may know some of its columns only.
+        """
+        for known in chain(self.tables(), self.statements.tables()):
+            parts = known.database, known.schema, known.table
+            if tuple(part for part in parts if part is not None) == table:
+                yield known
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Add a schema, or a statement.

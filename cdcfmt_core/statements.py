@@ -72,6 +72,10 @@ class Statements:
             self._unread[statement] = None
         self._tables = None
 
+    def tables(self) -> Iterator[TableSchema]:
+        """What is known of all tables, perhaps some of their columns, in the order of positions."""
+        return self._read().tables() if self else iter(())
+
     def find(self, database: str, table: str, position: int | None) -> TableSchema | None:
         """The columns of known type at this position; None where nothing is known."""
         if position is None or not self:

@@ -89,10 +89,7 @@ class Reader:
 
     def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
         """The table's schemas that the scan of the input has found by then."""
-        for schema in self._schemas.tables():
-            parts = schema.database, schema.schema, schema.table
-            if tuple(part for part in parts if part is not None) == table:
-                yield schema
+        yield from self._schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
         """What one of the messages says; other messages need not have been decoded before."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from canal_messages import INSERT, row_message, write_lines
+from canal_messages import INSERT, ddl_message, row_message, write_lines
 from debezium_messages import column, ddl, row
 from pyspark.sql.types import IntegerType, StringType, StructType
 
@@ -46,16 +46,25 @@ def test_it_stops_as_soon_as_it_knows_the_names(tmp_path: Path) -> None:
 
 
 def test_ddl_between_the_ends_has_columns(tmp_path: Path) -> None:
-    """Debezium's DDL is scanned for anyway; its column comes behind those of rows."""
+    """They come behind those of rows; what no row has from the first on, the wire leaves out."""
     rows = [row(after={"id": 1})] * 300
+    created = ddl("create", [column("id", "INT")], pos=50)
     altered = ddl("alter", [column("note", "VARCHAR"), column("id", "INT")], pos=200)
-    path = write_lines(tmp_path / "orders.json", *rows, altered, *rows)
+    path = write_lines(tmp_path / "orders.json", created, *rows, altered, *rows)
     options = {"path": path, "table": "shop.orders", "inferSampleMessages": "10"}
     source = CdcDataSource(options)
     found = source.schema()
     assert found.names[:2] == ["id", "note"]
     assert found["note"].dataType == StringType()
     assert surveyed(path, "note").messages == 0
+    table = "create table orders (id int, double_id int as (2 * id) virtual)"
+    insert = row_message("INSERT", {"id": "1"})
+    between = [ddl_message("alter table orders add column note varchar(9)", "ALTER")]
+    for before in ([], [ddl_message(table, "CREATE", commit_ts=1)]):
+        messages = [*before, *[insert] * 300, *between, *[insert] * 300]
+        write_lines(tmp_path / "orders.json", *messages)
+        found = CdcDataSource(options).schema()
+        assert found.names[:3] == ["id", "note", "_change_type"]
 
 
 def test_what_inference_scanned_is_not_scanned_again(tmp_path: Path) -> None:

@@ -90,11 +90,18 @@ class _Columns:
         return bool(changes)
 
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
-        """Take in columns that only these schemas have: what rows tell of types is nearer."""
-        known = set(self._types)
-        for schema in schemas:
-            columns = tuple(column for column in schema.columns if column.name not in known)
-            self._merge(attrs.evolve(schema, columns=columns), ())
+        """Take in columns that only these schemas have, in their order; rows tell types best.
+
+        What the table had from the first on, and no row has, the wire leaves out (virtual
+        columns), unless that schema knows the table in part.
+        """
+        known = {name.lower() for name in self._types}
+        for number, schema in enumerate(schemas):
+            names = {name.lower() for name in schema.column_names}
+            if number == 0 and known and names >= known:
+                known = names
+            columns = (column for column in schema.columns if column.name.lower() not in known)
+            self._merge(attrs.evolve(schema, columns=tuple(columns)), ())
 
     def fields(self, options: TypeOptions) -> list[StructField]:
         return [

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import attrs
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import KeptSchemaStore
 from pyspark_cdcfmt.change_rows import changes_schema
@@ -16,7 +15,7 @@ from pyspark_cdcfmt.infer import infer_columns, merge_columns
 from pyspark_cdcfmt.inputs import Share, open_input
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.schemas import find_schemas, open_store
-from pyspark_cdcfmt.survey import SECONDS, name_of
+from pyspark_cdcfmt.survey import SECONDS
 from pyspark_cdcfmt.types import TypeOptions
 
 
@@ -70,7 +69,6 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
     table = options.table
     assert table is not None
     schemas = find_schemas(options, lambda marks: source.read_all(shares, marks))
-    found = list(_of_table(schemas, table))
     columns = infer_columns(
         lambda: source.read_all(shares),
         open_decoder(options, event_filter, schemas=schemas),
@@ -79,10 +77,6 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
         TypeOptions.of(options.values),
         any_table=open_decoder(options, attrs.evolve(event_filter, table=None), schemas=schemas),
         ends=lambda: source.ends(shares, seconds=SECONDS, thorough=True),
-        schemas=found,
+        schemas=schemas.versions_of(table),
     )
     return InferredSchema(changes_schema(columns, options), shares=shares, schemas=schemas)
-
-
-def _of_table(schemas: SchemaStore, table: tuple[str, ...]) -> Iterable[TableSchema]:
-    return (schema for schema in schemas.tables() if name_of(schema) == table)

@@ -135,6 +135,8 @@ class Surveyor:
         self._seen: set[tuple[object, ...]] = set()
         for table in _stored(schemas, options):
             self.survey.add_schema(table)
+        for table in schemas.statements.tables():
+            self.survey.add_schema(table, complete=False)
         self._decoder = open_decoder(options, EventFilter(), schemas=schemas.copy())
 
     def look_at_ends(self, until: Question, *, thorough: bool = True) -> None:
