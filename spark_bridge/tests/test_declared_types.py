@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import PolicyError
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.options import parse_options
+from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
 
 
-def check(declared: spark.DataType, *versions: tuple[str, LogicalType], **options: str) -> None:
+def check(
+    declared: spark.DataType, *versions: tuple[str, LogicalType], value: Any = 1, **options: str
+) -> None:
     schema = spark.StructType().add("c", declared).add("other", "string")
-    tables = [
-        TableSchema("shop", "orders", (Column("c", text, type_),)) for text, type_ in versions
-    ]
-    check_declared_types(schema, tables, parse_options({"table": "shop.orders", **options}))
+    survey = Survey()
+    for text, type_ in versions:
+        table = TableSchema("shop", "orders", (Column("c", text, type_),))
+        survey.add_schema(table)
+        survey.first_rows[table] = RowChange("insert", table, None, Image({"c": value}))
+    check_declared_types(schema, survey, parse_options({"table": "shop.orders", **options}))
 
 
 DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
@@ -83,6 +90,12 @@ def test_what_no_row_can_be(
 )
 def test_what_the_values_decide(declared: spark.DataType, source: tuple[str, LogicalType]) -> None:
     check(declared, source)
+
+
+def test_an_enum_may_have_names_all_the_same() -> None:
+    """As Canal's that other vendors write: the type without names, and the value is one."""
+    for value in ("a", None):
+        check(spark.StringType(), ("enum", logical.Enum()), value=value)
 
 
 def test_a_version_that_fits_is_enough() -> None:

@@ -1,4 +1,4 @@
-"""A DECIMAL(10,2) declared with fewer digits, or a scale that is too small.
+"""A DECIMAL declared with fewer digits than the column, or a smaller scale; an ENUM as STRING.
 
 The rows that did not fit were bad rows, which `WHERE _change_type IS NOT NULL` filtered away.
 """
@@ -11,22 +11,41 @@ from pathlib import Path
 import pytest
 from canal_messages import row_message, write_lines
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 BAD = "_corrupt_record STRUCT<reason: STRING, key: BINARY, value: BINARY>"
+ADVICE = "(onSchemaChange=fail; to read on, set rescue, ignore or corrupt)"
+
+
+def read(spark: SparkSession, path: str, columns: str, mode: str = "PERMISSIVE") -> DataFrame:
+    reader = spark.read.format("cdc").options(table="shop.orders", mode=mode)
+    return reader.schema(f"id INT, {columns}, _change_type STRING, {BAD}").load(path)
+
+
+def test_the_types_tell(spark: SparkSession, tmp_path: Path) -> None:
+    """Before any task: `partitions` runs on the driver."""
+    row = row_message("INSERT", {"id": "1", "price": "1.50", "e": "1"}, types={"e": "enum"})
+    path = write_lines(tmp_path / "orders.json", row)
+    for columns, told in (
+        ("price DECIMAL(10,1)", "price: the source's decimal(10,2) does not fit in decimal(10,1)"),
+        ("price DECIMAL(6,2)", "price: the source's decimal(10,2) does not fit in decimal(6,2)"),
+        ("e STRING", "e: number 1 of an enum or set whose names the wire does not tell"),
+    ):
+        frame = read(spark, path, columns)
+        told = rf"PolicyError: shop\.orders\.{re.escape(told)}; declare .*{re.escape(ADVICE)}"
+        with pytest.raises(PySparkException, match=told):
+            frame.rdd.getNumPartitions()
 
 
 @pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
-def test_values_that_do_not_fit(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+def test_the_values_tell(spark: SparkSession, tmp_path: Path, mode: str) -> None:
     prices = ("1.50", "123456.00")
-    rows = [row_message("INSERT", {"id": str(n), "price": p}) for n, p in enumerate(prices)]
-    path = write_lines(tmp_path / "orders.json", *rows)
-    reader = spark.read.format("cdc").options(table="shop.orders", mode=mode)
-    for declared, value in (("decimal(10,1)", "1.50"), ("decimal(6,2)", "123456.00")):
-        frame = reader.schema(f"id INT, price {declared}, _change_type STRING, {BAD}").load(path)
-        text = (
-            f"shop.orders.price: '{value}' does not fit in {declared}; declare a type that holds "
-            "it (onSchemaChange=fail; to read on, set rescue, ignore or corrupt)"
-        )
-        with pytest.raises(PySparkException, match=rf"{path}, offset \d+: {re.escape(text)}"):
-            frame.where("_change_type IS NOT NULL").collect()
+    rows = [{"id": str(number), "price": price} for number, price in enumerate(prices)]
+    types = {"price": "decimal"}
+    messages = [row_message("INSERT", row, types=types) for row in rows]
+    path = write_lines(tmp_path / "orders.json", *messages)
+    text = "shop.orders.price: '123456.00' does not fit in decimal(6,2); declare a type that holds "
+    text = re.escape(f"{text}it {ADVICE}")
+    frame = read(spark, path, "price DECIMAL(6,2)", mode).where("_change_type IS NOT NULL")
+    with pytest.raises(PySparkException, match=rf"{path}, offset [1-9]\d*: {text}"):
+        frame.collect()

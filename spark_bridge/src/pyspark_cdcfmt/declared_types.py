@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,10 +10,11 @@ from pyspark.sql.types import DataType, DecimalType, StructType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import PolicyError
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, RowChange
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy, refuse
+from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, spark_type
 from pyspark_cdcfmt.values import converter
 
@@ -31,17 +31,13 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
     logical.Timestamp: datetime(2024, 1, 1, tzinfo=UTC),
     logical.Time: timedelta(),
     logical.Year: 2024,
-    logical.Enum: 1,
-    logical.Set: 1,
     logical.Json: "1",
     logical.Vector: [1.0],
 }
 """Of each type the value that most Spark types can hold."""
 
 
-def check_declared_types(
-    schema: StructType, tables: Sequence[TableSchema], options: ReadOptions
-) -> None:
+def check_declared_types(schema: StructType, survey: Survey, options: ReadOptions) -> None:
     """Compare a user's schema with the versions of the table's own.
 
     A column is refused if no version of it fits.  Whether the values of wider integers fit is
@@ -49,19 +45,25 @@ def check_declared_types(
 
     :raises PolicyError: under ``onSchemaChange=fail``.
     """
-    if options["onSchemaChange"] != "fail":
+    name = options.table
+    if name is None or options["onSchemaChange"] != "fail":
         return
+    tables = survey.schemas_of(name)
     for field in schema.fields:
-        versions = [c for table in tables for c in table.columns if c.name == field.name]
-        reasons = [_conflict(column, field.dataType) for column in versions]
+        reasons = [
+            _conflict(column, field.dataType, survey.first_rows.get(table))
+            for table in tables
+            for column in table.columns
+            if column.name == field.name
+        ]
         if reasons and reasons[-1] is not None and all(reasons):
             try:
                 refuse("onSchemaChange", "fail", reasons[-1], field.name)
             except PolicyError as error:
-                raise error.at(table=".".join(options.table or ())) from None
+                raise error.at(table=".".join(name)) from None
 
 
-def _conflict(column: Column, declared: DataType) -> str | None:
+def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str | None:
     """Why the declared type cannot hold the column; None if it can, as far as types tell."""
     source = column.type
     named = column.source_type or type(source).__name__.lower()
@@ -77,15 +79,23 @@ def _conflict(column: Column, declared: DataType) -> str | None:
             "that holds it"
         )
     example = _EXAMPLES.get(type(source))
-    if isinstance(source, logical.Enum | logical.Set) and source.names:
-        example = source.names[0]
+    unnamed = False
+    if isinstance(source, logical.Enum | logical.Set):
+        unnamed = not source.names
+        example = source.names[0] if source.names else _value(row, column.name)
     if example is None:
         return None
     try:
         converter(source, declared, column.name, ValuePolicy())(example)
     except BadValue as error:
-        if isinstance(source, logical.Enum | logical.Set) and not source.names:
+        if unnamed:
             return str(error)
         usual = spark_type(source, TypeOptions()).simpleString()
         return f"the source's {named} cannot be {declared.simpleString()}; declare {usual}"
     return None
+
+
+def _value(row: RowChange | None, name: str) -> Any:
+    """A column's value; of an ENUM without names only that shows a number or a name."""
+    images = () if row is None else (row.after, row.before)
+    return next((v for i in images if i and (v := i.values.get(name)) is not None), None)
