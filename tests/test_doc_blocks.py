@@ -32,6 +32,7 @@ RUN_BY = {
 
 HELD_BY = {
     ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
+    ("docs/quickstart.md", "enableTypeWidening"): "test_quickstart_recipe.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
 }
 """Single blocks: page, what stands in them, and the test that holds them."""
