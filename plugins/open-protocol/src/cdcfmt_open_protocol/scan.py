@@ -15,7 +15,7 @@ from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import DDL
 
-_MARKS: Final = (b'{"q":',)
+_MARK: Final = b'{"q":'
 _KEY_MARKS: Final = (b'"t":2', b'"t": 2')
 
 
@@ -41,4 +41,4 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             yield Statement(wire["q"], *names, start, start)
 
     # Compression hides it.
-    return MarkedScan(scan, _MARKS if decompress is None else ())
+    return MarkedScan(scan, (_MARK,) if decompress is None else ())
