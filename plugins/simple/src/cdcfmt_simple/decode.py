@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from cdcfmt_core import Decode, DecoderContext
-from cdcfmt_core.errors import DecodeError, MissingSchemaError, show
+from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import (
     Event,
     Message,
@@ -25,7 +25,11 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.large_messages import (
+    error_of_claim_check,
+    open_decompressor,
+    resolve_claim_check,
+)
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
 from cdcfmt_core.texts import open_logger
@@ -134,7 +138,7 @@ class _Decoder:
             except MissingSchemaError:
                 raise
             except DecodeError as error:
-                raise error.at(reason=f"claim check {show(location)}: {error.reason}") from error
+                raise error_of_claim_check(error, location) from None
         if claimant is not None:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")
