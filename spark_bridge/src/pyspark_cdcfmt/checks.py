@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Sequence
 
@@ -11,12 +10,13 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.declared_types import check_declared_types
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.names import GivenNames
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, Surveyor
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _BATCHES = 3
 """Micro-batches that a stream looks at for names that the first one lacks."""

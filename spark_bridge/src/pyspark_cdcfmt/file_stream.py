@@ -21,11 +21,8 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.sources import FileInfo, FileOffset
-<<<<<<< HEAD
-from pyspark_cdcfmt.checks import StreamCheck
-=======
 from cdcfmt_core.texts import open_logger
->>>>>>> bc54416 (Errors and log lines are bounded, and hold no line breaks or escapes of foreign text)
+from pyspark_cdcfmt.checks import StreamCheck
 from pyspark_cdcfmt.files import FilesInput, FilesPartition, find_files
 from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
