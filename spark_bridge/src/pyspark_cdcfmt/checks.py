@@ -9,8 +9,8 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_store import SchemaStore
-from pyspark_cdcfmt.declared_types import check_declared_types
 from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.names import GivenNames
 from pyspark_cdcfmt.options import ReadOptions
