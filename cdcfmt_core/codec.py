@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from cdcfmt_core.avro_layout import AvroLayout
+from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
@@ -19,10 +22,9 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.statements import Statement
-from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType
 
-logger = open_logger("cdcfmt_core")
+logger = logging.getLogger("cdcfmt_core")
 
 API_VERSION = 1
 """The plugin API of this core.  A plugin states the one that it was written for."""
@@ -59,12 +61,28 @@ class Projection:
 
     ``columns`` are the only ones that are looked at, besides the key; None means all.
     Without ``before_updates`` the image before an update only matters where the key
-    changes; the key are ``key_columns``, or those that the wire names.
+    changes; the key are ``key_columns``, or those that the wire names.  Both are a user's
+    names: :meth:`key_of` and :meth:`wanted_of` match them with a table's.
     """
 
     columns: frozenset[str] | None = None
     before_updates: bool = True
     key_columns: tuple[str, ...] = ()
+    case_sensitive: bool = True
+
+    def key_of(self, columns: Sequence[str], of_wire: Sequence[str]) -> tuple[str, ...]:
+        """The key columns of a table, as it spells them."""
+        if not self.key_columns:
+            return tuple(of_wire)
+        return spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
+
+    def wanted_of(self, columns: Sequence[str], key: Iterable[str]) -> frozenset[str] | None:
+        """The columns of a table that are looked at, its key among them; None means all."""
+        if self.columns is None:
+            return None
+        same = partial(fold, case_sensitive=self.case_sensitive)
+        named = set(map(same, self.columns))
+        return frozenset(name for name in columns if same(name) in named).union(key)
 
 
 @attrs.define
@@ -102,9 +120,10 @@ class DecoderContext:
 @functools.lru_cache(maxsize=10_000)
 def _warn_zoneless(database: str, table: str) -> None:
     logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
+        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
         "as UTC; set sourceTimeZone to the source's zone",
-        f"{database}.{table}",
+        database,
+        table,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from collections.abc import Callable
 
 from cdcfmt_core.events import RowChange, TableSchema
 from cdcfmt_core.types import Decimal, LogicalType
@@ -15,10 +16,12 @@ class DecimalDigits:
     """The digits that the values of a table's columns need, by column name.
 
     MySQL prints every value of a column with exactly the column's scale, so one value is enough
-    there.  Of several scales (other sources, numbers in JSON) the largest counts.
+    there.  Of several scales (other sources, numbers in JSON) the largest counts.  ``name``
+    makes one name of those that are the same column.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: Callable[[str], str] = str) -> None:
+        self._name = name
         self._scales: dict[str, int] = {}
         self._wholes: dict[str, int] = {}
         self._open: dict[TableSchema, tuple[str, ...]] = {}
@@ -38,7 +41,7 @@ class DecimalDigits:
             for name in names if image is not None else ():
                 value = image.values.get(name)  # type: ignore[union-attr]
                 if isinstance(value, decimal.Decimal) and value.is_finite():
-                    self._count(name, value)
+                    self._count(self._name(name), value)
 
     def _count(self, name: str, value: decimal.Decimal) -> None:
         exponent = value.as_tuple().exponent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -14,9 +15,8 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op
 from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.texts import open_logger
 
-logger = open_logger("cdcfmt_core")
+logger = logging.getLogger("cdcfmt_core")
 
 
 @attrs.define
@@ -50,9 +50,10 @@ class EncoderContext:
 @functools.lru_cache(maxsize=10_000)
 def _warn_zoneless_output(database: str, table: str) -> None:
     logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
+        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
         "written as UTC; set sourceTimeZone to the zone that the reader expects",
-        f"{database}.{table}",
+        database,
+        table,
     )
 
 

@@ -13,8 +13,8 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
 from cdcfmt_core.options import validate
 
-BRIDGE_OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues")
-"""Options of the bridge that choose types; ``-o`` takes them."""
+BRIDGE_OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
+"""Options of the bridge that choose columns and types; ``-o`` takes them."""
 
 
 @attrs.frozen

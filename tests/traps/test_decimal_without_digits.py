@@ -50,11 +50,9 @@ def test_the_highest_price_is_a_number(spark: SparkSession, tmp_path: Path) -> N
 
 
 def test_a_larger_scale_than_any_in_the_sample_fails(spark: SparkSession, tmp_path: Path) -> None:
-    frame = read(spark, orders(tmp_path, "93.51"))
-    # It comes after load().
-    orders(tmp_path, "93.51", "1.005")
+    path = orders(tmp_path, "93.51", "1.005")
     with pytest.raises(PySparkException, match=r"orders\.price.*'1\.005'.*decimal\(38,2\)"):
-        frame.collect()
+        read(spark, path, inferSampleMessages="1").collect()
 
 
 @pytest.mark.parametrize(

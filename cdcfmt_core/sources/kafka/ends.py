@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,9 +15,8 @@ from cdcfmt_core.sources.kafka.config import open_client, reading_config, requir
 from cdcfmt_core.sources.kafka.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.reader import message_of
-from cdcfmt_core.texts import open_logger
 
-logger = open_logger("cdcfmt_core")
+logger = logging.getLogger("cdcfmt_core")
 
 SECONDS = 10.0
 

@@ -8,6 +8,7 @@ as newer versions of TiCDC send changes below it for the first time.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,9 +19,8 @@ from cdcfmt_core.sources.kafka.client import KafkaClient
 from cdcfmt_core.sources.kafka.offsets import EARLIEST, OffsetRange, TopicPartition
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.reader import read_range
-from cdcfmt_core.texts import open_logger
 
-logger = open_logger("cdcfmt_core")
+logger = logging.getLogger("cdcfmt_core")
 
 _FIRST_PIECE = 500
 _LARGEST_PIECE = 50_000

@@ -3,7 +3,7 @@
 Spark finds :class:`DefaultSource` by itself in every installed ``pyspark_*`` module.
 Where another such module is broken it finds none of them; then call :func:`register`.
 :func:`decode` is for messages that are already in a DataFrame, :func:`encode` makes messages of
-events.
+events; :func:`spark_schema` is the schema of a table's changes.
 
 Importing this module imports no format, since Spark imports it for every look-up.
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.events import CORRUPT_RECORD, SOURCE
     from pyspark_cdcfmt.observing import observed, resolved_ts
+    from pyspark_cdcfmt.table_schemas import columns_schema, spark_schema
     from pyspark_cdcfmt.to_messages import encode
 
 __all__ = [
@@ -32,12 +33,14 @@ __all__ = [
     "CdcDataSource",
     "DefaultSource",
     "changes",
+    "columns_schema",
     "decode",
     "encode",
     "learn_schemas",
     "observed",
     "register",
     "resolved_ts",
+    "spark_schema",
 ]
 
 # Imported on use: these need pyarrow and the formats.
@@ -47,11 +50,13 @@ _MODULE_OF = {
     "SEQUENCE": "change_rows",
     "SOURCE": "events",
     "changes": "dataframes",
+    "columns_schema": "table_schemas",
     "decode": "dataframes",
     "encode": "to_messages",
     "learn_schemas": "dataframes",
     "observed": "observing",
     "resolved_ts": "observing",
+    "spark_schema": "table_schemas",
 }
 
 
@@ -60,14 +65,7 @@ class DefaultSource(CdcDataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``cdc`` in this session, without Spark's own look-up.
-
-    :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
-        package; the error names the variables to set.
-    """
-    from pyspark_cdcfmt.interpreter import check_interpreter
-
-    check_interpreter(spark)
+    """Register the format ``cdc`` in this session, without Spark's own look-up."""
     spark.dataSource.register(DefaultSource)
 
 

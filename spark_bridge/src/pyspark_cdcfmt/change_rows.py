@@ -29,6 +29,8 @@ from cdcfmt_core.events import (
     TableSchema,
 )
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.column_names import canonical, check_declared, match_fields, match_keys
 from pyspark_cdcfmt.events import (
     CORRUPT_RECORD,
     SOURCE,
@@ -70,21 +72,22 @@ Row: TypeAlias = tuple[Any, ...]
 def metadata_fields(options: ReadOptions) -> list[StructField]:
     """The columns that changes may have besides the table's own."""
     prefix = options["metadataPrefix"]
-    fields = dict(METADATA)
-    if options["onSchemaChange"] == "rescue":
-        fields[RESCUED] = VariantType()
+    fields = METADATA | {RESCUED: VariantType()}
     return [StructField(prefix + name, type_) for name, type_ in fields.items()]
 
 
 def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> StructType:
     """A table's columns, all nullable, and the added ones.
 
-    ``_source`` is one of them under ``includeSource``.
+    ``_rescued`` is one of them, unless ``onSchemaChange`` is set to something else than rescue,
+    and ``_source`` under ``includeSource``.
 
     :raises OptionError: if a column of the table bears the name of an added one.
     """
     added = metadata_fields(options)
     own = list(columns)
+    if options["onSchemaChange"] not in (None, "rescue"):
+        added = [field for field in added if not field.name.endswith(RESCUED)]
     taken = {field.name.lower() for field in added} & {field.name.lower() for field in own}
     if taken:
         raise OptionError(
@@ -96,20 +99,26 @@ def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> Stru
     )
 
 
+def canonical_changes(given: StructType, options: ReadOptions) -> StructType:
+    """A user's schema with the added columns' own spelling, as ``_change_type``."""
+    return canonical(given, [field.name for field in metadata_fields(options)])
+
+
 def check_changes_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema: any columns of the table, and any of the added ones.
 
-    :raises OptionError: for an added column of another type, a type that no column has, NOT
-        NULL where a bad row is one of NULLs, and no place for what is rescued.
+    :raises OptionError: for an added column of another type, a type that no column has, and
+        NOT NULL where a bad row is one of NULLs.
     """
+    has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
+    check_declared(given, case_sensitive=options.case_sensitive)
+    added = {field.name: field.dataType for field in metadata_fields(options)}
     rescued = options["metadataPrefix"] + RESCUED
     if options["onSchemaChange"] == "rescue" and rescued not in given.names:
         raise OptionError(
             f"onSchemaChange=rescue puts values into the column {rescued}, which the schema lacks: "
-            f"add `{rescued} VARIANT` to it"
+            f"add {rescued} VARIANT to it"
         )
-    has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
-    added = {field.name: field.dataType for field in metadata_fields(options)}
     for field in given.fields:
         if not field.nullable and has_bad_rows:
             raise OptionError(
@@ -128,11 +137,16 @@ def check_changes_schema(given: StructType, options: ReadOptions) -> None:
 
 @attrs.define
 class _TablePlan:
-    """How the images of one table schema become the schema's columns."""
+    """How the images of one table schema become the schema's columns.
 
-    columns: list[tuple[str, Convert]]
+    ``columns`` have the schema's name, the wire's, and what converts a value; ``keys`` are the
+    key's columns, and the other names are the wire's.
+    """
+
+    columns: list[tuple[str, str, Convert]]
+    keys: tuple[str, ...]
     surplus: tuple[str, ...]
-    types: dict[str, Any]
+    types: dict[str, LogicalType]
 
 
 class ChangeRows:
@@ -155,10 +169,13 @@ class ChangeRows:
         self._policy = policy
         self._inferred = inferred
         self._key_columns = tuple(options["keyColumns"])
+        self._case_sensitive = options.case_sensitive
         self._after_only = options["images"] == "after"
         self._split = options["splitKeyUpdates"] or self._after_only
         self._incomplete_rows = options["incompleteRows"]
-        self._on_schema_change = options["onSchemaChange"]
+        on_change, rescued = options["onSchemaChange"], prefix + RESCUED in schema.names
+        self._on_value = on_change or "fail"
+        self._on_column = on_change or ("rescue" if rescued else "fail")
         self._on_truncate = options["onTruncate"]
         self._plans: dict[TableSchema, _TablePlan] = {}
         self._ddl: str | None = None
@@ -187,7 +204,7 @@ class ChangeRows:
         return {"source": source_of(message, event, protocol)} if self._wants_source else {}
 
     def _changes(self, message: Message, event: RowChange, protocol: str | None) -> Iterator[Row]:
-        keys = self._key_columns or event.table.key_columns
+        keys = self._plan(event.table).keys
         source = self._source(message, event, protocol)
         parts = split_key_update(event, keys) if self._split else [event]
         for part in parts:
@@ -201,20 +218,20 @@ class ChangeRows:
         absent: list[str] = []
         rescued: dict[str, Any] = {}
         wire = image.values
-        for name, convert in plan.columns:
-            if name not in wire:
+        for name, wire_name, convert in plan.columns:
+            if wire_name not in wire:
                 absent.append(name)
                 continue
-            value = wire[name]
+            value = wire[wire_name]
             if value is None:
                 continue
             try:
                 values[name] = convert(value)
             except BadValue as error:
-                self._unfit(name, value, plan, error, rescued)
+                self._unfit(name, value, plan.types[wire_name], error, rescued)
         for name in plan.surplus:
             if wire.get(name) is not None:
-                self._surplus(name, wire[name], plan, rescued)
+                self._surplus(name, wire[name], plan.types[name], rescued)
         # An inferred schema may know only what partial rows hold.
         if (
             (absent or self._inferred)
@@ -226,8 +243,8 @@ class ChangeRows:
             reason = f"the message holds only part of the row{without}"
             refuse("incompleteRows", self._incomplete_rows, reason)
         added["absent"] = absent
-        if self._on_schema_change == "rescue":
-            added[RESCUED] = encode_variant(rescued) if rescued else None
+        if rescued:
+            added[RESCUED] = encode_variant(rescued)
         return self._row(added, values)
 
     def _truncate(self, message: Message, event: Any, protocol: str | None) -> Iterator[Row]:
@@ -251,34 +268,37 @@ class ChangeRows:
         self,
         name: str,
         value: Any,
-        plan: _TablePlan,
+        type_: LogicalType,
         error: BadValue,
         rescued: dict[str, Any],
     ) -> None:
-        if self._on_schema_change in ("fail", "corrupt"):
+        if self._on_value in ("fail", "corrupt"):
             advice = "" if "declare" in str(error) else "; declare a type that holds it"
-            self._refuse_change(f"{error}{advice}", name)
-        if self._on_schema_change == "ignore":
+            self._refuse_change(self._on_value, f"{error}{advice}", name)
+        if self._on_value == "ignore":
             self._policy.counts[f"{name}: value that does not fit, as NULL"] += 1
         else:
-            rescued[name] = plain_value(value, plan.types[name], name, self._policy)
+            rescued[name] = plain_value(value, type_, name, self._policy)
 
-    def _surplus(self, name: str, value: Any, plan: _TablePlan, rescued: dict[str, Any]) -> None:
-        if self._on_schema_change in ("fail", "corrupt"):
+    def _surplus(self, name: str, value: Any, type_: LogicalType, rescued: dict[str, Any]) -> None:
+        if self._on_column in ("fail", "corrupt"):
             self._refuse_change(
+                self._on_column,
                 "the schema has no such column (it was inferred from other messages): raise "
                 "inferSampleMessages, or give a schema",
                 name,
             )
-        if self._on_schema_change == "ignore":
-            self._policy.counts[f"{name}: column that the schema lacks, left out"] += 1
+        text = f"{name}: column that the schema lacks, "
+        if self._on_column == "ignore":
+            self._policy.counts[text + "left out"] += 1
         else:
-            rescued[name] = plain_value(value, plan.types[name], name, self._policy)
+            self._policy.counts[f"{text}in {self._prefix}{RESCUED}"] += 1
+            rescued[name] = plain_value(value, type_, name, self._policy)
 
-    def _refuse_change(self, reason: str, name: str) -> NoReturn:
+    def _refuse_change(self, chosen: str, reason: str, name: str) -> NoReturn:
         if self._ddl is not None:
             reason += f"; the last DDL of the table before it is {show(self._ddl)}"
-        refuse("onSchemaChange", self._on_schema_change, reason, name)
+        refuse("onSchemaChange", chosen, reason, name)
 
     def _plan(self, table: TableSchema) -> _TablePlan:
         plan = self._plans.get(table)
@@ -290,15 +310,21 @@ class ChangeRows:
 
     def _make_plan(self, table: TableSchema) -> _TablePlan:
         types = {column.name: column.type for column in table.columns}
-        known = {field.name for field in self._own}
+        same = {"case_sensitive": self._case_sensitive}
+        matched = match_fields(self._own, table.column_names, **same)
+        wire_names = {field.name: name for name, field in matched.items()}
         columns = []
         for field in self._own:
+            wire_name = wire_names.get(field.name, field.name)
             convert: Convert = _no_column
-            if field.name in types:
-                convert = converter(types[field.name], field.dataType, field.name, self._policy)
-            columns.append((field.name, convert))
-        surplus = tuple(name for name in types if name not in known) if self._inferred else ()
-        return _TablePlan(columns, surplus, types)
+            if wire_name in types:
+                convert = converter(types[wire_name], field.dataType, field.name, self._policy)
+            columns.append((field.name, wire_name, convert))
+        keys = table.key_columns
+        if self._key_columns:
+            keys = match_keys(self._key_columns, table.column_names, **same)
+        surplus = tuple(name for name in types if name not in matched) if self._inferred else ()
+        return _TablePlan(columns, keys, surplus, types)
 
 
 def _no_column(_: Any) -> Any:

@@ -87,7 +87,7 @@ def decode(
     :raises OptionError: for wrong options, and for a schema that cannot be.
     """
     parsed = _parse(options)
-    rows = _row_schema(schema, parsed)
+    given, rows = _row_schemas(schema, parsed)
     if schemas is not None and parsed["schemaStore"] is not None:
         raise OptionError("decode gets its schemas from schemas or from schemaStore, not from both")
     store = open_store(parsed) if schemas is None else schemas
@@ -104,11 +104,12 @@ def decode(
         headers=headers,
         **_place(source, topic=topic, partition=partition, offset=offset, timestamp=timestamp),
     )
-    return df.select(f.inline(_lists(cdc_decode, rows)(message)))
+    return _named(df.select(f.inline(_lists(cdc_decode, rows)(message))), rows, given)
 
 
 _OPTIONS_OF_CHANGES = (
-    *("typeMap", "sourceTimeZone", "images", "keyColumns", "splitKeyUpdates", "metadataPrefix"),
+    *("typeMap", "sourceTimeZone", "images", "keyColumns", "caseSensitive", "splitKeyUpdates"),
+    "metadataPrefix",
     *("mode", "incompleteRows", "onSchemaChange", "onTruncate", "invalidValues"),
 )
 
@@ -131,8 +132,8 @@ def changes(
     hold them parsed.
 
     Options of ``format("cdc")`` that apply: ``typeMap``, ``sourceTimeZone``, ``images``,
-    ``keyColumns``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``, ``incompleteRows``,
-    ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
+    ``keyColumns``, ``caseSensitive``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``,
+    ``incompleteRows``, ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
 
     :raises OptionError: for wrong options, and for a schema that cannot be.
     """
@@ -140,7 +141,7 @@ def changes(
         if name.lower() not in map(str.lower, _OPTIONS_OF_CHANGES):
             raise unknown_option(name, _OPTIONS_OF_CHANGES, owner="changes")
     parsed = _parse(options | {"table": table})
-    rows = _row_schema(schema, parsed)
+    given, rows = _row_schemas(schema, parsed)
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         decoder = StoredEvents(parsed["typeMap"])
@@ -156,7 +157,8 @@ def changes(
         & (f.col("table") == table_name)
     ) | (f.col("kind") == "corrupt")
     event = f.struct(*(f.col(name) for name in _EVENT_COLUMNS))
-    return events.where(wanted).select(f.inline(_lists(cdc_changes, rows)(event)))
+    found = events.where(wanted)
+    return _named(found.select(f.inline(_lists(cdc_changes, rows)(event))), rows, given)
 
 
 def learn_schemas(
@@ -221,19 +223,25 @@ def _parse(options: dict[str, Any]) -> ReadOptions:
     return parse_options(given, of_dataframe=True)
 
 
-def _row_schema(given: StructType | str | None, options: ReadOptions) -> StructType:
+def _named(df: DataFrame, rows: StructType, given: StructType) -> DataFrame:
+    return df if rows.names == given.names else df.toDF(*given.names)
+
+
+def _row_schemas(
+    given: StructType | str | None, options: ReadOptions
+) -> tuple[StructType, StructType]:
+    """The schema with the names that the user wrote, and with ours."""
     if given is None:
         if options.table is not None:
             raise OptionError(
                 "the option table needs schema=...: decode cannot look at the "
                 "messages before it runs"
             )
-        return events_schema(options)
+        return (events_schema(options),) * 2
     schema = _parse_ddl(given) if isinstance(given, str) else given
     if not isinstance(schema, StructType):
         raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
-    check_schema(schema, options)
-    return schema
+    return schema, check_schema(schema, options)
 
 
 def _parse_ddl(text: str) -> DataType:

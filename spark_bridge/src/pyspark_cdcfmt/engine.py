@@ -18,7 +18,6 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_store
-from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
@@ -30,7 +29,7 @@ from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_maker import RowMaker
 
-logger = open_logger("pyspark_cdcfmt")
+logger = logging.getLogger("pyspark_cdcfmt")
 
 _WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
@@ -229,4 +228,9 @@ class Engine:
             columns = frozenset[str]()
         elif options.table is not None and not self._inferred:
             columns = frozenset(self._schema.names)
-        return Projection(columns, options["images"] == "both", options["keyColumns"])
+        return Projection(
+            columns,
+            options["images"] == "both",
+            tuple(options["keyColumns"]),
+            options.case_sensitive,
+        )

@@ -35,6 +35,7 @@ from cdcfmt_core.events import (
     Transaction,
 )
 from cdcfmt_core.row_changes import split_key_update
+from pyspark_cdcfmt.column_names import canonical, check_declared, match_keys
 from pyspark_cdcfmt.image_json import image_to_json
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
@@ -138,11 +139,17 @@ def corrupt_column(options: ReadOptions) -> str:
     return f"{prefix}corrupt_record"
 
 
+def canonical_events(given: StructType, options: ReadOptions) -> StructType:
+    """A user's schema with our spelling of the names."""
+    return canonical(given, events_schema(options).names)
+
+
 def check_events_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema may leave columns out and reorder them.
 
     :raises OptionError: for a column that events do not have, of another type, or NOT NULL.
     """
+    check_declared(given, case_sensitive=False)
     known = {field.name: field.dataType for field in events_schema(options).fields}
     for field in given.fields:
         expected = known.get(field.name)
@@ -187,6 +194,8 @@ class EventRows:
         self._names = schema.names
         self._policy = policy
         self._key_columns = tuple(options["keyColumns"])
+        self._case_sensitive = options.case_sensitive
+        self._keys: dict[TableSchema, tuple[str, ...]] = {}
         self._after_only = options["images"] == "after"
         self._split = options["splitKeyUpdates"] or self._after_only
         self._json = options["imageFormat"] == "json"
@@ -202,7 +211,7 @@ class EventRows:
         :raises PolicyError: if it ends the read.
         """
         if isinstance(event, RowChange):
-            keys = self._key_columns or event.table.key_columns
+            keys = self._keys_of(event.table) if self._key_columns else event.table.key_columns
             parts = split_key_update(event, keys) if self._split else [event]
             for part in parts:
                 yield self._row(message, part, protocol, self._of_row_change(part, keys))
@@ -211,6 +220,16 @@ class EventRows:
             yield self._row(message, event, protocol, {"_corrupt_record": record})
         else:
             yield self._row(message, event, protocol, _of_table_event(event))
+
+    def _keys_of(self, table: TableSchema) -> tuple[str, ...]:
+        keys = self._keys.get(table)
+        if keys is None:
+            if len(self._keys) >= _MAX_WRITERS:
+                self._keys.clear()
+            keys = self._keys[table] = match_keys(
+                self._key_columns, table.column_names, case_sensitive=self._case_sensitive
+            )
+        return keys
 
     def _row(
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]

@@ -73,6 +73,11 @@ class StoredEvents:
             reason = f"the event cannot be read again: {type(error).__name__}: {error}"
             return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
 
+    def schema_of(self, row: Mapping[str, Any], protocol: str | None) -> TableSchema:
+        """The table schema that a row's ``columns`` tell."""
+        self.protocol = protocol
+        return self._table(row).schema
+
     def _row_change(self, row: Mapping[str, Any], index: int) -> RowChange:
         table = self._table(row)
         extra = _python(row["extra"]) or {}

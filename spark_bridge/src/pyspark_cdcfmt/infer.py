@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import attrs
 from pyspark.sql.types import StructField
 
+from cdcfmt_core.column_names import clashes, fold
 from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.decoding import MessageDecoder
-from cdcfmt_core.errors import SourceError
-from cdcfmt_core.events import Event, Message, RowChange, TableSchema
+from cdcfmt_core.errors import OptionError, SourceError, show
+from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.sources import BadLine
-from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType, Unknown
+from pyspark_cdcfmt.column_names import SPARKS_SWITCH
 from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
-logger = open_logger("pyspark_cdcfmt")
+logger = logging.getLogger("pyspark_cdcfmt")
 
 _LOOKED_AT_FOR_NAMES = 10_000
 _SECONDS_BETWEEN_NEWS = 10
@@ -49,7 +52,7 @@ def infer_columns(
     :param any_table: decodes every table, for the error that names those that are there.
     :raises SourceError: if no message of the table is found.
     """
-    columns = _Columns()
+    columns = UnitedColumns(options)
     rows = 0
     for message in _with_progress(read(), table):
         rows += columns.see(message, decoder)
@@ -60,17 +63,19 @@ def infer_columns(
     columns.add_missing(schemas)
     if not columns:
         raise SourceError(_nothing_found(read(), any_table, table))
-    return columns.fields(options)
+    return columns.fields()
 
 
-class _Columns:
+class UnitedColumns:
     """The columns of a table, united over its messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: TypeOptions) -> None:
+        self._options = options
+        self._names = ColumnNames(options)
         self._types: dict[str, LogicalType | None] = {}
         self._of_nulls: dict[str, LogicalType] = {}
         self._merged: set[tuple[TableSchema, frozenset[str]]] = set()
-        self._digits = DecimalDigits()
+        self.digits = DecimalDigits(self._names.name)
 
     def __bool__(self) -> bool:
         return bool(self._types)
@@ -83,10 +88,10 @@ class _Columns:
         for schema, nulls in _schemas_and_nulls(events):
             if (schema, nulls) not in self._merged:
                 self._merged.add((schema, nulls))
-                self._merge(schema, nulls)
+                self.add(schema, nulls)
         changes = [event for event in events if isinstance(event, RowChange)]
         for change in changes:
-            self._digits.see(change)
+            self.digits.see(change)
         return bool(changes)
 
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
@@ -95,39 +100,66 @@ class _Columns:
         What the table had from the first on, and no row has, the wire leaves out (virtual
         columns), unless that schema knows the table in part.
         """
-        known = {name.lower() for name in self._types}
+        same = partial(fold, case_sensitive=self._options.case_sensitive)
+        known = set(map(same, self._types))
         for number, schema in enumerate(schemas):
-            names = {name.lower() for name in schema.column_names}
+            names = set(map(same, schema.column_names))
             if number == 0 and known and names >= known:
                 known = names
-            columns = (column for column in schema.columns if column.name.lower() not in known)
-            self._merge(attrs.evolve(schema, columns=tuple(columns)), ())
+            columns = tuple(column for column in schema.columns if same(column.name) not in known)
+            self.add(attrs.evolve(schema, columns=columns), ())
 
-    def fields(self, options: TypeOptions) -> list[StructField]:
-        return [
-            StructField(
-                name, spark_type(self._digits.known(name, type_ or self._of_nulls[name]), options)
-            )
+    def fields(self) -> list[StructField]:
+        types = {
+            name: self.digits.known(name, type_ or self._of_nulls[name])
             for name, type_ in self._types.items()
-        ]
+        }
+        return [StructField(name, spark_type(types[name], self._options)) for name in types]
 
-    def _merge(self, schema: TableSchema, nulls: Collection[str]) -> None:
-        for column in schema.columns:
-            known = self._types.setdefault(column.name, None)
+    def add(self, schema: TableSchema, nulls: Collection[str]) -> None:
+        """Take in a schema; ``nulls`` are the columns whose type is unknown for want of a value."""
+        for name, column in self._names.of(schema).items():
+            known = self._types.setdefault(name, None)
             if column.name in nulls:
-                self._of_nulls[column.name] = column.type
+                self._of_nulls[name] = column.type
             else:
-                self._types[column.name] = merge(known, column.type) if known else column.type
+                self._types[name] = merge(known, column.type) if known else column.type
 
 
 def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
     """The columns of all versions of a table; a type that changed on the way widens."""
+    names = ColumnNames(options)
     types: dict[str, LogicalType] = {}
     for schema in schemas:
-        for column in schema.columns:
-            known = types.get(column.name)
-            types[column.name] = merge(known, column.type) if known else column.type
+        for name, column in names.of(schema).items():
+            known = types.get(name)
+            types[name] = merge(known, column.type) if known else column.type
     return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+
+
+class ColumnNames:
+    """The columns of a table's schemas: those that match are one, spelled as it first came."""
+
+    def __init__(self, options: TypeOptions) -> None:
+        self._case_sensitive = options.case_sensitive
+        self._first: dict[str, str] = {}
+
+    def of(self, schema: TableSchema) -> dict[str, Column]:
+        """The columns by their names in the schema that is made.
+
+        :raises OptionError: if two of them differ only in case.
+        """
+        for names in () if self._case_sensitive else clashes(schema.column_names):
+            raise OptionError(
+                f"{schema.database}.{schema.table} has columns {' and '.join(map(show, names))}, "
+                f"which differ only in case: set caseSensitive=true, and {SPARKS_SWITCH}=true in "
+                "the session"
+            )
+        return {self.name(column.name): column for column in schema.columns}
+
+    def name(self, column: str) -> str:
+        """How a column is spelled in the schema that is made."""
+        return self._first.setdefault(fold(column, case_sensitive=self._case_sensitive), column)
 
 
 def _with_progress(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import attrs
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
 from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.column_names import canonical
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, TableName
 
@@ -29,6 +32,7 @@ class GivenNames:
     patterns: Mapping[str, EventFilter]
     columns: tuple[str, ...]
     added: tuple[str, ...]
+    case_sensitive: bool
 
     @classmethod
     def of(cls, options: ReadOptions, schema: StructType, *, inferred: bool) -> GivenNames:
@@ -37,12 +41,14 @@ class GivenNames:
         if options.table is not None:
             added = tuple(field.name for field in metadata_fields(options))
             if not inferred:
-                columns = tuple(name for name in schema.names if name not in added)
+                spelled = canonical(schema, added).names
+                columns = tuple(name for name in spelled if name not in added)
         return cls(
             None if inferred else options.table,
             {text: EventFilter(include_tables=(text,)) for text in options["includeTables"]},
             columns,
             added,
+            options.case_sensitive,
         )
 
     def __bool__(self) -> bool:
@@ -118,8 +124,9 @@ class GivenNames:
         # Partial rows may lack any column.
         if not self.columns or self.table is None or not survey.complete_schemas_of(self.table):
             return []
-        known = set(self._known_columns(survey))
-        return [name for name in self.columns if name not in known]
+        same = partial(fold, case_sensitive=self.case_sensitive)
+        known = set(map(same, self._known_columns(survey)))
+        return [name for name in self.columns if same(name) not in known]
 
 
 def _wants(pattern: EventFilter, table: TableName) -> bool:

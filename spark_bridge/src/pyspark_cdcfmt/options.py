@@ -21,6 +21,7 @@ from cdcfmt_core.sources.kafka import (
     parse_kafka_options,
 )
 from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
+from pyspark_cdcfmt.column_names import is_case_sensitive
 
 INPUT_OPTIONS = (
     Option(
@@ -106,6 +107,13 @@ SHAPE_OPTIONS = (
         help="Columns that identify a row, in place of those that the wire names.",
     ),
     Option(
+        name="caseSensitive",
+        type="bool",
+        help="Match names of columns with case. By default as `spark.sql.caseSensitive` says, "
+        "which Spark shows to tasks only: set both where inference or a schema of yours meets "
+        "names that differ in nothing but case.",
+    ),
+    Option(
         name="splitKeyUpdates",
         type="bool",
         default=False,
@@ -129,8 +137,7 @@ SHAPE_OPTIONS = (
         type="int",
         default=1000,
         minimum=1,
-        help="Changes without a schema: how many row messages of the table to look at, beside "
-        "those at the ends of files and topic partitions.",
+        help="Changes without a schema: how many row messages of the table to look at.",
     ),
 )
 
@@ -155,10 +162,9 @@ MODE_OPTIONS = (
         name="onSchemaChange",
         type="choice",
         choices=("fail", "rescue", "ignore", "corrupt"),
-        default="fail",
-        help="Changes: a column that the schema lacks, or a value that its type cannot hold. "
-        "`fail`: an error. `rescue`: into `_rescued`. `ignore`: left out or NULL, and counted. "
-        "`corrupt`: a bad row.",
+        help="Changes: a value that its column's type cannot hold, or a column that an inferred "
+        "schema lacks. `fail` (default for values): an error. `rescue` (default for columns): "
+        "into `_rescued`. `ignore`: left out or NULL, and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="onTruncate",
@@ -277,7 +283,7 @@ _OF_DATAFRAMES = tuple(
     option
     for group in ("Messages", "Shape", "Bad input", "Types")
     for option in OPTION_GROUPS[group]
-    if option.name not in ("includeSource", "inferSampleMessages", "requireTables")
+    if option.name not in ("includeSource", "inferSampleMessages")
 )
 
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")
@@ -313,6 +319,11 @@ class ReadOptions:
     @property
     def table(self) -> tuple[str, ...] | None:
         return parse_table_name(self["table"]) if self["table"] is not None else None
+
+    @property
+    def case_sensitive(self) -> bool:
+        """Whether names of columns match with case."""
+        return is_case_sensitive(self["caseSensitive"])
 
     @property
     def paths(self) -> list[str]:

@@ -16,8 +16,10 @@ from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import NoSchemas, SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import TopicSchemaStore
+from pyspark_cdcfmt.change_rows import canonical_changes
 from pyspark_cdcfmt.checks import check_batch
 from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.events import canonical_events
 from pyspark_cdcfmt.inferred import InferredSchema
 from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
@@ -105,8 +107,9 @@ def read_share(
         source=source,
         streaming=streaming,
     )
+    spelled = canonical_changes if options.table is not None else canonical_events
     engine = Engine(
-        schema,
+        spelled(schema, options),
         options,
         inferred=inferred,
         event_filter=event_filter,
@@ -119,7 +122,9 @@ def read_share(
         messages = schemas.follow(source.read(share, engine.counts))
     else:
         messages = source.read_lines(share, engine.counts)
-    batches = engine.batches(messages, share.describe())
+    batches = (
+        batch.rename_columns(schema.names) for batch in engine.batches(messages, share.describe())
+    )
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 

@@ -123,10 +123,18 @@ class CdcDataSource(DataSource):
         return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 
-def check_schema(schema: StructType, options: ReadOptions) -> None:
-    """OptionError for a schema that the shape cannot have."""
-    from pyspark_cdcfmt.change_rows import check_changes_schema
-    from pyspark_cdcfmt.events import check_events_schema
+def check_schema(schema: StructType, options: ReadOptions) -> StructType:
+    """The schema, with our spelling of the columns that are not the table's.
 
-    check = check_events_schema if options.table is None else check_changes_schema
-    check(schema, options)
+    :raises OptionError: for a schema that the shape cannot have.
+    """
+    from pyspark_cdcfmt.change_rows import canonical_changes, check_changes_schema
+    from pyspark_cdcfmt.events import canonical_events, check_events_schema
+
+    if options.table is None:
+        schema = canonical_events(schema, options)
+        check_events_schema(schema, options)
+    else:
+        schema = canonical_changes(schema, options)
+        check_changes_schema(schema, options)
+    return schema

@@ -15,6 +15,7 @@ from pyspark.sql import types as spark
 from cdcfmt_core import types as logical
 from cdcfmt_core.decimal_digits import MAX_PRECISION
 from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.column_names import is_case_sensitive
 
 SCALE_OF_NULLS = 18
 """The scale of a DECIMAL column of unknown digits without a value: Spark's own default."""
@@ -37,12 +38,13 @@ _TIME_TYPES: dict[str, spark.DataType] = {
 
 @attrs.frozen
 class TypeOptions:
-    """The options that choose between Spark types."""
+    """The options that choose a schema's columns and their types."""
 
     time_as: str = "string"
     enum_as: str = "auto"
     json_as: str = "variant"
     invalid_as_text: bool = False
+    case_sensitive: bool = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> TypeOptions:
@@ -51,6 +53,7 @@ class TypeOptions:
             enum_as=values["enumAs"],
             json_as=values["jsonAs"],
             invalid_as_text=values["invalidValues"] == "text",
+            case_sensitive=is_case_sensitive(values["caseSensitive"]),
         )
 
 

@@ -121,10 +121,10 @@ class TablePlans:
         if any(isinstance(column.type, Timestamp) for column in columns):
             self._context.note_zoneless_timestamps(database, table)
         projection = self._context.projection
-        key_columns = projection.key_columns or pk_names
+        key_columns = projection.key_of(names, pk_names)
+        looked_at = projection.wanted_of(names, key_columns)
         wanted = None
-        if projection.columns is not None:
-            looked_at = projection.columns.union(key_columns)
+        if looked_at is not None:
             wanted = tuple(name for name in names if name in looked_at)
         return TablePlan(schema, parse_text, parse_other, source, key_columns, wanted)
 

@@ -134,10 +134,9 @@ class TablePlans:
         if source.encoding.texts and any(isinstance(c.type, Timestamp) for c in columns):
             self._context.note_zoneless_timestamps(source.database, source.table)
         projection = self._context.projection
-        key_columns = projection.key_columns or keys
-        wanted = None
-        if projection.columns is not None:
-            wanted = projection.columns.union(key_columns)
+        key_columns = projection.key_of(schema.column_names, keys)
+        wanted = projection.wanted_of(schema.column_names, key_columns)
+        if wanted is not None:
             steps = [step for step in steps if step[0] in wanted]
         return TablePlan(schema, tuple(steps), tuple(signless), key_columns, wanted)
 

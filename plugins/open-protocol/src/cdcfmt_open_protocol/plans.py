@@ -31,7 +31,6 @@ class TablePlan:
 
     ``steps`` are for each column, in order.  ``handles`` are the names of cells that have ``h``.
     ``key_columns`` identify a row, and ``is_handle`` tells that there are no others.
-    ``stored`` is what DDL says of the table.
     """
 
     schema: TableSchema
@@ -39,7 +38,6 @@ class TablePlan:
     handles: dict[str, bool]
     key_columns: tuple[str, ...]
     is_handle: bool
-    stored: TableSchema | None
 
     def read(self, cells: Cells, field: str) -> dict[str, Any] | None:
         """The values of these cells, or None where the plan may not be theirs.
@@ -116,68 +114,53 @@ class TablePlans:
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
         self._columns = ColumnTypes(context)
-        self._statements = context.schemas.statements
         self._recent: dict[tuple[str, str], TablePlan] = {}
         self._plans: dict[tuple[Any, ...], TablePlan] = {}
 
     def read(
-        self, database: str, table: str, cells: Cells, field: str, commit_ts: int
+        self, database: str, table: str, cells: Cells, field: str
     ) -> tuple[TablePlan, dict[str, Any]]:
-        """The values of these cells, and the plan for rows with these columns at this time.
+        """The values of these cells, and the plan for rows with these columns.
 
         :raises DecodeError: for what is no column and for a bad value; ``field`` is the
             path of ``cells``.
         """
         plan = self._recent.get((database, table))
-        if plan is not None and self._stored(database, table, commit_ts) is not plan.stored:
-            plan = None
         values = None if plan is None else plan.read(cells, field)
         if plan is None or values is None:
-            plan = self.find(database, table, cells, field, commit_ts)
+            plan = self.find(database, table, cells, field)
             values = plan.read_some(cells, field)
         return plan, values
 
-    def find(
-        self, database: str, table: str, cells: Cells, field: str, commit_ts: int
-    ) -> TablePlan:
-        """The plan for rows with these columns, in this order, at this time.
+    def find(self, database: str, table: str, cells: Cells, field: str) -> TablePlan:
+        """The plan for rows with these columns, in this order.
 
         :raises DecodeError: for a column that is none, naming it.
         """
         for name, cell in cells.items():
             check_cell(cell, f"{field}.{name}")
         types = tuple((name, cell["t"], *map(cell.get, "fh")) for name, cell in cells.items())
-        stored = self._stored(database, table, commit_ts)
-        key = (database, table, types, stored)
+        key = (database, table, types)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
                 self._recent.clear()
-            plan = self._plans[key] = self._make(database, table, cells, stored)
+            plan = self._plans[key] = self._make(database, table, cells)
         self._recent[database, table] = plan
         return plan
 
-    def _stored(self, database: str, table: str, commit_ts: int) -> TableSchema | None:
-        statements = self._statements
-        return statements.find(database, table, commit_ts) if statements else None
-
-    def _make(
-        self, database: str, table: str, cells: Cells, stored: TableSchema | None
-    ) -> TablePlan:
-        exact = {column.name.lower(): column for column in stored.columns} if stored else {}
+    def _make(self, database: str, table: str, cells: Cells) -> TablePlan:
         columns = tuple(
-            self._columns.column(
-                name, cell["t"], cell.get("f"), cell.get("h"), exact.get(name.lower())
-            )
+            self._columns.column(name, cell["t"], cell.get("f"), cell.get("h"))
             for name, cell in cells.items()
         )
         handle = tuple(column.name for column in columns if column.key)
         if any(isinstance(column.type, Timestamp) for column in columns):
             self._context.note_zoneless_timestamps(database, table)
         projection = self._context.projection
-        key_columns = projection.key_columns or handle
-        wanted = None if projection.columns is None else projection.columns.union(key_columns)
+        key_columns = projection.key_of(tuple(cells), handle)
+        wanted = projection.wanted_of(tuple(cells), key_columns)
         handles = {name: cell["h"] for name, cell in cells.items() if cell.get("h") is not None}
         return TablePlan(
             schema=TableSchema(database, table, columns, handle),
@@ -188,14 +171,13 @@ class TablePlans:
                     cell.get("f"),
                     4 if name in handles else 3,
                     wanted is None or name in wanted,
-                    *self._columns.parsers(cell["t"], cell.get("f"), column.type),
+                    *self._columns.parsers(cell["t"], cell.get("f")),
                 )
-                for column, (name, cell) in zip(columns, cells.items(), strict=True)
+                for name, cell in cells.items()
             },
             handles=handles,
             key_columns=key_columns,
             is_handle=len(handle) == len(columns),
-            stored=stored,
         )
 
 

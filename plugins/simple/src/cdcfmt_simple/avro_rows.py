@@ -13,7 +13,7 @@ from cdcfmt_simple.avro import AvroMessage, Layout, check_end
 from cdcfmt_simple.avro_raw import RAW_READERS, read_raw_map
 from cdcfmt_simple.avro_values import Reader, open_readers
 from cdcfmt_simple.checksum import Verifier
-from cdcfmt_simple.images import OtherColumns, Row, wanted_columns
+from cdcfmt_simple.images import OtherColumns, Row, key_and_wanted
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.plans import Candidates, TablePlans
 
@@ -35,11 +35,10 @@ class AvroPlan:
     def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
         self.schema = schema
         self.names = frozenset(schema.column_names)
-        wanted = wanted_columns(schema, context.projection)
+        self.key_columns, wanted = key_and_wanted(schema, context.projection)
         self._wanted = tuple(
             name for name in schema.column_names if wanted is None or name in wanted
         )
-        self.key_columns = context.projection.key_columns or schema.key_columns
         self._readers = {
             column.name: open_readers(column.type, schema, context, zones)
             if column.name in self._wanted

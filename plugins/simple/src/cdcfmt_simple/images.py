@@ -16,8 +16,9 @@ class OtherColumns(Exception):
     """A row has other columns than the plan that it was read with."""
 
 
-def wanted_columns(schema: TableSchema, projection: Projection) -> frozenset[str] | None:
-    """The only columns to parse; None for all."""
-    if projection.columns is None:
-        return None
-    return projection.columns.union(projection.key_columns or schema.key_columns)
+def key_and_wanted(
+    schema: TableSchema, projection: Projection
+) -> tuple[tuple[str, ...], frozenset[str] | None]:
+    """The key columns, and the only columns to parse; None for all."""
+    key = projection.key_of(schema.column_names, schema.key_columns)
+    return key, projection.wanted_of(schema.column_names, key)

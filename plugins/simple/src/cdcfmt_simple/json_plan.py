@@ -16,7 +16,7 @@ from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
 from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp, Unknown
 from cdcfmt_core.wire_json import parse_base64
-from cdcfmt_simple.images import OtherColumns, wanted_columns
+from cdcfmt_simple.images import OtherColumns, key_and_wanted
 from cdcfmt_simple.instants import Zones
 
 ParseValue: TypeAlias = Callable[[Any], Any]
@@ -30,8 +30,7 @@ class JsonPlan:
     def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
         self.schema = schema
         self.names = frozenset(schema.column_names)
-        wanted = wanted_columns(schema, context.projection)
-        self.key_columns = context.projection.key_columns or schema.key_columns
+        self.key_columns, wanted = key_and_wanted(schema, context.projection)
         self._steps: list[Step] = [
             (column.name, *_parsers_of(column.type, schema, context, zones))
             for column in schema.columns

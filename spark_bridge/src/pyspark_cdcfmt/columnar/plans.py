@@ -140,10 +140,7 @@ class Learner:
         example = read_example(layout, message, table)
         kinds = self._kinds(layout, table, example.rows)
         images = _images(self._shape, table, kinds)
-        limits = layout.limits(example.key, self._shape.schemas) if layout.limits else {}
-        if limits is None:
-            raise Unlike("nobody can tell how long its schema holds")
-        reader = make_event_reader(layout, example, images, self._shape.event_filter, table, limits)
+        reader = make_event_reader(layout, example, images, self._shape.event_filter, table)
         if "commit_ts" not in reader.paths:
             raise Unlike("it lacks what every message of rows has")
         value = message.value or b""
@@ -160,7 +157,7 @@ class Learner:
         tells = isinstance(layout, AvroLayout) or layout.tells_extra
         if not tells or any(change.extra != first.extra for change in changes):
             raise Unlike("nobody can tell what is in extra")
-        keys = tuple(self._shape.projection.key_columns or first.table.key_columns)
+        keys = self._shape.key_of(first.table)
         extra = encode_variant(first.extra) if first.extra else None
         return Told(self._protocol, first.table, keys, extra)
 
@@ -212,12 +209,13 @@ def _checked_rows(
 
 def _images(shape: Shape, table: TableSchema, kinds: Mapping[str, Kind]) -> Images:
     names = table.column_names
+    found = {field.name for field in shape.own_of(table).values()}
     return Images(
         names=names,
         types={name: kind.json_type for name, kind in kinds.items()},
         wanted=shape.wanted_of(table),
         keys=shape.keys_of(table),
-        unknown=tuple(field.name for field in shape.fields if field.name not in names),
+        unknown=tuple(field.name for field in shape.fields if field.name not in found),
         before_updates=shape.projection.before_updates,
         tell_extra=shape.events is not None,
     )
@@ -278,14 +276,14 @@ def _plan(
             signless=tuple(places[name] for name, parser in parsers.items() if parser.signless),
             zoned=zoned,
         )
-    own = {field.name: field for field in shape.fields}
+    own = shape.own_of(table)
     return Plan(
         layout=layout,
         reader=reader,
         columns={
-            name: (
+            field.name: (
                 places[name],
-                column_converter(cells[name], field, shape.arrow[name], shape.policy),
+                column_converter(cells[name], field, shape.arrow[field.name], shape.policy),
             )
             for name, field in own.items()
             if name in places

@@ -117,7 +117,9 @@ class ScanLearner:
         windows = Windows([value])
         if scan.scan(windows, windows.all).left:
             raise Unlike("it is unusual itself")
-        own = {field.name: field for field in shape.fields}
+        own = shape.own_of(table)
+        if any(name != field.name for name, field in own.items()):
+            raise Unlike("a column's name differs in case")
         return ScanPlan(
             scan=scan,
             columns={
@@ -130,7 +132,7 @@ class ScanLearner:
                 for name in wanted
                 if name not in own and not shape.events
             },
-            absent=tuple(name for name in own if name not in values),
+            absent=tuple(field.name for field in shape.fields if field.name not in own),
             surplus=tuple(name for name in wanted if shape.inferred and name not in own),
             keys=shape.keys_of(table) if shape.split else (),
             keyed=shape.is_keyed(table),

@@ -10,9 +10,12 @@ import pyarrow as pa
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
+from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.column_names import match_fields, match_keys
+from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.policy import ValuePolicy
 
 
@@ -37,10 +40,22 @@ class Shape:
     events: Literal["json", "variant"] | None = None
     source: bool = False
 
+    def key_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The key here, whether or not the table has such columns.
+
+        :raises Unlike: if a name is not clear, which is the reference path's to say.
+        """
+        given = self.projection.key_columns
+        if not given:
+            return table.key_columns
+        try:
+            return match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
+        except PolicyError as error:
+            raise Unlike(str(error)) from error
+
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns that are its key here."""
-        keys = self.projection.key_columns or table.key_columns
-        return tuple(name for name in keys if name in table.column_names)
+        return tuple(name for name in self.key_of(table) if name in table.column_names)
 
     def is_keyed(self, table: TableSchema) -> bool:
         """Whether the table's rows have key columns."""
@@ -48,10 +63,26 @@ class Shape:
 
     def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns that have to be parsed."""
-        if self.projection.columns is None:
+        looked_at = self.projection.wanted_of(table.column_names, self.keys_of(table))
+        if looked_at is None:
             return table.column_names
-        looked_at = self.projection.columns.union(self.keys_of(table))
         return tuple(name for name in table.column_names if name in looked_at)
+
+    @property
+    def _case_sensitive(self) -> bool:
+        return self.projection.case_sensitive
+
+    def own_of(self, table: TableSchema) -> dict[str, StructField]:
+        """The fields by the names of the table's columns.
+
+        :raises Unlike: if their names are not clear, which is the reference path's to say.
+        """
+        try:
+            return match_fields(
+                self.fields, table.column_names, case_sensitive=self._case_sensitive
+            )
+        except PolicyError as error:
+            raise Unlike(str(error)) from error
 
 
 @attrs.frozen
