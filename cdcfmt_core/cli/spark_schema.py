@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -25,9 +26,24 @@ class SparkColumn:
     @property
     def ddl(self) -> str:
         """The column in Spark's DDL."""
-        plain = self.name.isascii() and self.name.replace("_", "a").isalnum()
-        quoted = self.name if plain else f"`{self.name.replace('`', '``')}`"
-        return f"{quoted} {self.type.upper() if '<' not in self.type else self.type}"
+        return f"{_quoted(self.name)} {self.type.upper() if '<' not in self.type else self.type}"
+
+
+def spark_sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = None) -> str:
+    """The columns as text for ``.schema(…)``, or the statement that makes a Delta table of them.
+
+    Empty without columns.
+    """
+    lines = [column.ddl for column in columns]
+    if delta_table is None or not lines:
+        return ",\n".join(lines)
+    name = ".".join(map(_quoted, delta_table))
+    return f"CREATE TABLE {name} (\n  " + ",\n  ".join(lines) + "\n) USING delta;"
+
+
+def _quoted(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "a").isalnum()
+    return name if plain else f"`{name.replace('`', '``')}`"
 
 
 def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:

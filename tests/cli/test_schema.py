@@ -45,6 +45,10 @@ def test_the_ddl_is_sparks(canal: Path) -> None:
         for column in run_json("schema", canal, "--table", "shop.wide", "--as", "json")["columns"]
     ]
     assert [line.split()[0] for line in result.stdout.splitlines()] == names
+    delta = run("schema", canal, "--table", "shop.wide", "--as", "delta").stdout
+    head, *columns, tail = delta.splitlines()
+    assert (head, tail) == ("CREATE TABLE shop.wide (", ") USING delta;")
+    assert [line.removeprefix("  ") for line in columns] == result.stdout.splitlines()
     odd = run("schema", canal, "--table", "shop.`订 单`", "--as", "spark").stdout
     assert "`编号`" in odd
     assert StructType is not None

@@ -15,7 +15,7 @@ from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns
+from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns, spark_sql
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
@@ -43,10 +43,11 @@ OPTIONS = (
 @click.option(
     "--as",
     "shape",
-    type=click.Choice(["table", "spark", "create-table", "json"]),
+    type=click.Choice(["table", "spark", "create-table", "delta", "json"]),
     default="table",
     show_default=True,
-    help="For the eye; the text for Spark's .schema(…); SQL in the source's words; or JSON.",
+    help="For the eye; the text for Spark's .schema(…); SQL in the source's words; SQL that "
+    "makes a Delta table of these columns; or JSON.",
 )
 def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
     """Print the columns of a table: of the source, and what they are in Spark.
@@ -59,9 +60,9 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
     if settings.table is None:
         _all_tables(source, settings, shape, paths)
         return
-    if shape == "spark":
+    if shape in ("spark", "delta"):
         fields = spark_columns(source, settings, settings.table)
-        print_lines(",\n".join(field.ddl for field in fields))
+        print_lines(spark_sql(fields, settings.table if shape == "delta" else None))
         return
     schemas = _collect(source, settings)
     table = schemas.tables.get(settings.table)
@@ -103,9 +104,9 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
         if shape == "json":
             print_json(_json(table, _spark(source, settings, name)))
             continue
-        if shape == "spark":
+        if shape in ("spark", "delta"):
             columns = _spark(source, settings, name).values()
-            text = ",\n".join(column.ddl for column in columns)
+            text = spark_sql(columns, name if shape == "delta" else None)
         else:
             text = table.create_table()
         if text:
