@@ -37,6 +37,7 @@ HANDLE_KEY_DELETES_OPTION = Option(
 )
 
 LZ4_MAGIC = b'\x04"M\x18'
+_HINT = "set largeMessageHandleCompression to what the producer has"
 LZ4_HINT = "is an LZ4 frame; set largeMessageHandleCompression=lz4"
 """What to say of bytes that begin so where no compression was set."""
 
@@ -62,7 +63,7 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
                 step = min(limit - len(result), len(result))
                 result += decompressor.decompress(b"", max_length=step)
         except (RuntimeError, EOFError) as error:
-            raise DecodeError(f"not an LZ4 frame ({error})", sample=data) from error
+            raise DecodeError(f"not an LZ4 frame ({error}); {_HINT}", sample=data) from error
         if not decompressor.eof:
             if len(result) >= limit:
                 raise _too_large(limit)
@@ -79,12 +80,13 @@ def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] 
             raise _too_large(limit)
         if claimed > len(data) * _SNAPPY_BEST_RATIO:
             raise DecodeError(
-                f"not a snappy block: {len(data)} bytes cannot hold {claimed}", sample=data
+                f"not a snappy block: {len(data)} bytes cannot hold {claimed}; {_HINT}",
+                sample=data,
             )
         try:
             return bytes(module.snappy.decompress_raw(data))
         except module.DecompressionError as error:
-            raise DecodeError(f"not a snappy block ({error})", sample=data) from error
+            raise DecodeError(f"not a snappy block ({error}); {_HINT}", sample=data) from error
 
     return decompress_lz4 if compression == "lz4" else decompress_snappy
 
@@ -101,7 +103,7 @@ def _varint(data: bytes) -> int:
         result |= (byte & 0x7F) << (7 * shift)
         if byte < 0x80:
             return result
-    raise DecodeError("not a snappy block: no length", sample=data)
+    raise DecodeError(f"not a snappy block: no length; {_HINT}", sample=data)
 
 
 def import_compression(compression: str) -> Any:

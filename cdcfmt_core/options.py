@@ -108,12 +108,27 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
 
 
 def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
-    """The error for an option that nobody declares, with the nearest name that exists."""
+    """The error for an unknown option: the formats that have it, or the nearest known name."""
     names = {candidate.lower(): candidate for candidate in known}
     near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    hint = f"; did you mean {names[near[0]]}?" if near else "."
+    hint = _owners(name) or (f"; did you mean {names[near[0]]}?" if near else ".")
     listing = ", ".join(sorted(names.values(), key=str.lower))
     return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
+
+
+def _owners(name: str) -> str:
+    """Which formats have this option, in their spelling; empty where none has."""
+    from cdcfmt_core.registry import default_registry
+
+    spelling, owners = "", []
+    for codec in default_registry().codecs().values():
+        for options, use in ((codec.options, ""), (codec.encode_options, " (for writing)")):
+            own = [option.name for option in options if option.name.lower() == name.lower()]
+            if own:
+                spelling = own[0]
+                owners.append(codec.name + use)
+                break
+    return f"; {spelling} is an option of {', '.join(owners)}." if owners else ""
 
 
 def _parse_bool(_: Option, value: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
@@ -17,6 +18,9 @@ from cdcfmt_core.large_messages import LZ4_HINT, LZ4_MAGIC
 
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
+_WORDS = ("true", "false", "null")
+_CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?").fullmatch
+_CUT_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}").fullmatch
 
 MAX_TIME = 253_402_300_799_999_999
 """The end of the year 9999 in microseconds: what Python's and Spark's timestamps can show."""
@@ -42,11 +46,33 @@ def loads_exact(
     except RecursionError:
         raise DecodeError("the JSON is nested too deeply", sample=data) from None
     except ValueError as error:
-        raise DecodeError(f"not JSON ({error})", sample=data) from error
+        raise DecodeError(json_trouble(data, error), sample=data) from error
     # Newer Pythons parse deeper than they can walk.
     if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
         raise DecodeError("the JSON is nested too deeply", sample=data)
     return parsed
+
+
+def json_trouble(data: bytes, error: ValueError) -> str:
+    """Where JSON breaks off, or that it only ends too early; ``error`` is ``json.loads``'s."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"not JSON ({error})"
+    if _is_cut(error):
+        return f"JSON ends at byte {len(data)}: truncated"
+    at = len(error.doc[: error.pos].encode("utf-8", "surrogateescape"))
+    return f"not JSON from byte {at} on ({error.msg})"
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    rest = error.doc[error.pos :].rstrip()
+    if error.msg.startswith("Unterminated string"):
+        return True
+    if error.msg.startswith("Expecting"):
+        # At the very end, within a word, or behind a number's sign, point or exponent.
+        if not rest:
+            return bool(error.doc.strip())
+        return bool(_CUT_NUMBER(rest)) or any(w.startswith(rest) for w in _WORDS)
+    return error.msg.startswith("Invalid \\u") and bool(_CUT_ESCAPE(rest))
 
 
 def loads_refused(value: bytes) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_core.cli.json_text import clean
 from cdcfmt_core.cli.reading import Decoded
 from cdcfmt_core.cli.records import event_record
 from cdcfmt_core.cli.type_names import type_name
@@ -17,7 +18,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, RowChange
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.wire_json import json_trouble, loads_exact
 
 _CONTEXT = 40
 
@@ -27,7 +28,6 @@ class Trouble:
     """Where JSON breaks off: the text around the place, which is at ``caret`` in it."""
 
     reason: str
-    byte: int
     around: str
     caret: int
 
@@ -137,15 +137,14 @@ def _find_trouble(value: bytes | None) -> Trouble | None:
     """Where a value that begins like JSON stops to be it."""
     if not value or value.lstrip()[:1] not in (b"{", b"["):
         return None
-    text = value.decode("utf-8", "replace")
+    text = value.decode("utf-8", "surrogateescape")
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         start = max(error.pos - _CONTEXT, 0)
         return Trouble(
-            error.msg,
-            len(text[: error.pos].encode()),
-            text[start : error.pos + _CONTEXT],
+            json_trouble(value, error),
+            clean(text[start : error.pos + _CONTEXT]),
             error.pos - start,
         )
     except (ValueError, RecursionError):

@@ -107,7 +107,7 @@ def _show_trouble(explanation: Explanation, out: Console) -> None:
     trouble = explanation.trouble
     assert trouble is not None
     before = printable(trouble.around[: trouble.caret])
-    out.print(f"  not JSON from byte {trouble.byte} on: {trouble.reason}", style="faint")
+    out.print(f"  {trouble.reason}", style="faint")
     text = Text("  " + before, "faint").append(
         printable(trouble.around[trouble.caret :]) or " ", "default"
     )

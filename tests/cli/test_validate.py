@@ -55,8 +55,8 @@ def replaced(old: bytes, new: bytes) -> Damage:
 
 
 CANAL: dict[str, tuple[Damage, str]] = {
-    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
-    "last byte gone": (value(lambda v: v[:-1]), "not JSON"),
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "truncated"),
+    "last byte gone": (value(lambda v: v[:-1]), "truncated"),
     "something behind": (value(lambda v: v + b"}"), "not JSON"),
     "a semicolon": (replaced(b'"es":', b'"es";'), "not JSON"),
     "a raw line end in a name": (replaced(b'"es"', b'"e\ns"'), "not JSON"),
@@ -106,7 +106,7 @@ OPEN: dict[str, tuple[Damage, str]] = {
 }
 
 DEBEZIUM: dict[str, tuple[Damage, str]] = {
-    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "truncated"),
     "op is unknown": (member("payload", "op", to="x"), "op"),
     "op is a number": (member("payload", "op", to=1), "op"),
     "after is text": (member("payload", "after", to="x"), "after"),
@@ -128,7 +128,7 @@ DTS: dict[str, tuple[Damage, str]] = {
 }
 
 CLOUDCANAL: dict[str, tuple[Damage, str]] = {
-    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "truncated"),
     "action is unknown": (member("action", to="MERGE"), "action"),
     "data is text": (member("data", to="x"), "data"),
     "execTs is text": (member("execTs", to="now"), "execTs"),
@@ -137,7 +137,7 @@ CLOUDCANAL: dict[str, tuple[Damage, str]] = {
 }
 
 SIMPLE: dict[str, tuple[Damage, str]] = {
-    "cut in half": (value(lambda v: v[: len(v) // 2]), "not JSON"),
+    "cut in half": (value(lambda v: v[: len(v) // 2]), "truncated"),
     "type is a number": (member("type", to=5), "type"),
     "the table's schema is text": (member("tableSchema", to="x"), "tableSchema"),
     "columns are text": (member("tableSchema", "columns", to="x"), "columns"),

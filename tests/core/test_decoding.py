@@ -194,6 +194,29 @@ def test_a_named_protocol_is_not_sniffed() -> None:
         open_decoder(fake, protocol="canal-json")
 
 
+def test_a_message_of_another_format_than_the_named_one() -> None:
+    def refuse(message: Message) -> list[Event]:
+        raise DecodeError("is no number", field="a.b", sample="x")
+
+    decoder = open_decoder(Fake("acme", refuse), canal_too=True, protocol="acme")
+    (event,) = decoder.decode(Message(None, canal()))
+    assert isinstance(event, Corrupt)
+    assert str(event.error) == (
+        "acme: protocol=acme, but the message looks like canal-json: set protocol=canal-json "
+        "(a.b: is no number); got 'x'"
+    )
+    # Of its own format, or of none.
+    for value in (b"acme", b"anything"):
+        (reason,) = reasons(decoder.decode(Message(None, value)))
+        assert reason == "is no number"
+
+
+def test_truncated_json_that_no_format_recognises() -> None:
+    decoder = open_decoder(Fake("acme", lambda message: []), canal_too=True)
+    (reason,) = reasons(decoder.decode(Message(None, b'{"payload":{"sou')))
+    assert reason.startswith("JSON ends at byte 16: truncated; no installed format recognises")
+
+
 def test_auto_without_any_format() -> None:
     assert "installed: none" in reasons(open_decoder().decode(Message(None, canal())))[0]
 

@@ -171,6 +171,15 @@ def test_an_unknown_option_far_from_all() -> None:
     assert str(error) == "it has no option 'zzz'. Options: A, b"
 
 
+def test_an_option_of_a_format_names_the_format() -> None:
+    """In its spelling, as Spark hands names over in lower case."""
+    for name, words in (
+        ("flatteneddatabase", "; flattenedDatabase is an option of debezium."),
+        ("contentcompatible", "; contentCompatible is an option of canal-json (for writing)."),
+    ):
+        assert words in str(unknown_option(name, ["flattened", "contentType"], owner="it"))
+
+
 @given(st.lists(st.text(min_size=1).map(str.strip).filter(bool)))
 def test_a_json_array_takes_any_name(names: list[str]) -> None:
     assert Option("t", "", type="list").parse(json.dumps(names)) == tuple(names)

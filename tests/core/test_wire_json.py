@@ -52,7 +52,7 @@ def test_bytes_that_are_not_utf8_are_kept() -> None:
     [
         (b"", "not JSON"),
         (b"  ", "not JSON"),
-        (b"{", "not JSON"),
+        (b"{", "JSON ends at byte 1: truncated"),
         (b'{"a":1}x', "not JSON"),
         (b"[1,]", "not JSON"),
         (b"NaN", "NaN is not JSON"),
@@ -120,3 +120,18 @@ def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
 def test_members_of_one_name() -> None:
     parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', make_object=tuple)
     assert parsed == (("a", (("t", 1), ("t", Decimal("2.50")), ("\udcff", []))),)
+
+
+def test_json_that_ends_too_early_says_where() -> None:
+    """At every byte: in a word, a number, an escape, a character, or between."""
+    whole = '{"a":[1,-2.5e-3,true,null,"x\\u00e9\\n\\"y 中"],"b":{"d":"\\ud83d\\ude00"} }'.encode()
+    loads_exact(whole)
+    for end in range(1, len(whole)):
+        with pytest.raises(DecodeError, match=f"JSON ends at byte {end}: truncated"):
+            loads_exact(whole[:end])
+
+
+def test_what_breaks_off_in_between_is_not_truncated() -> None:
+    for data, byte in ((b'{"a";1}', 4), ('{"中":tru}'.encode(), 7), (b"[1.]", 2), (b"{}{}", 2)):
+        with pytest.raises(DecodeError, match=f"not JSON from byte {byte} on"):
+            loads_exact(data)

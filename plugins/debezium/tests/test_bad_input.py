@@ -101,7 +101,7 @@ DEEP = b"[" * 10_000 + b"]" * 10_000
 
 BAD = {
     b"": "empty",
-    b"{": "not JSON",
+    b"{": "JSON ends at byte 1: truncated",
     b"[]": "not a JSON object",
     b'\x04"M\x18abc': "largeMessageHandleCompression=lz4",
     b'{"payload":' + DEEP + b"}": "nested too deeply",

@@ -34,9 +34,16 @@ def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None
         return None
     if type(value) is not int:
         raise DecodeError("is not a time in milliseconds", field=field, sample=value)
-    time = value * dialect.source_unit(value)
+    unit = dialect.source_unit(value)
+    time = value * unit
     if not 0 <= time <= MAX_TIME:
-        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+        units = ("seconds", "milliseconds")
+        expected, other = units if unit == 1_000_000 else units[::-1]
+        raise DecodeError(
+            f"is outside of 1970 to 9999 in {expected}; set dialect if it is in {other}",
+            field=field,
+            sample=value,
+        )
     return time
 
 

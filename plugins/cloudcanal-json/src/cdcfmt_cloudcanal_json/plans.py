@@ -161,13 +161,16 @@ def _exact_number(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
+_HINT = "set binaryEncoding to how the messages have bytes"
+
+
 def _from_base64(value: Any) -> bytes:
     if type(value) is not str:
         raise ValueError("binary is not text")
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise ValueError("not Base64") from None
+        raise ValueError(f"not Base64; {_HINT}") from None
 
 
 def _from_hex(value: Any) -> bytes:
@@ -176,7 +179,7 @@ def _from_hex(value: Any) -> bytes:
     try:
         return binascii.unhexlify(value.removeprefix("0x"))
     except (binascii.Error, ValueError):
-        raise ValueError("not hexadecimal") from None
+        raise ValueError(f"not hexadecimal; {_HINT}") from None
 
 
 _BINARY: dict[str, ParseValue | None] = {

@@ -145,7 +145,9 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
         parameters = {}
     if (kind, name) in _NAMED:
         logical, said = _NAMED[kind, str(name)]
-        return FieldType(logical, source_type, (type(logical),), attrs.evolve(encoding, **said))
+        return FieldType(
+            logical, source_type, (type(logical),), attrs.evolve(encoding, guessed=False, **said)
+        )
     if (kind, name) == ("bytes", _KAFKA + "Decimal"):
         return _connect_decimal(parameters, encoding)
     if (kind, name) == ("bytes", _DATA + "Bits"):

@@ -16,6 +16,7 @@ ParseValue: TypeAlias = Callable[[Any], Any]
 class Encoding:
     """How a producer writes what JSON has no type for.
 
+    ``guessed``: units of times are those of an option, which nothing in the message confirms.
     ``datetimes`` and ``times`` are units (``ms``, ``us``, ``ns``), or None for milliseconds
     up to three digits of fraction and microseconds beyond.  ``decimals`` says what a text is:
     ``precise`` or ``string`` by the user's option, ``connect`` (base64) or ``text`` by the
@@ -27,6 +28,7 @@ class Encoding:
     (TiCDC).
     """
 
+    guessed: bool = False
     datetimes: str | None = None
     times: str | None = "us"
     decimals: str = "auto"

@@ -83,6 +83,7 @@ def encodings(options: Mapping[str, Any]) -> dict[str, Encoding]:
     datetimes, times = _UNITS[options["timePrecisionMode"]]
     decimals, binary = options["decimalHandlingMode"], options["binaryHandlingMode"]
     connector = Encoding(
+        guessed=True,
         datetimes=datetimes,
         times=times,
         decimals="auto" if decimals == "double" else decimals,

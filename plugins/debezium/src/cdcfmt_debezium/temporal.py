@@ -15,6 +15,7 @@ from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
 from cdcfmt_core.types import InvalidValue
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 
+_HINT: Final = "set timePrecisionMode to the connector's time.precision.mode"
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
@@ -47,6 +48,8 @@ def datetime_parser(
             try:
                 return EPOCH + timedelta(0, 0, microseconds(value))
             except OverflowError:
+                if encoding.guessed:
+                    raise ValueError(f"outside of the years 1 to 9999; {_HINT}") from None
                 return InvalidValue(str(value))
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
@@ -83,16 +86,17 @@ def timestamp_parser(
 def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     from_text = text_parser(logical, time_zone=UTC, counts=counts)
     microseconds = _unit_parser(_unit(encoding.times, logical.fsp), counts)
+    beyond = "beyond 838:59:59" + (f"; {_HINT}" if encoding.guessed else "")
 
     def parse(value: Any) -> Any:
         if type(value) is int:
             try:
                 time = timedelta(0, 0, microseconds(value))
             except OverflowError:
-                raise ValueError("beyond 838:59:59") from None
+                raise ValueError(beyond) from None
             if -MAX_TIME <= time <= MAX_TIME:
                 return time
-            raise ValueError("beyond 838:59:59")
+            raise ValueError(beyond)
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
         raise ValueError("neither a number since midnight nor a time")
