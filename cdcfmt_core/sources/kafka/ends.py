@@ -49,8 +49,8 @@ def read_ends(
 
     The first range's beginning comes first, alone, since it often is enough; then the other
     beginnings, then the ends, each time of all partitions at once.  A partition that cannot be
-    read gives nothing, and after so many ``seconds`` reading stops: whoever reads the range
-    itself reports it.
+    read gives nothing, and after so many ``seconds`` reading stops; the error comes
+    from reading the range itself.
     """
     ranges = [wanted for wanted in ranges if wanted.size > 0]
     if not ranges:
@@ -114,7 +114,7 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
             if end.most <= 0:
                 del left[place]
                 consumer.incremental_unassign([Place(*place)])
-        # Only what was waited here: whoever takes the messages may be slow.
+        # The caller's own time between two messages does not count.
         last = time.monotonic()
 
 
