@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import datetime
 from decimal import Context
 from decimal import Decimal as Number
 from typing import Any
@@ -185,3 +186,13 @@ def test_digits_that_are_base64_too_are_refused() -> None:
     text = error_of(decode(PRICE, "-1.50", None, decimalHandlingMode="precise"))
     assert "not base64" in text
     assert "set decimalHandlingMode" in text
+
+
+def test_times_in_another_unit_name_the_option() -> None:
+    """Microseconds read as milliseconds, without a schema; with one the unit is certain."""
+    micros = 1_703_680_043_123_456
+    for type_, wire in (("DATETIME", micros), ("TIME", 4_000_000_000_000)):
+        text = error_of(decode({"type_": type_}, wire, None))
+        assert "set timePrecisionMode to the connector's time.precision.mode" in text
+    given = decode({"type_": "DATETIME"}, micros, None, timePrecisionMode="microseconds")
+    assert value_of(given, "") == datetime(2023, 12, 27, 12, 27, 23, 123456)

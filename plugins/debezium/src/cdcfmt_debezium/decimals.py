@@ -109,6 +109,8 @@ def _detector(logical: Decimal) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         if "." in text or "-" in text:
             return parse_decimal(text)
+        if text[-1:] == "=":
+            return _scaled(unscaled_of(text), scale)
         try:
             plain = parse_decimal(text)
         except ValueError:
