@@ -27,11 +27,8 @@ from cdcfmt_core.types import Unknown
 OPTIONS = {
     "schema_default": {},
     "noschema_default": {},
-    "noschema_strings": {
-        "decimalHandlingMode": "string",
-        "timePrecisionMode": "connect",
-        "binaryHandlingMode": "base64",
-    },
+    # Its decimals as text and its bytes as base64 are recognised.
+    "noschema_strings": {"timePrecisionMode": "connect"},
     "schema_unwrap_rewrite": {"flattened": "true"},
 }
 """What a user of each connector has to tell."""
