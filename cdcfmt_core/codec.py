@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
@@ -22,9 +21,10 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.statements import Statement
+from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 API_VERSION = 1
 """The plugin API of this core.  A plugin states the one that it was written for."""
@@ -120,10 +120,9 @@ class DecoderContext:
 @functools.lru_cache(maxsize=10_000)
 def _warn_zoneless(database: str, table: str) -> None:
     logger.warning(
-        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
+        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
         "as UTC; set sourceTimeZone to the source's zone",
-        database,
-        table,
+        f"{database}.{table}",
     )
 
 

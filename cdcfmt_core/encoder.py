@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -15,8 +14,9 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op
 from cdcfmt_core.large_message_output import LargeMessageOutput
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 
 @attrs.define
@@ -50,10 +50,9 @@ class EncoderContext:
 @functools.lru_cache(maxsize=10_000)
 def _warn_zoneless_output(database: str, table: str) -> None:
     logger.warning(
-        "%s.%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
+        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
         "written as UTC; set sourceTimeZone to the zone that the reader expects",
-        database,
-        table,
+        f"{database}.{table}",
     )
 
 

@@ -10,15 +10,20 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from cdcfmt_core.texts import harmless, one_line
+
 SAMPLE_BYTES = 200
 """How much of a bad value an error shows."""
+
+_MOST_CHARACTERS = {"reason": 1000, "field": 300, "column": 300}
+_LONGEST_NAME = 1200  # as long as a path in an object store
 
 
 class CdcfmtError(Exception):
     """Base of all."""
 
     def __str__(self) -> str:
-        return _encodable(super().__str__())
+        return harmless(super().__str__())
 
 
 class OptionError(CdcfmtError, ValueError):
@@ -66,13 +71,18 @@ class _Located:
 
     __traceback__: TracebackType | None
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # What messages hold may be of any length, and have any character.
+        limit = _MOST_CHARACTERS.get(name)
+        super().__setattr__(name, one_line(value, limit) if limit and value else value)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), dict(self.__dict__))
 
     def _head(self) -> str:
         """Format and position of the message, as far as they are known."""
         place = [
-            f"{name} {value}"
+            f"{name} {one_line(str(value), _LONGEST_NAME)}"
             for name, value in (
                 (name, getattr(self, attribute, None)) for name, attribute in _POSITION
             )
@@ -126,7 +136,7 @@ class DecodeError(_Located, CdcfmtError, ValueError):
 
     def __str__(self) -> str:
         head = self._head()
-        return _encodable(f"{head}: {self.summary}" if head else self.summary)
+        return one_line(f"{head}: {self.summary}" if head else self.summary)
 
 
 class MissingSchemaError(DecodeError):
@@ -190,7 +200,7 @@ class PolicyError(_Located, CdcfmtError, ValueError):
 
     def __str__(self) -> str:
         what = ".".join(filter(None, [self.table, self.column]))
-        return _encodable(": ".join(filter(None, [self._head(), what, self.reason])))
+        return one_line(": ".join(filter(None, [self._head(), what, self.reason])))
 
 
 class EncodeError(_Located, CdcfmtError, ValueError):
@@ -221,7 +231,7 @@ class EncodeError(_Located, CdcfmtError, ValueError):
 
     def __str__(self) -> str:
         place = [
-            f"{name} {value}"
+            f"{name} {one_line(str(value), _LONGEST_NAME)}"
             for name, value in (
                 ("table", self.table),
                 ("column", self.column),
@@ -231,7 +241,7 @@ class EncodeError(_Located, CdcfmtError, ValueError):
         ]
         head = " ".join(filter(None, [self.protocol or "", ", ".join(place)]))
         text = f"{self.reason}; got {self.sample}" if self.sample else self.reason
-        return _encodable(f"{head}: {text}" if head else text)
+        return one_line(f"{head}: {text}" if head else text)
 
 
 class UnsupportedEventError(EncodeError):
@@ -245,16 +255,12 @@ class UnsupportedTypeError(CdcfmtError, TypeError):
 _Error = TypeVar("_Error", bound=_Located)
 
 
-def _encodable(text: str) -> str:
-    # Names from the wire may hold lone surrogates; Spark's workers hang on a text with them.
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _rebuild(cls: type[_Error], state: dict[str, Any]) -> _Error:
     # Not through __init__, which would quote the sample once more.
     error = cls.__new__(cls)
-    error.__dict__.update(state)
-    error.args = (str(error),)  # type: ignore[attr-defined]
+    for name, value in state.items():
+        setattr(error, name, value)
+    error.args = (str(error),)
     return error
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,7 @@ _HINT = "set largeMessageHandleCompression to what the producer has"
 LZ4_HINT = "is an LZ4 frame; set largeMessageHandleCompression=lz4"
 """What to say of bytes that begin so where no compression was set."""
 
+_NO_FILE_NAME = re.compile("[\0:\ud800-\udfff]")
 _LZ4_STEP = 1 << 16
 _LZ4_USUAL_RATIO = 10
 # A copy element of snappy takes at least 3 bytes and yields at most 64.
@@ -141,7 +143,7 @@ class ClaimCheckStore:
         if not isinstance(location, str):
             raise DecodeError("claim check location is not text", sample=location)
         name = location.replace("\\", "/").rpartition("/")[2]
-        if name in ("", ".", "..") or "\0" in name or ":" in name:
+        if name in ("", ".", "..") or _NO_FILE_NAME.search(name):
             raise DecodeError("claim check location names no file", sample=location)
         try:
             body = self.read_file(name, limit)
@@ -163,6 +165,12 @@ def resolve_claim_check(
             "to the folder that the producer wrote to"
         )
     return store.read(location, limit)
+
+
+def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
+    """The error of a claim check's file without a byte of it, as it need not be a message."""
+    error.sample = None
+    return error.at(reason=f"claim check {show(location)}: {error.reason}")
 
 
 def _unwrap(body: bytes) -> tuple[bytes | None, bytes]:

@@ -7,20 +7,20 @@ type says, and more (:func:`refined_type`).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType
 
 if TYPE_CHECKING:
     from cdcfmt_core.mysql.table_history import Columns, Name, TableHistory
     from cdcfmt_core.schema_store import SchemaStore
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 _MAX_CHARACTERS: Final = 8 << 20
 """Of all statements together: reading takes a second for about half a million."""

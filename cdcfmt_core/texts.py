@@ -1,24 +1,47 @@
 """Foreign text in errors, logs and on terminals: bounded, and without what these obey.
 
 Control characters (C0, DEL, C1), line and paragraph separators and those that turn the
-direction of text are escaped as Python writes them.
+direction of text are escaped as Python writes them; so are lone surrogates, on which Spark's
+workers hang.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 
 _OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
 _LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
+_MOST_QUOTED = 1000
 _IN_JSON = re.compile(f"[{_OBEYED}]")
 
 
 def one_line(text: str, limit: int = 0) -> str:
     """``text`` on one line, cut to ``limit`` characters if given."""
-    if limit and len(text) > limit:
-        text = f"{text[:limit]}… ({len(text)} long)"
-    return _ONE_LINE.sub(_escaped, text)
+    if not limit or len(text) <= limit:
+        shown = _ONE_LINE.sub(_escaped, text)
+        if not limit or len(shown) <= limit:
+            return shown
+    end = f"… ({len(text)} long)"
+    shown = _ONE_LINE.sub(_escaped, text[:limit])
+    return shown[: max(limit - len(end), 0)] + end
+
+
+def open_logger(name: str) -> logging.Logger:
+    """The logger of this name; what its lines quote is short and on one line."""
+    logger = logging.getLogger(name)
+    logger.addFilter(_quote_harmlessly)
+    return logger
+
+
+def _quote_harmlessly(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, tuple):
+        record.args = tuple(
+            value if isinstance(value, int | float) else one_line(str(value), _MOST_QUOTED)
+            for value in record.args
+        )
+    return True
 
 
 def harmless(text: str) -> str:

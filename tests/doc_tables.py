@@ -19,7 +19,7 @@ import doc_examples
 from conversions import conversion_table
 from doc_wires import samples, type_tables
 
-from cdcfmt_core import Option, default_registry
+from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.cli.spark_versions import MATRIX
@@ -50,6 +50,7 @@ def tables() -> dict[Path, dict[str, str]]:
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
+        ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
@@ -114,6 +115,17 @@ def kit_table() -> str:
         doc = inspect.getdoc(getattr(getattr(suite, module), function)) or ""
         rows.append((f"`{name}`", " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")))
     return _table(("test", "what must hold"), rows)
+
+
+def error_table() -> str:
+    """Every class of error, by the first sentence about it."""
+    rows = [
+        (f"`{name}`", " ".join((item.__doc__ or "").partition("\n\n")[0].split()))
+        for name, item in vars(errors).items()
+        if isinstance(item, type) and issubclass(item, errors.CdcfmtError)
+        if item is not errors.CdcfmtError
+    ]
+    return _table(("class", "meaning"), rows)
 
 
 def version_table() -> str:

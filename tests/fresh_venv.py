@@ -103,11 +103,11 @@ def make_venv(folder: Path, wheels: Iterable[Path]) -> Venv:
     return venv
 
 
-def install_line(folder: Path, projects: Iterable[str]) -> Venv:
+def install_line(folder: Path, projects: Iterable[str], *, copied: bool = False) -> Venv:
     """What ``pip install`` makes of projects of this repository, such as ``./plugins/x[extra]``.
 
-    Only what they require is linked, with the extras that are named; a requirement that the
-    version here does not meet is an error.
+    Only what they require is linked or copied, with the extras that are named; a requirement
+    that the version here does not meet is an error.
     """
     wanted = [re.fullmatch(r"(\.[\w./-]*)(?:\[([\w,-]+)\])?", project) for project in projects]
     paths = [ROOT / match[1] for match in wanted if match]
@@ -136,7 +136,11 @@ def install_line(folder: Path, projects: Iterable[str]) -> Venv:
                 version = (own.get(known) or metadata.distribution(known)).version
                 assert version in needed.specifier, f"{name} needs {text}, and {version} is here"
                 waiting += [(known, more) for more in ("", *needed.extras)]
-    _link(venv, linked)
+    if copied:
+        for entry in linked:
+            _run("cp", "--recursive", "--reflink=auto", entry, venv.site)
+    else:
+        _link(venv, linked)
     return venv
 
 

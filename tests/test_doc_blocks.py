@@ -23,8 +23,10 @@ PAGES = sorted(
 RUN_BY = {
     "docs/cli.md": "tests/cli/test_cli_docs.py",
     "docs/conformance-kit.md": "tests/test_new_plugin.py",
+    "docs/deployment.md": "tests/test_cluster.py",
     "docs/hooks.md": "tests/test_hooks_doc.py",
     "docs/kafka.md": "tests/test_kafka_docs.py",
+    "docs/security.md": "tests/test_kafka_docs.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
     "docs/writing.md": "spark_bridge/tests/test_writing_docs.py",
 }
@@ -32,6 +34,7 @@ RUN_BY = {
 
 HELD_BY = {
     ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
+    ("docs/quickstart.md", "enableTypeWidening"): "test_quickstart_recipe.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
 }
 """Single blocks: page, what stands in them, and the test that holds them."""

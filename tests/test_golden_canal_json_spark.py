@@ -15,6 +15,7 @@ from golden_spark import (
     check_changes,
     check_events,
     check_permissive,
+    ddl_type,
     some_tables,
     write_wrapped,
 )
@@ -24,10 +25,6 @@ from pyspark.sql import SparkSession
 
 VARIANTS = variant_names("canal-json")
 EVERY_TABLE = ("content-compatible", "default", "tidb-extension")
-
-
-# Statements have none, but for these two.
-DISPLAY_WIDTH = re.compile(r"^(\w+int|int|year)\((?!1\)|10\) unsigned zerofill)\d+\)")
 
 
 class CanalInput(Input):
@@ -50,10 +47,7 @@ class CanalInput(Input):
         type_: str = column["type"]
         if self.variant.config["content-compatible"]:
             return type_
-        if not self.full or (type_ == "varbinary(20)" and column["name"] == "bb"):
-            # Of a column that DDL calls a varchar of another charset.
-            return re.sub(r"\(.*\)", "", type_)
-        return DISPLAY_WIDTH.sub(r"\1", type_)
+        return ddl_type(column) if self.full else re.sub(r"\(.*\)", "", type_)
 
     def check_extra(self, extra: dict[str, Any], place: Place) -> None:
         assert extra.pop("only_handle_key", False) == place.reduced

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import golden_rows
 import pytest
 from golden_data import Truth, load_variant, variant_names
 from golden_rows import handle_of
@@ -15,6 +14,7 @@ from golden_spark import (
     check_changes,
     check_events,
     check_permissive,
+    ddl_type,
     some_tables,
     write_wrapped,
 )
@@ -38,8 +38,10 @@ class OpenInput(Input):
     def key_columns(self, truth: Truth) -> list[str]:
         return sorted(handle_of(truth))
 
+    full = True  # DDL tells it.
+
     def source_type(self, column: Truth) -> str:
-        return golden_rows.TYPES[column["type"]][0].removesuffix(" zerofill")
+        return ddl_type(column)
 
     def nullable(self, column: Truth) -> bool | None:
         return "nullable" in column["flags"]

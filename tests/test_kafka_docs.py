@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from canal_messages import row_message
+from certificates import make_certificates
+from confluent_kafka import Consumer
 from doc_snippets import Snippet, snippets
 from kafka_broker import PASSWORD, Broker
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +18,7 @@ from simple_topics import PARTITIONS, golden
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.sources.kafka.config import client_config, open_client
 
 PAGE = "docs/kafka.md"
 ELSEWHERE = ("README.md", "spark_bridge/README.md")
@@ -81,6 +84,53 @@ def test_snippets_run(snippet: Snippet, spark: SparkSession, kafka: Broker, tmp_
     else:
         wanted = [(int(row["id"]), row["name"], "insert") for row in ROWS]
         assert sorted(map(tuple, found.select("id", "name", "_change_type").collect())) == wanted
+
+
+# --- docs/security.md ---------------------------------------------------------------------
+
+LOGINS = snippets("docs/security.md")
+
+
+@pytest.fixture
+def login(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The options that a block gives."""
+    for secret in ("KAFKA_PASSWORD", "OAUTH_SECRET"):
+        monkeypatch.setenv(secret, PASSWORD)
+    names: dict[str, Any] = {}
+    exec(compile(request.param.code, request.param.id, "exec"), names)
+    options: dict[str, str] = names["options"]
+    return options
+
+
+@pytest.mark.parametrize("login", LOGINS, ids=[each.id for each in LOGINS], indirect=True)
+def test_the_client_takes_logins(
+    login: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make_certificates()
+    texts = {"kafka-ca": made.authority, "client": made.server, "client-key": made.server_key}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.pem").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    given = {name.removeprefix("kafka."): value for name, value in login.items()}
+    config = client_config(given)
+    # Nobody is to be asked for a token.
+    config |= {k: "http://127.0.0.1:9/" for k in config if k.endswith("endpoint.url")}
+    assert open_client(lambda: Consumer({**config, "group.id": "none", "log_level": 0}))
+
+
+@pytest.mark.parametrize("login", LOGINS[:1], ids=["SASL"], indirect=True)
+def test_a_login_is_shown_nowhere(
+    login: dict[str, str], spark: SparkSession, kafka: Broker
+) -> None:
+    login |= {
+        "kafka.bootstrap.servers": kafka.scram_servers,
+        "kafka.ssl.ca.location": str(kafka.authority),
+    }
+    events = spark.read.format("cdc").options(**login).option("subscribe", "orders").load()
+    assert events.count() == len(ROWS)
+    plan = events._jdf.queryExecution().toString()  # type: ignore[operator]
+    assert "cdc" in plan
+    assert PASSWORD not in plan
 
 
 def all_of(frame: DataFrame, folder: Path) -> DataFrame:

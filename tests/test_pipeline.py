@@ -1,8 +1,4 @@
-"""A Declarative Pipeline over everything that reads, as ``spark-pipelines run`` runs it.
-
-Pipelines need packages of Spark Connect, pandas among them, that nothing else here needs and
-that the tests are to do without: they come into a folder of their own, once.
-"""
+"""A Declarative Pipeline over everything that reads, as ``spark-pipelines run`` runs it."""
 
 from __future__ import annotations
 
@@ -10,26 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
-from fresh_venv import uv
+from connect_packages import packages
 from java import environment
-from maven import cache_folder
-
-PACKAGES = (
-    "googleapis-common-protos==1.76.0",
-    "grpcio==1.85.1",
-    "grpcio-status==1.85.1",
-    "numpy==2.4.6",
-    "pandas==3.1.1",
-    "protobuf==7.36.2",
-    "pyyaml==6.0.3",
-)
 
 PIPELINE = """
 name: cdc
@@ -77,32 +60,6 @@ CHANGES = [
     (2, "b", "update_postimage"),
     (2, "b", "delete"),
 ]
-
-
-def packages() -> Path:
-    """The folder with :data:`PACKAGES`, from the cache or the package registry."""
-    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    folder = cache_folder() / f"pipelines-1-{python}"
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        into = Path(temporary, "packages")
-        command = [uv(), "pip", "install", "--quiet", "--python", sys.executable]
-        done = subprocess.run(
-            [*command, "--target", into, *PACKAGES],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if done.returncode:
-            pytest.skip(f"NO PIPELINE, decode is not tested inside of one: {done.stdout[-500:]}")
-        # Another run may have been faster.
-        if not folder.is_dir():
-            into.rename(folder)
-    return folder
 
 
 def test_everything_that_reads(tmp_path: Path) -> None:

@@ -221,8 +221,8 @@ def _set_column(columns: Columns, name: str, definition: _Reader) -> None:
 
 
 def _column(name: str, definition: _Reader) -> Column | None:
-    """The column of this definition; None where its type is not understood."""
-    if not definition.left:
+    """The column of this definition; None for one of unknown type, and for one in no row."""
+    if not definition.left or definition.is_virtual():
         return None
     start, end = definition.left[0].start, definition.left[-1].end
     parsed = parse_column_type(definition.text[start:end])
@@ -382,6 +382,16 @@ class _Reader:
         return self.peek() in _NO_COLUMN or (
             self.peek() in _INDEX_KINDS and self.peek(1) in ("INDEX", "KEY")
         )
+
+    def is_virtual(self) -> bool:
+        """Whether it defines a column that is computed when it is read."""
+        depth, words = 0, set()
+        for lexeme in self.left:
+            if lexeme.kind == "mark":
+                depth += (lexeme.text == "(") - (lexeme.text == ")")
+            elif not depth:
+                words.add(lexeme.upper)
+        return "AS" in words and not words & {"STORED", "PERSISTENT"}
 
     def parenthesis(self, skipped: int = 0) -> list[Lexeme]:
         """What is between the parenthesis that comes after ``skipped`` and its end.

@@ -148,6 +148,8 @@ def test_a_users_schema_is_checked_before_any_work(spark: SparkSession, orders: 
     with pytest.raises(PySparkException, match="no type that a column of a table can have"):
         changes(spark, orders, "id map<string,string>").count()
     bad = "_corrupt_record struct<reason: string, key: binary, value: binary>"
+    with pytest.raises(PySparkException, match="add `_rescued VARIANT` to it"):
+        changes(spark, orders, "id int", onSchemaChange="rescue").count()
     with pytest.raises(PySparkException, match="column id is NOT NULL"):
         changes(spark, orders, f"id int not null, {bad}").count()
 

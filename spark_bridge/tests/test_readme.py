@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -32,12 +33,14 @@ FILES = (
     "docs/streaming.md",
     "docs/decode.md",
     "docs/operations.md",
+    "docs/monitoring.md",
+    "docs/cheat-sheet.md",
     "spark_bridge/README.md",
 )
 PLUGINS = sorted(f"plugins/{path.name}/README.md" for path in (ROOT / "plugins").iterdir())
 SNIPPETS = [snippet for file in FILES for snippet in snippets(file) if snippet.runs]
 SNIPPETS += [each for file in PLUGINS for each in snippets(file) if each.needs == "spark"]
-FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/orders|dead-letters"
+FOLDERS = r"dump/(?:orders\.jsonl)?|bronze|orders-changes|checkpoints/\w+|dead-letters|lake/\w+"
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +101,21 @@ def test_snippets_run(
         assert "|" in capsys.readouterr().out
     if "latest" in names:
         assert [tuple(row) for row in names["latest"].select("id", "name").collect()] == [(3, "c")]
+    if "metrics" in names:
+        lines = names["metrics"].lines
+        until = time.monotonic() + 60
+        # Listeners are called some time after a query has ended.
+        while "failed" not in (lines or [{}])[-1] and time.monotonic() < until:
+            time.sleep(0.1)
+        spark.streams.removeListener(names["metrics"])
+        *batches, end = lines
+        assert end["failed"] is None
+        assert (
+            sum(batch["rows"] for batch in batches)
+            == names["events"].sparkSession.read.parquet(f"{dump}/lake/monitored").count()
+        )
+        assert sum(batch["corrupt"] for batch in batches) == 1
+        assert {batch["lag"] for batch in batches} == {0}
     if snippet.file == "docs/spark.md" and "orders" in names:
         bad = names["orders"].where("_change_type is null").count()
         assert bad == 1

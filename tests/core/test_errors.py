@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core import errors
-from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, join_names, show
+from cdcfmt_core.codec import DecoderContext
+from cdcfmt_core.errors import (
+    CdcfmtError,
+    DecodeError,
+    EncodeError,
+    MissingSchemaError,
+    SourceError,
+    join_names,
+    show,
+)
+from cdcfmt_core.types import Unknown
 
 ALL = [
     value
@@ -119,7 +131,7 @@ def test_every_part_of_a_text_can_be_sent() -> None:
     error = DecodeError(part, field=part, sample=part, protocol=part, topic=part, path=part)
     for text in (str(error), str(error.at(offset=1)), repr(error)):
         assert text.encode("utf-8").count(b"x\\") >= 6
-    assert error.field == part
+    assert error.field == "x\\udfff"
 
 
 def test_what_to_catch() -> None:
@@ -180,3 +192,38 @@ def test_a_long_text_is_cut_in_an_error() -> None:
 def test_join_names() -> None:
     assert join_names(["b", "a"]) == "a, b"
     assert join_names([]) == "none"
+
+
+EVIL = "\x1b[2J\n\x9b2J\u202e\x7f\ud800"
+OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
+
+
+def test_errors_are_short_and_on_one_line() -> None:
+    name = EVIL + "x" * 5_000_000
+    found: list[Any] = [
+        DecodeError(f"{name} is wrong", field=name, sample=name, topic=name, path=name),
+        DecodeError("", field="x").at(reason=name, protocol=EVIL, topic=name),
+        MissingSchemaError(name, name, (1, name), field=name),
+        EncodeError(name, column=name, sample=name, table=name),
+        pickle.loads(pickle.dumps(DecodeError(name, field=name))),
+    ]
+    for error in found:
+        for text in (str(error), str(error.args[0]), error.reason):
+            assert len(text) < 5_000
+            assert OBEYED.search(text) is None
+    assert "long)" in str(found[0])
+    # What an error was made of stays whole, as it finds the schema.
+    assert found[2].table == name
+    assert OBEYED.search(str(SourceError(f"no file {EVIL}")).replace("\n", "")) is None
+    again = DecodeError(name).reason
+    assert DecodeError(again).reason == again
+
+
+def test_what_a_log_line_quotes_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
+    context = DecoderContext(resolve_type=Unknown)
+    forged = "t has TIMESTAMP\n2026-01-01 ERROR all is lost\x1b[2J" + "x" * 5_000_000
+    context.note_zoneless_timestamps(f"d{EVIL}", forged)
+    (line,) = (r.getMessage() for r in caplog.records if "TIMESTAMP" in r.getMessage())
+    assert OBEYED.search(line) is None
+    assert len(line) < 2_000
+    assert "sourceTimeZone" in line

@@ -36,7 +36,10 @@ def test_mended_rows_come_back_in_their_old_place(spark: SparkSession, tmp_path:
     bad = bad.where("_change_type IS NULL and _source.protocol = 'canal-json'")
     bad.select("_corrupt_record.*").write.parquet(letters)
     dead = spark.read.parquet(letters)
-    assert {(row.source.offset, row.source.index) for row in dead.collect()} == {(199, 0), (369, 1)}
+    assert {(row.source["offset"], row.source["index"]) for row in dead.collect()} == {
+        (199, 0),
+        (369, 1),
+    }
 
     mended = decode(dead, key="key", source="source", schema=WIDE, **OPTIONS)
     # All rows of the two messages: what was good is equal to what was merged before.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import logging
 import re
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,8 +22,9 @@ from cdcfmt_core.sources.kafka.offsets import (
 )
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.trouble import Trouble, no_answer
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 FIRST_CONTACT_SECONDS = 15.0
 """How long brokers may take until they first answer; later ``kafkaConsumer.pollTimeoutMs``."""

@@ -7,6 +7,7 @@ does it here.  Values may be secrets: no text holds them.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -44,6 +45,19 @@ REFUSED = {
     "ssl.trustmanager.algorithm": "it concerns Java alone",
 }
 """Settings that are an error, and why."""
+
+ALLOWED_VARIABLE = "CDCFMT_ALLOWED_KAFKA_SETTINGS"
+"""Environment variable of the operator: names from NATIVE, separated by commas, to allow."""
+
+NATIVE = {
+    "ssl.engine.location": "it loads a library into the process",
+    "ssl.providers": "it loads a library into the process",
+    "sasl.kerberos.kinit.cmd": "it runs a command in a shell",
+}
+"""Settings by which options would run code that the operator did not install, and how."""
+
+_IN_A_SHELL = ("sasl.kerberos.keytab", "sasl.kerberos.principal", "sasl.kerberos.service.name")
+_NO_WORD_OF_A_SHELL = re.compile(r"[^\w@./:=+, -]")
 
 RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -109,6 +123,7 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
         translate = _TRANSLATED.get(name)
         if name in REFUSED:
             raise _refusal(name, REFUSED[name])
+        _refuse_code(name, value)
         if translate is not None:
             config |= translate(value, given)
         elif name not in IGNORED:
@@ -119,6 +134,26 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
             "separated by commas"
         )
     return config
+
+
+def _refuse_code(name: str, value: str) -> None:
+    """Refuse what would run code: whoever gives options need not be the operator."""
+    if name in NATIVE and name not in _allowed():
+        raise _refusal(
+            name,
+            f"{NATIVE[name]}. Where that is wanted, the operator sets the environment variable "
+            f"{ALLOWED_VARIABLE}={name} on driver and executors",
+        )
+    if name in _IN_A_SHELL and _NO_WORD_OF_A_SHELL.search(value):
+        raise _refusal(
+            name,
+            "the client puts it into the command kinit, which a shell runs: letters, digits and "
+            "_ @ . / : = + , - only",
+        )
+
+
+def _allowed() -> list[str]:
+    return [name.strip() for name in os.environ.get(ALLOWED_VARIABLE, "").split(",")]
 
 
 def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,8 +14,9 @@ from cdcfmt_core.sources.kafka.config import open_client, reading_config, requir
 from cdcfmt_core.sources.kafka.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.reader import message_of
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 SECONDS = 10.0
 

@@ -8,7 +8,6 @@ as newer versions of TiCDC send changes below it for the first time.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,8 +18,9 @@ from cdcfmt_core.sources.kafka.client import KafkaClient
 from cdcfmt_core.sources.kafka.offsets import EARLIEST, OffsetRange, TopicPartition
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.reader import read_range
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 _FIRST_PIECE = 500
 _LARGEST_PIECE = 50_000

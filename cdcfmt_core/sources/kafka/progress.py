@@ -7,7 +7,6 @@ from its end offset alone; ``ids`` tell a topic that was made anew.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -28,8 +27,9 @@ from cdcfmt_core.sources.kafka.offsets import (
     show_partitions,
 )
 from cdcfmt_core.sources.kafka.options import KafkaOptions
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 INITIAL: dict[str, Any] = {"v": 1}
 """Before the first batch.  A constant: an engine asks again when that batch is run again."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,8 +13,9 @@ from cdcfmt_core.sources.kafka.config import open_client, reading_config, requir
 from cdcfmt_core.sources.kafka.offsets import OffsetRange
 from cdcfmt_core.sources.kafka.options import KafkaOptions
 from cdcfmt_core.sources.kafka.trouble import Trouble
+from cdcfmt_core.texts import open_logger
 
-logger = logging.getLogger("cdcfmt_core")
+logger = open_logger("cdcfmt_core")
 
 _AT_A_TIME = 1000
 _PAUSE = 0.5

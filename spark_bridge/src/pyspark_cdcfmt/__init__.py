@@ -65,7 +65,14 @@ class DefaultSource(CdcDataSource):
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``cdc`` in this session, without Spark's own look-up."""
+    """Register the format ``cdc`` in this session, without Spark's own look-up.
+
+    :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
+        package; the error names the variables to set.
+    """
+    from pyspark_cdcfmt.interpreter import check_interpreter
+
+    check_interpreter(spark)
     spark.dataSource.register(DefaultSource)
 
 

@@ -107,9 +107,15 @@ def canonical_changes(given: StructType, options: ReadOptions) -> StructType:
 def check_changes_schema(given: StructType, options: ReadOptions) -> None:
     """A user's schema: any columns of the table, and any of the added ones.
 
-    :raises OptionError: for an added column of another type, a type that no column has, and
-        NOT NULL where a bad row is one of NULLs.
+    :raises OptionError: for an added column of another type, a type that no column has, NOT
+        NULL where a bad row is one of NULLs, and no place for what is rescued.
     """
+    rescued = options["metadataPrefix"] + RESCUED
+    if options["onSchemaChange"] == "rescue" and rescued not in given.names:
+        raise OptionError(
+            f"onSchemaChange=rescue puts values into the column {rescued}, which the schema lacks: "
+            f"add `{rescued} VARIANT` to it"
+        )
     has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
     check_declared(given, case_sensitive=options.case_sensitive)
     added = {field.name: field.dataType for field in metadata_fields(options)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Sequence
 
@@ -10,12 +9,14 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.names import GivenNames
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, Surveyor
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _BATCHES = 3
 """Micro-batches that a stream looks at for names that the first one lacks."""
@@ -36,36 +37,43 @@ def check_batch(
     the first messages tell them: the survey stops as soon as all names are known.
 
     :raises SourceError: for a name that the input does not know.
+    :raises PolicyError: for a declared type that cannot hold a column.
     """
     names = GivenNames.of(options, schema, inferred=inferred)
     if not shares or not names:
         return Survey()
     surveyor = Surveyor(source, shares, options, shares[0].schemas)
-    if not options["requireTables"]:
+    if options["requireTables"]:
+        surveyor.look_at_ends(names.all_in)
+        if names.unknown(surveyor.survey):
+            surveyor.read_on(lambda survey: names.unknown(survey) is None)
+        names.check(surveyor.survey)
+    else:
         surveyor.look_at_ends(names.table_in)
-        return surveyor.survey
-    surveyor.look_at_ends(names.all_in)
-    if names.unknown(surveyor.survey):
-        surveyor.read_on(lambda survey: names.unknown(survey) is None)
-    names.check(surveyor.survey)
+    if not inferred:
+        check_declared_types(schema, surveyor.survey, options)
     return surveyor.survey
 
 
 class StreamCheck:
     """Warns of names that the first micro-batches of a stream do not know.
 
-    They may come later: a stream goes on.
+    They may come later: a stream goes on.  It ends where a declared type cannot hold a column.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, *, inferred: bool) -> None:
         self._names = GivenNames.of(options, schema, inferred=inferred)
         self._options = options
+        self._declared = None if inferred else schema
         self._survey = Survey()
         self._batches = _BATCHES if self._names and options["requireTables"] else 0
         self._warned = False
 
     def look(self, source: Input, shares: Sequence[Share]) -> None:
-        """Look at the next micro-batch."""
+        """Look at the next micro-batch.
+
+        :raises PolicyError: for a declared type that cannot hold a column.
+        """
         if not self._batches or not shares:
             return
         self._batches -= 1
@@ -84,6 +92,8 @@ class StreamCheck:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
             return
+        if self._declared is not None:
+            check_declared_types(self._declared, self._survey, self._options)
         if self._names.all_in(self._survey):
             self._batches = 0
         elif not self._warned and (reason := self._names.unknown(self._survey)):

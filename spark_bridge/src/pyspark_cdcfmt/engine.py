@@ -18,6 +18,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_store
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
@@ -29,7 +30,7 @@ from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_maker import RowMaker
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""

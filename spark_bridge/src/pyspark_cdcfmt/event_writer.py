@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
@@ -16,6 +15,7 @@ from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.event_columns import check_events
 from pyspark_cdcfmt.input_tables import InputTables
@@ -23,7 +23,7 @@ from pyspark_cdcfmt.order_check import OrderCheck
 from pyspark_cdcfmt.output_options import WriteOptions
 from pyspark_cdcfmt.rows_to_events import EventInput, Source
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 Watermarks: TypeAlias = dict[Source, int | None]
 """The last watermark of each topic partition (or file) that rows were read from."""

@@ -6,7 +6,6 @@ replayed, whatever has come into the directory since.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,13 +21,14 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.sources import FileInfo, FileOffset
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.checks import StreamCheck
 from pyspark_cdcfmt.files import FilesInput, FilesPartition, find_files
 from pyspark_cdcfmt.missing_schemas import check_stream
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.reader import plan_tasks, read_share
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _NAMES_IN_WARNING = 5
 

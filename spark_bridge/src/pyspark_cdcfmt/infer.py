@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
@@ -18,12 +17,13 @@ from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType, Unknown
 from pyspark_cdcfmt.column_names import SPARKS_SWITCH
 from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _LOOKED_AT_FOR_NAMES = 10_000
 _SECONDS_BETWEEN_NEWS = 10

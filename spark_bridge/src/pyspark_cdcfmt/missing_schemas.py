@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
@@ -15,10 +14,11 @@ from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.sources import KeptSchemaStore
 from cdcfmt_core.sources.kafka import SchemaSearch
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 NO_STORE = (
     "a stream needs a folder for the table schemas that it meets, as a restart may begin "

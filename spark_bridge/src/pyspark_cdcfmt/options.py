@@ -137,7 +137,8 @@ SHAPE_OPTIONS = (
         type="int",
         default=1000,
         minimum=1,
-        help="Changes without a schema: how many row messages of the table to look at.",
+        help="Changes without a schema: how many row messages of the table to look at, beside "
+        "those at the ends of files and topic partitions.",
     ),
 )
 
@@ -283,7 +284,7 @@ _OF_DATAFRAMES = tuple(
     option
     for group in ("Messages", "Shape", "Bad input", "Types")
     for option in OPTION_GROUPS[group]
-    if option.name not in ("includeSource", "inferSampleMessages")
+    if option.name not in ("includeSource", "inferSampleMessages", "requireTables")
 )
 
 _OF_DATAFRAMES_TOO = ("storageOptions", "includeHeaders", "schemaStore", "onMissingSchema")

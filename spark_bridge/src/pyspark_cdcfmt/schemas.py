@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,9 +9,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, SchemaDirectory
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 _SECONDS_BETWEEN_NEWS = 10
 

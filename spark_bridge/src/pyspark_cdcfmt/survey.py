@@ -49,12 +49,13 @@ class Survey:
     """What was seen of an input.
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
-    first reason why a message could not be decoded.
+    first reason why a message could not be decoded.  ``first_rows`` has a row of each schema.
     """
 
     messages: int = 0
     rows: Counter[TableName] = attrs.field(factory=Counter)
     bad: str = ""
+    first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
 
     @property
@@ -91,6 +92,7 @@ class Survey:
         if isinstance(event, RowChange):
             images = [image for image in (event.before, event.after) if image is not None]
             self.rows[name_of(event.table)] += 1
+            self.first_rows.setdefault(event.table, event)
             self.add_schema(event.table, complete=any(image.complete for image in images))
         elif isinstance(event, TableSchemaEvent):
             self.add_schema(event.table_schema)

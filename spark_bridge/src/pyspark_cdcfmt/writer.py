@@ -7,7 +7,6 @@ a task staged is known by its message only.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from typing import cast
 
@@ -24,6 +23,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Watermark
 from cdcfmt_core.sinks import CommitId, FileSink, line_writer
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.event_writer import (
     EventWriter,
     Watermarks,
@@ -35,7 +35,7 @@ from pyspark_cdcfmt.event_writer import (
 from pyspark_cdcfmt.kept_watermarks import KeptWatermarks
 from pyspark_cdcfmt.output_options import WriteOptions
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 SWEEP_EVERY = 100
 """A stream looks for leftovers at every such batch."""

@@ -24,7 +24,11 @@ from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
-from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.large_messages import (
+    error_of_claim_check,
+    open_decompressor,
+    resolve_claim_check,
+)
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
 from cdcfmt_core.mysql.table_changes import schema_from_table_changes
@@ -99,7 +103,10 @@ class _Decoder:
             _, value = resolve_claim_check(
                 self._context.claim_checks, location, self._context.max_message_bytes
             )
-            return self._decode_value(value, claim_check=location)
+            try:
+                return self._decode_value(value, claim_check=location)
+            except DecodeError as error:
+                raise error_of_claim_check(error, location) from None
         return self._rows.decode(
             wire,
             tidb,

@@ -15,6 +15,7 @@ from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.statements import Statement
 from cdcfmt_core.wire_json import text_of
 
+# As producers write it, and as Python does.
 _MARKS: Final = (b'"isDdl":true', b'"isDdl": true')
 _ONE_MILLISECOND: Final = 1 << 18
 

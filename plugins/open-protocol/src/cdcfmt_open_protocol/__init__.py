@@ -13,6 +13,7 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
+from cdcfmt_core.codec import ScanStatements
 from cdcfmt_core.events import Message
 from cdcfmt_core.layout import Layout
 from cdcfmt_open_protocol.options import ENCODE_OPTIONS, OPTIONS
@@ -23,6 +24,12 @@ def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode
     from cdcfmt_open_protocol.decode import open_decoder
 
     return open_decoder(options, context)
+
+
+def _scan_statements(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
+    from cdcfmt_open_protocol.scan import open_statement_scan
+
+    return open_statement_scan(options, context)
 
 
 def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -56,6 +63,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             options=OPTIONS,
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
+            scan_statements=_scan_statements,
             explain=_explain,
             open_layouts=_open_layouts,
             aliases=("open",),

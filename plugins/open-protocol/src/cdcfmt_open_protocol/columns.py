@@ -30,6 +30,7 @@ from cdcfmt_core.mysql import (
     source_type_from_code,
     text_parser,
 )
+from cdcfmt_core.statements import refined_type
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
 from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_open_protocol.go_quote import unquote
@@ -49,26 +50,44 @@ class ColumnTypes:
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
-        self._parsers: dict[tuple[int, int | None], Parsers] = {}
+        self._parsers: dict[tuple[int, int | None, LogicalType], Parsers] = {}
 
-    def column(self, name: str, code: int, flags: int | None, handle: bool | None) -> Column:
-        """The column; it is part of the key where ``h`` or the HandleKeyFlag says so."""
+    def column(
+        self,
+        name: str,
+        code: int,
+        flags: int | None,
+        handle: bool | None,
+        exact: Column | None = None,
+    ) -> Column:
+        """The column; it is part of the key where ``h`` or the HandleKeyFlag says so.
+
+        ``exact`` is what DDL says of it.
+        """
         if flags is None:
             return Column(name, *self._type(code, flags), key=bool(handle))
+        source_type, logical = self._type(code, flags)
+        if not isinstance(logical, Unknown):
+            resolve = self._context.resolve_type
+            source_type, logical = refined_type(source_type, logical, exact, resolve)
         return Column(
             name,
-            *self._type(code, flags),
+            source_type,
+            logical,
             nullable=bool(flags & NULLABLE_FLAG),
             key=bool(handle or flags & HANDLE_KEY_FLAG),
             flags=flag_names(flags),
         )
 
-    def parsers(self, code: int, flags: int | None) -> Parsers:
-        found = self._parsers.get((code, flags))
+    def parsers(self, code: int, flags: int | None, logical: LogicalType) -> Parsers:
+        """Those of a column of this type."""
+        found = self._parsers.get((code, flags, logical))
         if found is None:
             if len(self._parsers) >= _MAX_PARSERS:
                 self._parsers.clear()
-            found = self._parsers[code, flags] = self._make_parsers(code, flags)
+            zone, counts = self._context.time_zone, self._context.counts
+            found = make_parsers(logical, code, flags, time_zone=zone, counts=counts)
+            self._parsers[code, flags, logical] = found
         return found
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:
@@ -82,12 +101,6 @@ class ColumnTypes:
         if flags is not None and not isinstance(logical, Unknown):
             logical = self._context.resolve_type(source_type)
         return source_type, logical
-
-    def _make_parsers(self, code: int, flags: int | None) -> Parsers:
-        _, logical = self._type(code, flags)
-        return make_parsers(
-            logical, code, flags, time_zone=self._context.time_zone, counts=self._context.counts
-        )
 
 
 def make_parsers(

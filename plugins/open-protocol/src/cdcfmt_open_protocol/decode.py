@@ -16,7 +16,13 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import LZ4_HINT, LZ4_MAGIC, open_decompressor, resolve_claim_check
+from cdcfmt_core.large_messages import (
+    LZ4_HINT,
+    LZ4_MAGIC,
+    error_of_claim_check,
+    open_decompressor,
+    resolve_claim_check,
+)
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.wire_json import loads_exact
 from cdcfmt_open_protocol.ddl import schema_change
@@ -145,6 +151,8 @@ class _Decoder:
                 wire = loads_exact(data)
                 return self._rows.decode(key, wire, data, insert_op, extra, index)
         except DecodeError as error:
+            if kind == ROW and key.get("ccl"):
+                raise _below(field, error_of_claim_check(error, key["ccl"])) from None
             raise _below(field, error) from error
 
     def _decompressed(self, value: bytes) -> bytes:
@@ -163,23 +171,19 @@ class _Decoder:
 
     def _claimed(self, key: EventKey) -> bytes:
         """The whole value of a row whose message holds its handle key only."""
-        location = key["ccl"]
-        try:
-            file_key, file_value = resolve_claim_check(
-                self._context.claim_checks, location, self._max_bytes
-            )
-            values = split_value(file_value, 2)
-            if len(values) != 1:
-                raise DecodeError(f"it holds {len(values)} events, not 1")
-            if file_key is not None:
-                (claimed,) = map(read_key, split_key(file_key, 1))
-                if any(claimed.get(name) != key.get(name) for name in ("ts", "scm", "tbl", "t")):
-                    raise DecodeError("it holds another event", sample=file_key)
-                if claimed.get("ccl"):
-                    raise DecodeError("it leads to another one")
-            return self._decompressed(values[0])
-        except DecodeError as error:
-            raise DecodeError(f"claim check: {error.summary}", sample=location) from error
+        file_key, file_value = resolve_claim_check(
+            self._context.claim_checks, key["ccl"], self._max_bytes
+        )
+        values = split_value(file_value, 2)
+        if len(values) != 1:
+            raise DecodeError(f"it holds {len(values)} events, not 1")
+        if file_key is not None:
+            (claimed,) = map(read_key, split_key(file_key, 1))
+            if any(claimed.get(name) != key.get(name) for name in ("ts", "scm", "tbl", "t")):
+                raise DecodeError("it holds another event")
+            if claimed.get("ccl"):
+                raise DecodeError("it leads to another one")
+        return self._decompressed(values[0])
 
 
 def _loads(data: bytes) -> Any:

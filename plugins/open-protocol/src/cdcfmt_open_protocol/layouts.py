@@ -11,6 +11,7 @@ import orjson
 
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.layout import Layout, Members, Parser, Split
+from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import LogicalType
 from cdcfmt_open_protocol.columns import is_encoded, make_parsers
 from cdcfmt_open_protocol.event_key import read_key
@@ -57,6 +58,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             split=split,
             tables=_tables(split),
             cell="v",
+            limits=_limits,
         ),
     )
 
@@ -83,6 +85,16 @@ def _split(limit: int) -> Split:
         return event_keys, event_values, counts
 
     return split
+
+
+def _limits(
+    key: Mapping[str, Any], schemas: SchemaStore
+) -> Mapping[tuple[str, ...], tuple[int, int]]:
+    """Between which statements the types of an event's columns hold."""
+    start, end = schemas.statements.span(key.get("scm") or "", key["tbl"], key["ts"])
+    if start is None and end is None:
+        return {}
+    return {("ts",): (start or 0, (1 << 63) - 1 if end is None else end - 1)}
 
 
 def _tables(split: Split) -> Callable[[bytes, bytes], list[tuple[str, str, int]] | None]:

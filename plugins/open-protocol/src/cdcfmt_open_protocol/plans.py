@@ -31,6 +31,7 @@ class TablePlan:
 
     ``steps`` are for each column, in order.  ``handles`` are the names of cells that have ``h``.
     ``key_columns`` identify a row, and ``is_handle`` tells that there are no others.
+    ``stored`` is what DDL says of the table.
     """
 
     schema: TableSchema
@@ -38,6 +39,7 @@ class TablePlan:
     handles: dict[str, bool]
     key_columns: tuple[str, ...]
     is_handle: bool
+    stored: TableSchema | None
 
     def read(self, cells: Cells, field: str) -> dict[str, Any] | None:
         """The values of these cells, or None where the plan may not be theirs.
@@ -114,45 +116,60 @@ class TablePlans:
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
         self._columns = ColumnTypes(context)
+        self._statements = context.schemas.statements
         self._recent: dict[tuple[str, str], TablePlan] = {}
         self._plans: dict[tuple[Any, ...], TablePlan] = {}
 
     def read(
-        self, database: str, table: str, cells: Cells, field: str
+        self, database: str, table: str, cells: Cells, field: str, commit_ts: int
     ) -> tuple[TablePlan, dict[str, Any]]:
-        """The values of these cells, and the plan for rows with these columns.
+        """The values of these cells, and the plan for rows with these columns at this time.
 
         :raises DecodeError: for what is no column and for a bad value; ``field`` is the
             path of ``cells``.
         """
         plan = self._recent.get((database, table))
+        if plan is not None and self._stored(database, table, commit_ts) is not plan.stored:
+            plan = None
         values = None if plan is None else plan.read(cells, field)
         if plan is None or values is None:
-            plan = self.find(database, table, cells, field)
+            plan = self.find(database, table, cells, field, commit_ts)
             values = plan.read_some(cells, field)
         return plan, values
 
-    def find(self, database: str, table: str, cells: Cells, field: str) -> TablePlan:
-        """The plan for rows with these columns, in this order.
+    def find(
+        self, database: str, table: str, cells: Cells, field: str, commit_ts: int
+    ) -> TablePlan:
+        """The plan for rows with these columns, in this order, at this time.
 
         :raises DecodeError: for a column that is none, naming it.
         """
         for name, cell in cells.items():
             check_cell(cell, f"{field}.{name}")
         types = tuple((name, cell["t"], *map(cell.get, "fh")) for name, cell in cells.items())
-        key = (database, table, types)
+        stored = self._stored(database, table, commit_ts)
+        key = (database, table, types, stored)
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) >= _MAX_PLANS:
                 self._plans.clear()
                 self._recent.clear()
-            plan = self._plans[key] = self._make(database, table, cells)
+            plan = self._plans[key] = self._make(database, table, cells, stored)
         self._recent[database, table] = plan
         return plan
 
-    def _make(self, database: str, table: str, cells: Cells) -> TablePlan:
+    def _stored(self, database: str, table: str, commit_ts: int) -> TableSchema | None:
+        statements = self._statements
+        return statements.find(database, table, commit_ts) if statements else None
+
+    def _make(
+        self, database: str, table: str, cells: Cells, stored: TableSchema | None
+    ) -> TablePlan:
+        exact = {column.name.lower(): column for column in stored.columns} if stored else {}
         columns = tuple(
-            self._columns.column(name, cell["t"], cell.get("f"), cell.get("h"))
+            self._columns.column(
+                name, cell["t"], cell.get("f"), cell.get("h"), exact.get(name.lower())
+            )
             for name, cell in cells.items()
         )
         handle = tuple(column.name for column in columns if column.key)
@@ -171,13 +188,14 @@ class TablePlans:
                     cell.get("f"),
                     4 if name in handles else 3,
                     wanted is None or name in wanted,
-                    *self._columns.parsers(cell["t"], cell.get("f")),
+                    *self._columns.parsers(cell["t"], cell.get("f"), column.type),
                 )
-                for name, cell in cells.items()
+                for column, (name, cell) in zip(columns, cells.items(), strict=True)
             },
             handles=handles,
             key_columns=key_columns,
             is_handle=len(handle) == len(columns),
+            stored=stored,
         )
 
 

@@ -58,7 +58,7 @@ class RowDecoder:
             if new or _cells_of(wire, "p"):
                 raise DecodeError("a row is deleted and has new or updated values, too", field="d")
             op = "delete"
-            plan, values = self._plans.read(database, table, deleted, "d")
+            plan, values = self._plans.read(database, table, deleted, "d", key["ts"])
             # delete-only-output-handle-key-columns leaves no mark but this one: nothing
             # besides the handle key came.
             whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
@@ -75,7 +75,7 @@ class RowDecoder:
                     has_row_id=key.get("rid") is not None,
                 )
             op = insert_op if old is None else "update"
-            plan, values = self._read_new(database, table, new, old)
+            plan, values = self._read_new(database, table, new, old, key["ts"])
             after = Image(values, not only_handle_key)
             if old is not None and (self._before_updates or _key_changed(old, new, plan)):
                 old_values = plan.read(old, "p")
@@ -91,15 +91,15 @@ class RowDecoder:
         )
 
     def _read_new(
-        self, database: str, table: str, new: Cells, old: Cells | None
+        self, database: str, table: str, new: Cells, old: Cells | None, commit_ts: int
     ) -> tuple[TablePlan, dict[str, Any]]:
         if old is None or old.keys() <= new.keys():
-            return self._plans.read(database, table, new, "u")
+            return self._plans.read(database, table, new, "u", commit_ts)
         # Columns that only the old row has: nobody sends them, and nothing forbids it.
         only_old = {name: cell for name, cell in old.items() if name not in new}
         for name, cell in only_old.items():
             check_cell(cell, f"p.{name}")
-        plan = self._plans.find(database, table, {**new, **only_old}, "u")
+        plan = self._plans.find(database, table, {**new, **only_old}, "u", commit_ts)
         return plan, plan.read_some(new, "u")
 
 

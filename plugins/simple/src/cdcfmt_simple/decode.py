@@ -7,14 +7,13 @@ told by its first byte: JSON begins with a brace, Avro with the number of a unio
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from cdcfmt_core import Decode, DecoderContext
-from cdcfmt_core.errors import DecodeError, MissingSchemaError, show
+from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import (
     Event,
     Message,
@@ -26,9 +25,14 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import open_decompressor, resolve_claim_check
+from cdcfmt_core.large_messages import (
+    error_of_claim_check,
+    open_decompressor,
+    resolve_claim_check,
+)
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.texts import open_logger
 from cdcfmt_core.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
 from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
 from cdcfmt_simple.avro_rows import AvroRows
@@ -40,7 +44,7 @@ from cdcfmt_simple.json_rows import JsonRows
 from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
 from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
 
-logger = logging.getLogger("cdcfmt_simple")
+logger = open_logger("cdcfmt_simple")
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -134,7 +138,7 @@ class _Decoder:
             except MissingSchemaError:
                 raise
             except DecodeError as error:
-                raise error.at(reason=f"claim check {show(location)}: {error.reason}") from error
+                raise error_of_claim_check(error, location) from None
         if claimant is not None:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from msgspec import Struct
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.chunking import Chunking
@@ -30,7 +30,7 @@ from pyspark_cdcfmt.columnar.scan_chunks import (
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.structs import Unlike
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 GATHERED_MESSAGES = 4096
 GATHERED_BYTES = MAX_MESSAGE_BYTES

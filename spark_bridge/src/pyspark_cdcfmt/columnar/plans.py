@@ -140,7 +140,10 @@ class Learner:
         example = read_example(layout, message, table)
         kinds = self._kinds(layout, table, example.rows)
         images = _images(self._shape, table, kinds)
-        reader = make_event_reader(layout, example, images, self._shape.event_filter, table)
+        limits = layout.limits(example.key, self._shape.schemas) if layout.limits else {}
+        if limits is None:
+            raise Unlike("nobody can tell how long its schema holds")
+        reader = make_event_reader(layout, example, images, self._shape.event_filter, table, limits)
         if "commit_ts" not in reader.paths:
             raise Unlike("it lacks what every message of rows has")
         value = message.value or b""

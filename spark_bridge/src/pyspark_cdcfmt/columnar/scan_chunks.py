@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.avro_scan import MAX_BYTES
 from pyspark_cdcfmt.columnar.avro_windows import Places, Windows
@@ -18,7 +18,7 @@ from pyspark_cdcfmt.columnar.looks import Kind
 from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 from pyspark_cdcfmt.columnar.scanned import Scanned
 
-logger = logging.getLogger("pyspark_cdcfmt")
+logger = open_logger("pyspark_cdcfmt")
 
 SCANNED_MESSAGES: Final = 2048
 SCANNED_BYTES: Final = 4 << 20

@@ -19,7 +19,7 @@ from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Split
 from pyspark_cdcfmt.columnar.structs import INT64, UNSET, Unlike, mirror, same, struct
-from pyspark_cdcfmt.columnar.wire import Images, MessageReader, Path, commit_ts_type
+from pyspark_cdcfmt.columnar.wire import Images, Limits, MessageReader, Path, commit_ts_type
 
 
 class Event(Struct, gc=False):
@@ -91,6 +91,7 @@ def make_event_reader(
     images: Images,
     event_filter: EventFilter,
     table: TableSchema,
+    limits: Limits,
 ) -> MessageReader:
     """The reader of messages whose events are like this one.
 
@@ -100,7 +101,9 @@ def make_event_reader(
     paths = dict(_PLACES)
     nevers: list[Path] = []
     try:
-        decode_key = msgspec.json.Decoder(_key_type(layout, example, event_filter, paths, nevers))
+        decode_key = msgspec.json.Decoder(
+            _key_type(layout, example, event_filter, limits, paths, nevers)
+        )
         decode_value = msgspec.json.Decoder(_value_type(layout, example, images, table))
     except (TypeError, ValueError) as error:
         raise Unlike(str(error)) from error
@@ -181,6 +184,7 @@ def _key_type(
     layout: Layout,
     example: Example,
     event_filter: EventFilter,
+    limits: Limits,
     paths: dict[str, Path],
     nevers: list[Path],
 ) -> type[Struct]:
@@ -192,7 +196,7 @@ def _key_type(
             type_ = same(value)
         elif role == "commit_ts":
             paths[role] = (0, place)
-            type_ = commit_ts_type(event_filter)
+            type_ = commit_ts_type(event_filter, limits.get((name,)))
         elif role == "row_id" and type(value) is int:
             type_ = INT64
         elif role == "never":

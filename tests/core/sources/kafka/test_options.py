@@ -9,7 +9,13 @@ import pytest
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.options import validate
 from cdcfmt_core.sources.kafka import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
-from cdcfmt_core.sources.kafka.config import client_config, open_client, reading_config
+from cdcfmt_core.sources.kafka.config import (
+    ALLOWED_VARIABLE,
+    NATIVE,
+    client_config,
+    open_client,
+    reading_config,
+)
 
 SERVERS = {"bootstrap.servers": "a:9092"}
 SECRET = "hush-hush"
@@ -211,3 +217,30 @@ def test_secrets_are_in_no_representation() -> None:
     options = parse({**SERVERS, "sasl.password": SECRET}, subscribe="a")
     assert SECRET not in repr(options)
     assert SECRET not in str(options)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_settings_that_run_code_are_the_operators(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(OptionError, match=rf"option kafka\.{name} .*{ALLOWED_VARIABLE}={name}"):
+        client_config(SERVERS | {name: "/tmp/x.so"})
+    monkeypatch.setenv(ALLOWED_VARIABLE, "ssl.providers, ssl.engine.location")
+    if name == "sasl.kerberos.kinit.cmd":
+        with pytest.raises(OptionError, match="runs a command in a shell"):
+            client_config(SERVERS | {name: "touch /tmp/x"})
+    else:
+        assert client_config(SERVERS | {name: "/tmp/x.so"})[name] == "/tmp/x.so"
+
+
+def test_what_kinit_takes_ends_no_word_of_its_command() -> None:
+    good = {
+        "sasl.kerberos.principal": "kafka/host.example.com@EXAMPLE.COM",
+        "sasl.kerberos.keytab": "/etc/security/kafka client.keytab",
+    }
+    assert client_config(SERVERS | good) == SERVERS | good
+    for name in good:
+        for value in ("x; touch /tmp/pwned", "$(id)", "`id`", 'x" && id', "x\nid", "x|id", "'"):
+            with pytest.raises(OptionError, match=f"option kafka.{name} is not supported") as error:
+                client_config(SERVERS | {name: value})
+            assert value not in str(error.value)

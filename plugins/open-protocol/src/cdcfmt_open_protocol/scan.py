@@ -1,0 +1,44 @@
+"""The DDL statements in a message, for who looks through an input before decoding it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
+from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.statements import Statement
+from cdcfmt_open_protocol.event_key import read_key
+from cdcfmt_open_protocol.frames import split_key, split_value
+from cdcfmt_open_protocol.message import DDL
+
+_MARK: Final = b'{"q":'
+_KEY_MARKS: Final = (b'"t":2', b'"t": 2')
+
+
+def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
+    """A function that returns a message's statements; rows are told by their key's bytes."""
+    decompress = open_decompressor(
+        options["largeMessageHandleCompression"], context.max_message_bytes
+    )
+    limit = options["maxBatchEvents"]
+
+    def scan(message: Message) -> Iterator[Statement]:
+        key, value = message.key, message.value
+        if key is None or value is None or not any(mark in key for mark in _KEY_MARKS):
+            return
+        frames = zip(split_key(key, limit), split_value(value, limit), strict=True)
+        for event, data in ((read_key(frame), data) for frame, data in frames):
+            if event["t"] != DDL:
+                continue
+            wire = orjson.loads(data if decompress is None else decompress(data))
+            names = event.get("scm") or "", event.get("tbl") or ""
+            # What has the statement's own commit_ts was sent before it.
+            start = event["ts"] + 1
+            yield Statement(wire["q"], *names, start, start)
+
+    # Compression hides it.
+    return MarkedScan(scan, (_MARK,) if decompress is None else ())

@@ -1,0 +1,110 @@
+"""Declared types against the table's, without a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.errors import PolicyError
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.declared_types import check_declared_types
+from pyspark_cdcfmt.options import parse_options
+from pyspark_cdcfmt.survey import Survey
+from pyspark_cdcfmt.types import DOCUMENTED, TypeOptions, spark_type
+
+
+def check(
+    declared: spark.DataType, *versions: tuple[str, LogicalType], value: Any = 1, **options: str
+) -> None:
+    schema = spark.StructType().add("c", declared).add("other", "string")
+    survey = Survey()
+    for text, type_ in versions:
+        table = TableSchema("shop", "orders", (Column("c", text, type_),))
+        survey.add_schema(table)
+        survey.first_rows[table] = RowChange("insert", table, None, Image({"c": value}))
+    check_declared_types(schema, survey, parse_options({"table": "shop.orders", **options}))
+
+
+DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
+
+
+@pytest.mark.parametrize(
+    ("declared", "source", "told"),
+    [
+        (
+            spark.DecimalType(9, 2),
+            DECIMAL,
+            "decimal(10,2) does not fit in decimal(9,2); declare a type",
+        ),
+        (spark.DecimalType(12, 1), DECIMAL, "decimal(10,2) does not fit in decimal(12,1)"),
+        (
+            spark.StringType(),
+            ("enum", logical.Enum()),
+            "an enum or set whose names the wire does not tell",
+        ),
+        (spark.StringType(), ("set", logical.Set()), "declare an integer column"),
+        (
+            spark.DateType(),
+            ("varchar(20)", logical.Text()),
+            "varchar(20) cannot be date; declare string",
+        ),
+        (
+            spark.IntegerType(),
+            ("datetime", logical.DateTime()),
+            "cannot be int; declare timestamp_ntz",
+        ),
+        (spark.TimestampType(), ("", logical.Date()), "the source's date cannot be timestamp"),
+    ],
+)
+def test_what_no_row_can_be(
+    declared: spark.DataType, source: tuple[str, LogicalType], told: str
+) -> None:
+    with pytest.raises(PolicyError) as caught:
+        check(declared, source)
+    text = str(caught.value)
+    assert text.startswith("shop.orders.c: ")
+    assert told in text
+    assert text.endswith("(onSchemaChange=fail; to read on, set rescue, ignore or corrupt)")
+    for policy in ("rescue", "ignore", "corrupt"):
+        check(declared, source, onschemachange=policy)
+
+
+@pytest.mark.parametrize(
+    ("declared", "source"),
+    [
+        (spark.DecimalType(11, 2), DECIMAL),
+        (spark.DecimalType(10, 2), ("decimal", logical.Decimal())),
+        (spark.LongType(), ("bigint unsigned", logical.Int(64, signed=False))),
+        (spark.IntegerType(), ("bigint", logical.Int(64))),
+        (spark.StringType(), ("enum('a')", logical.Enum(("a",)))),
+        (spark.IntegerType(), ("enum('a')", logical.Enum(("a",)))),
+        (spark.DateType(), ("datetime", logical.DateTime())),
+        (spark.TimestampType(), ("datetime", logical.DateTime())),
+        (spark.BooleanType(), ("tinyint(1)", logical.Int(8))),
+        (spark.IntegerType(), ("varchar(9)", logical.Text())),
+    ],
+)
+def test_what_the_values_decide(declared: spark.DataType, source: tuple[str, LogicalType]) -> None:
+    check(declared, source)
+
+
+def test_an_enum_may_have_names_all_the_same() -> None:
+    """As Canal's that other vendors write: the type without names, and the value is one."""
+    for value in ("a", None):
+        check(spark.StringType(), ("enum", logical.Enum()), value=value)
+
+
+def test_a_version_that_fits_is_enough() -> None:
+    check(spark.DecimalType(10, 2), ("decimal(12,2)", logical.Decimal(12, 2)), DECIMAL)
+    with pytest.raises(PolicyError):
+        check(spark.DecimalType(8, 2), ("decimal(12,2)", logical.Decimal(12, 2)), DECIMAL)
+
+
+@pytest.mark.parametrize(("name", "source"), DOCUMENTED)
+def test_what_is_inferred_fits(name: str, source: LogicalType) -> None:
+    for declared in (spark_type(source, TypeOptions()), spark.VariantType()):
+        check(declared, (name, source))
