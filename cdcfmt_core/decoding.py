@@ -19,19 +19,23 @@ from cdcfmt_core.codec import (
     DecoderContext,
     Projection,
 )
-from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError, join_names
+from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
+from cdcfmt_core.recognition import (
+    CERTAIN_ENOUGH,
+    confidence,
+    not_recognised,
+    of_another_format,
+    recognise,
+)
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, SchemaStore
 from cdcfmt_core.types import LogicalType
-from cdcfmt_core.wire_json import loads_exact
 
 AUTO = "auto"
-CERTAIN_ENOUGH = 0.5
-"""A message is of the format that is most confident of it, and at least so."""
 
 DECODING_OPTIONS = (
     Option(
@@ -173,14 +177,9 @@ class MessageDecoder:
     def _recognise(self, message: Message, last: CodecSpec | None) -> CodecSpec:
         if last is not None and confidence(last, message) >= CERTAIN_ENOUGH:
             return last
-        best = max(self._codecs, key=lambda codec: confidence(codec, message), default=None)
-        if best is None or confidence(best, message) < CERTAIN_ENOUGH:
-            raise DecodeError(
-                f"{_truncation(message.value)}no installed format recognises this message "
-                f"(installed: {join_names(codec.name for codec in self._codecs)}); set the option "
-                "protocol, and largeMessageHandleCompression if it is compressed",
-                sample=message.value,
-            )
+        best = recognise(self._codecs, message)
+        if best is None:
+            raise not_recognised(self._codecs, message)
         if best.name not in self._decoders:
             self._open(best)
         return best
@@ -212,25 +211,10 @@ class MessageDecoder:
             error = DecodeError(
                 f"the decoder failed: {type(error).__name__}: {error}", sample=message.value
             )
-        elif not self._auto and not isinstance(error, MissingSchemaError):
-            error = self._of_another_format(message, error)
+        elif not (self._auto or self._codec is None or isinstance(error, MissingSchemaError)):
+            codecs = self._registry.codecs().values()
+            error = of_another_format(self._codec, codecs, message, error)
         return [Corrupt(self._locate(message, error))]
-
-    def _of_another_format(self, message: Message, error: DecodeError) -> DecodeError:
-        """The error, which says so where the message is one of another format."""
-        own = self._codec
-        assert own is not None
-        codecs = self._registry.codecs().values()
-        best = max(codecs, key=lambda codec: confidence(codec, message), default=own)
-        if confidence(best, message) < CERTAIN_ENOUGH or confidence(own, message) >= CERTAIN_ENOUGH:
-            return error
-        where = f"{error.field}: " if error.field else ""
-        other = DecodeError(
-            f"protocol={own.name}, but the message looks like {best.name}: set "
-            f"protocol={best.name} ({where}{error.reason})"
-        )
-        other.sample = error.sample
-        return other
 
     def _locate(self, message: Message, error: DecodeError) -> DecodeError:
         return error.at(
@@ -240,25 +224,6 @@ class MessageDecoder:
             partition=message.partition,
             offset=message.offset,
         )
-
-
-def _truncation(value: bytes | None) -> str:
-    """That a document ends too early, as what comes first in a reason."""
-    if value is not None and value.lstrip()[:1] in (b"{", b"["):
-        try:
-            loads_exact(value)
-        except DecodeError as error:
-            return f"{error.reason}; "
-    return ""
-
-
-def confidence(codec: CodecSpec, message: Message) -> float:
-    """What the format's ``sniff`` says."""
-    try:
-        return float(codec.sniff(message))
-    except Exception:
-        # Its mistake must not cost the messages of the other formats.
-        return 0.0
 
 
 def _table_of(event: Any) -> tuple[str, str, str | None]:

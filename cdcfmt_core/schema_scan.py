@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core.codec import CodecSpec, DecoderContext, MarkedScan
-from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence
+from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.events import Message
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schema_store import SchemaRecord
 from cdcfmt_core.statements import Statement

@@ -12,9 +12,10 @@ import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
 from golden_data import GOLDEN, read_jsonl
 
-from cdcfmt_core.decoding import CERTAIN_ENOUGH, DECODING_OPTIONS, confidence
+from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import validate
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_schema_scan
 

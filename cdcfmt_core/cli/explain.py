@@ -13,10 +13,10 @@ from cdcfmt_core.cli.reading import Decoded
 from cdcfmt_core.cli.records import event_record
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.decoding import confidence
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Message, RowChange
 from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.recognition import confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.wire_json import json_trouble, loads_exact
 

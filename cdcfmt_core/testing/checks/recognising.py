@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.decoding import CERTAIN_ENOUGH
 from cdcfmt_core.events import Message
+from cdcfmt_core.recognition import CERTAIN_ENOUGH
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.damage import PARTS, patches, with_part

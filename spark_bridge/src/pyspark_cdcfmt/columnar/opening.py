@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.codec import CodecSpec, Projection
-from cdcfmt_core.decoding import AUTO, CERTAIN_ENOUGH, confidence
+from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -22,6 +22,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
