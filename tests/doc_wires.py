@@ -92,24 +92,29 @@ def samples() -> dict[str, str]:
 def type_tables() -> dict[str, list[Row]]:
     """The types of each format as its wire tells them; the first row of each is the head."""
     plain, full = (
-        _wire("canal-json", "", "default"),
-        _wire("canal-json", "with `content-compatible`", "content-compatible"),
+        _wire("canal-json", "by rows alone", "default"),
+        _wire("canal-json", "with DDL, or `content-compatible`", "default", scan=True),
     )
     debezium = (
         _wire("debezium", "with DDL in the input", "disable-schema", scan=True),
         _wire("debezium", "with `tidb_type`", "tidb-extension"),
         _wire("debezium", "with the message's schema alone", "default"),
     )
-    open_, simple = _wire("open", "", "default"), _wire("simple-json", "", "default", scan=True)
+    open_ = (
+        _wire("open", "by rows alone", "default"),
+        _wire("open", "with DDL", "default", scan=True),
+    )
+    simple = _wire("simple-json", "", "default", scan=True)
     data = {name: _document(wire.message) for name, wire in (("canal", plain), ("simple", simple))}
-    frames = _frames(open_.message)[1]["u"]
+    frames = _frames(open_[0].message)[1]["u"]
     after = _document(debezium[0].message)["payload"]["after"]
     return {
         "canal-json": _table(data["canal"]["data"][0], [plain, full], texts=False),
         "open-protocol": _table(
             {name: column["v"] for name, column in frames.items()},
-            [open_],
+            open_,
             {"code, flags": {name: f"{c['t']}, {c['f']}" for name, c in frames.items()}},
+            texts=False,
         ),
         "debezium": _table(after, debezium, texts=False),
         "simple": _table(data["simple"]["data"], [simple]),
