@@ -35,8 +35,9 @@ FILE_OPTIONS = (
         name="scanSchemas",
         type="bool",
         default=True,
-        help="Look through the whole input for table schemas first, where a format's rows may "
-        "lack their types (debezium, simple); `false` spares that pass.",
+        help="Look through the whole input of a batch first: for table schemas where a format's "
+        "rows may lack their types (debezium, simple), for DDL statements where rows tell them in "
+        "part (TiCDC's canal-json, open-protocol); `false` spares that pass.",
     ),
     STORAGE_OPTIONS,
 )

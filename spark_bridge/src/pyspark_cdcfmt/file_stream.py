@@ -93,7 +93,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._options["schemaStore"] is None:
             # What its own files tell would hang on where a micro-batch ends.
             return shares
-        return plan_tasks(self._input, shares, self._options)
+        return plan_tasks(self._input, shares, self._options, streaming=True)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, FilesPartition)

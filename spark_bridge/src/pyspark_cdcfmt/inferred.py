@@ -49,7 +49,7 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     if not records:
         source = open_input(options)
         shares = source.plan()
-        find_schemas(options, lambda marks: source.read_all(shares, marks))
+        find_schemas(options, lambda marks: source.read_all(shares, marks), statements=False)
         records = store.reload(*name)
     if not records:
         return None

@@ -32,10 +32,14 @@ def plan_tasks(
     shares: Sequence[Share],
     options: ReadOptions,
     known: SchemaStore | None = None,
+    *,
+    streaming: bool = False,
 ) -> list[Share]:
     """The shares with the table schemas that are in all of them, unless these are ``known``."""
     if known is None:
-        known = find_schemas(options, lambda marks: source.read_all(shares, marks))
+        known = find_schemas(
+            options, lambda marks: source.read_all(shares, marks), statements=not streaming
+        )
     return [attrs.evolve(share, schemas=known) for share in shares]
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_scan import open_input_scan
+from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, SchemaDirectory
 from cdcfmt_core.texts import open_logger
@@ -28,17 +28,22 @@ def open_store(options: ReadOptions) -> SchemaStore:
 
 
 def find_schemas(
-    options: ReadOptions, read: Callable[[Sequence[bytes]], Iterable[Message | BadLine]]
+    options: ReadOptions,
+    read: Callable[[Sequence[bytes]], Iterable[Message | BadLine]],
+    *,
+    statements: bool = True,
 ) -> SchemaStore:
     """What the messages say of their tables, and ``schemaStore``.
 
     Nothing is looked for where no format needs it.
 
     ``read`` gives the messages, at least those whose value holds one of some bytes; it is
-    only called if some format may need them.
+    only called if some format may need them.  Without ``statements`` DDL says nothing: for a part
+    of an input, where what it says would hang on the part.
     """
     store = open_store(options)
-    scan = open_input_scan(options.values, options.codec) if options["scanSchemas"] else None
+    open_scan = open_input_scan if statements else open_schema_scan
+    scan = open_scan(options.values, options.codec) if options["scanSchemas"] else None
     if scan is None:
         return store
     said = time.monotonic()
