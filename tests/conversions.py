@@ -119,12 +119,18 @@ def convert(events: Iterable[Event], target: str) -> Survivors:
     """Writes events in a format, reads them, and compares."""
     protocol = target.partition(" ")[0]
     encoder = open_encoder(protocol, **_COMMON, **TARGETS.get(target, {}))
-    decoder = open_golden_decoder(protocol=protocol, sourceTimeZone=SOURCE_ZONE)
     found = Survivors()
     narrowed: dict[Any, TableSchema] = {}
-    for event in events:
+    written = [(event, *_written(event, encoder, found, narrowed)) for event in events]
+    options = parse_options({"protocol": protocol})
+    output = [message for *_, messages in written for message in messages or ()]
+    decoder = open_golden_decoder(
+        protocol=protocol,
+        sourceTimeZone=SOURCE_ZONE,
+        schemas=find_schemas(options, lambda _: output),
+    )
+    for event, sent, messages in written:
         word = _word(event)
-        sent, messages = _written(event, encoder, found, narrowed)
         if messages is None:
             found.lost.add(word)
             continue
