@@ -17,7 +17,10 @@ from pathlib import Path
 from cli_tools import run, write_messages
 from golden_data import native_messages
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Column, Message, TableSchema
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.types import Int
 
 DOC = Path(__file__).parents[1] / "docs/cli.md"
 WIDTH = 100
@@ -61,6 +64,11 @@ def _examples_data() -> Iterator[None]:
                 Path("damaged.jsonl"),
                 (Message(None, v, (), "orders", 0, 70 + n) for n, v in enumerate(damaged)),
             )
+            store = SchemaDirectory("store")
+            for version, count in ((1, 2), (2, 3)):
+                columns = tuple(Column(f"c{n}", "int", Int(32)) for n in range(count))
+                store.save(SchemaRecord(TableSchema("shop", "orders", columns), (version,)))
+            Path("store/shop.orders.json").write_text("{", encoding="utf-8")
             yield
         finally:
             os.chdir(before)

@@ -38,7 +38,8 @@ EXIT_CODES = {
 """What the process returns; docs/cli.md and ``--help`` print it from here."""
 
 COMMANDS = (
-    "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "schema", "new", "doctor",
+    "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "schema", "schemas",
+    "new", "doctor",
 )  # fmt: skip
 
 # Images may be nested as deep as decoders let them (1024), at a few frames a level.

@@ -59,8 +59,8 @@ class Settings:
     will, still as text.
     """
 
-    values: Mapping[str, Any]
-    codec: Mapping[str, Any]
+    values: Mapping[str, Any] = attrs.field(repr=False)
+    codec: Mapping[str, Any] = attrs.field(repr=False)
     rest: Mapping[str, str]
     kafka: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 

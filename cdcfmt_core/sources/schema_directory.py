@@ -19,10 +19,23 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_json import record_from_json, record_to_json
 from cdcfmt_core.schema_store import SchemaRecord
 from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
+from cdcfmt_core.texts import open_logger
 
 _SUFFIX = ".json"
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
 MAX_SCHEMA_BYTES = 16 << 20
+
+logger = open_logger("cdcfmt_core")
+
+
+@attrs.frozen
+class Entry:
+    """A file of the folder; ``problem`` says why it holds no schema."""
+
+    name: str
+    size: int
+    record: SchemaRecord | None
+    problem: str | None
 
 
 @attrs.define
@@ -46,11 +59,22 @@ class SchemaDirectory:
             raise self._failure(root, error) from error
 
     def save(self, record: SchemaRecord) -> bool:
-        """Write a schema that is not there yet; tells whether it wrote."""
-        text = record_to_json(record)
+        """Write a schema that is not there yet; tells whether it wrote.
+
+        One that no reader would take is left out, with a warning.
+        """
+        data = record_to_json(record).encode()
         table = record.table
+        if len(data) > MAX_SCHEMA_BYTES:
+            logger.warning(
+                "schema store: a schema of %s is not kept: it has %d bytes, more than %d",
+                f"{table.database}.{table.table}",
+                len(data),
+                MAX_SCHEMA_BYTES,
+            )
+            return False
         folder = _folder_of(table.database, table.schema, table.table)
-        name = f"{folder}/{_digest(text, 32)}{_SUFFIX}"
+        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}{_SUFFIX}"
         if name in self._saved:
             return False
         filesystem, root = self._open()
@@ -59,7 +83,7 @@ class SchemaDirectory:
             written = not filesystem.exists(path)
             if written:
                 filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
-                self._put(filesystem, path, text.encode())
+                self._put(filesystem, path, data)
         except OSError as error:
             raise self._failure(path, error) from error
         self._saved.add(name)
@@ -100,6 +124,30 @@ class SchemaDirectory:
         filesystem, root = self._open()
         yield from self._read(filesystem, root)
 
+    def entries(self) -> Iterator[Entry]:
+        """Every schema file, in the order of their names, also those that cannot be read.
+
+        :raises SourceError: if there is no such folder.
+        """
+        filesystem, root = self._open()
+        if not filesystem.exists(root):
+            raise SourceError(f"schema store {self.uri}: there is no such folder")
+        for path, size in self._find(filesystem, root):
+            name = path.removeprefix(f"{root}/")
+            try:
+                yield Entry(name, size, self._read_one(filesystem, path), None)
+            except SourceError as error:
+                yield Entry(name, size, None, str(error.__cause__))
+
+    def forget(self, name: str) -> None:
+        """Delete one file of :meth:`entries`."""
+        filesystem, root = self._open()
+        try:
+            filesystem.rm_file(f"{root}/{name}")
+        except OSError as error:
+            raise self._failure(f"{root}/{name}", error) from error
+        self._saved.discard(name)
+
     def _open(self) -> tuple[FileSystem, str]:
         filesystem, root = open_filesystem(self.uri, self.storage_options)
         # Others write here, too.
@@ -120,6 +168,22 @@ class SchemaDirectory:
             filesystem.rm_file(aside)
 
     def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
+        for path, size in self._find(filesystem, folder):
+            if size > MAX_SCHEMA_BYTES:
+                # Others wrote it; the table's other schemas must not be lost by it.
+                logger.warning(
+                    "schema store %s: %s is left out: it has %d bytes, more than %d; "
+                    "cdcfmt schemas forget --broken deletes it",
+                    self.uri,
+                    path,
+                    size,
+                    MAX_SCHEMA_BYTES,
+                )
+                continue
+            yield self._read_one(filesystem, path)
+
+    def _find(self, filesystem: FileSystem, folder: str) -> Iterator[tuple[str, int]]:
+        """Paths of schema files with their sizes."""
         try:
             found = filesystem.find(folder, detail=True)
         except FileNotFoundError:
@@ -128,7 +192,7 @@ class SchemaDirectory:
             raise self._failure(folder, error) from error
         for path in sorted(found):
             if path.endswith(_SUFFIX) and not path.rpartition("/")[2].startswith(("_", ".")):
-                yield self._read_one(filesystem, path)
+                yield path, found[path].get("size") or 0
 
     def _read_one(self, filesystem: FileSystem, path: str) -> SchemaRecord:
         try:

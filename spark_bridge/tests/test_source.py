@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import pyspark_cdcfmt
+from pyspark_cdcfmt.options import parse_options
 
 
 @pytest.fixture
@@ -196,3 +197,11 @@ def test_other_filesystems_and_separators(spark: SparkSession, tmp_path: Path) -
 def test_limit_closes_the_reader(spark: SparkSession, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "limit.json", *inserts(200))
     assert len(spark.read.format("cdc").load(path).limit(5).collect()) == 5
+
+
+def test_what_options_print_has_no_secret() -> None:
+    given = {"path": "x", "storageoptions": '{"secret": "s3cr3t"}', "kafka.sasl.password": "s3cr3t"}
+    given |= {"kafka.bootstrap.servers": "a:1", "subscribe": "t"}
+    options = parse_options(given)
+    assert options["storageOptions"]
+    assert "s3cr3t" not in f"{options!r} {options}"

@@ -618,6 +618,12 @@ def test_claim_checks_that_lie(tmp_path: Path, held: dict[str, Any], reason: str
     assert "1.json" in event.error.reason
 
 
+def test_a_table_without_columns() -> None:
+    for wire in (bootstrap(columns=[]), ddl(tableSchema=table(columns=None))):
+        error = the_error(wire)
+        assert (error.field, error.reason) == ("tableSchema.columns", "a table schema has none")
+
+
 def test_claim_checks_without_a_schema(tmp_path: Path) -> None:
     (tmp_path / "1.json").write_bytes(to_json(row("INSERT", DATA)))
     error = the_error(row("INSERT", {"id": "1"}, **CLAIM), claimCheckStorageUri=str(tmp_path))

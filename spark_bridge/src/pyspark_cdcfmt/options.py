@@ -310,7 +310,8 @@ _NO_INPUT = (
 class ReadOptions:
     """Validated options: ``values`` are the bridge's by declared name, ``codec`` the formats'."""
 
-    values: Mapping[str, Any]
+    # storageOptions may hold secrets.
+    values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
     kafka: KafkaOptions | None = None
 

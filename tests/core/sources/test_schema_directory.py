@@ -11,7 +11,7 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schema_json import record_to_json
 from cdcfmt_core.schema_store import SchemaRecord
-from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.sources import SchemaDirectory, schema_directory
 from cdcfmt_core.types import Int
 
 
@@ -129,3 +129,27 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
         directory.check()
     with pytest.raises(SourceError, match="schemaStore"):
         directory.save(record(1))
+
+
+def test_a_schema_that_is_too_large_is_left_out(
+    directory: SchemaDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = record(1000)
+    limit = len(record_to_json(large)) - 1
+    monkeypatch.setattr(schema_directory, "MAX_SCHEMA_BYTES", limit)
+    assert not directory.save(large)
+    assert "a schema of shop.orders is not kept" in caplog.text
+    # One of a version that wrote it costs the table's other schemas nothing.
+    assert directory.save(record(1))
+    monkeypatch.undo()
+    assert directory.save(large)
+    monkeypatch.setattr(schema_directory, "MAX_SCHEMA_BYTES", limit)
+    again = SchemaDirectory(directory.uri)
+    assert (
+        texts(again.load("shop", "orders")) == texts(list(again.load_all())) == texts([record(1)])
+    )
+    assert "is left out: it has" in caplog.text
+    broken = [entry for entry in again.entries() if entry.problem]
+    assert [entry.size for entry in broken] == [limit + 1]
+    again.forget(broken[0].name)
+    assert [entry.record is None for entry in again.entries()] == [False]

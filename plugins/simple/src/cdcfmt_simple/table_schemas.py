@@ -100,6 +100,8 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
         except DecodeError as error:
             inner = f".{error.field}" if error.field else ""
             raise error.at(field=f"columns[{index}]{inner}") from error
+    if not columns:
+        raise DecodeError("a table schema has none", field="columns")
     names = {column.name for column in columns}
     if len(names) < len(columns):
         raise DecodeError("has a name twice", field="columns")

@@ -1,0 +1,159 @@
+"""``cdcfmt schemas``: what a schema store holds, what is broken in it, and forgetting that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import click
+from rich.text import Text
+
+from cdcfmt_core.cli.console import console, next_command, note
+from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, size
+from cdcfmt_core.cli.parameters import Context
+from cdcfmt_core.cli.writers import print_json
+from cdcfmt_core.errors import CdcfmtError, OptionError
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names
+from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.sources.options import parse_storage_options
+from cdcfmt_core.sources.schema_directory import Entry
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="The same as JSON, a line each.")
+
+
+def _on_a_store(function: Callable[..., Any]) -> Callable[..., Any]:
+    option = click.option(
+        "--storage-options", metavar="TEXT", help="JSON object of options for the file system."
+    )
+    return click.argument("store", metavar="FOLDER")(option(function))
+
+
+class _Group(click.Group):
+    context_class = Context
+
+
+@click.group("schemas", cls=_Group, short_help="What a schema store holds, and forgetting it.")
+def command() -> None:
+    """Look into the folder of the option schemaStore."""
+
+
+@command.command("list")
+@_on_a_store
+@_JSON
+def list_(store: str, storage_options: str | None, as_json: bool) -> None:
+    """List the tables with their schemas."""
+    tables: dict[tuple[str, ...], list[Entry]] = {}
+    broken = 0
+    for entry in _entries(store, storage_options):
+        if entry.record is None:
+            broken += 1
+        else:
+            tables.setdefault(_name(entry.record.table), []).append(entry)
+    if as_json:
+        for name, entries in sorted(tables.items()):
+            print_json(_json(name, entries))
+    elif tables:
+        table = plain_table("table", "schemas", "columns", "bytes", right=("schemas", "bytes"))
+        for name, entries in sorted(tables.items()):
+            counts = sorted({len(e.record.table.columns) for e in entries if e.record})
+            columns = f"{counts[0]} … {counts[-1]}" if len(counts) > 1 else str(counts[0])
+            table.add_row(
+                Text(printable(table_names([name])), "name"),
+                number(len(entries)),
+                columns,
+                size(sum(entry.size for entry in entries)),
+            )
+        print_table(table, console())
+    else:
+        console().print("The store holds no schema.")
+    if broken:
+        note(f"files that hold no schema: {number(broken)}; cdcfmt schemas check names them")
+
+
+@command.command("check")
+@_on_a_store
+@_JSON
+@click.pass_context
+def check(ctx: click.Context, store: str, storage_options: str | None, as_json: bool) -> None:
+    """Read every schema, and name the files that readers leave out or stumble over.
+
+    Exit code 1 if there is one.
+    """
+    good, broken = 0, []
+    for entry in _entries(store, storage_options):
+        if entry.problem is None:
+            good += 1
+        else:
+            broken.append(entry)
+    if as_json:
+        for entry in broken:
+            print_json({"file": entry.name, "bytes": entry.size, "problem": entry.problem})
+    else:
+        out = console()
+        if broken:
+            table = plain_table("file", "bytes", "problem", right=("bytes",))
+            for entry in broken:
+                problem = Text(printable(entry.problem or "", 300), "bad")
+                table.add_row(Text(printable(entry.name), "name"), number(entry.size), problem)
+            print_table(table, out)
+            out.print()
+            next_command(["schemas", "forget", "--broken"], [store])
+            out.print()
+        verdict = Text(f"{number(len(broken))} broken", "bad") if broken else Text("all good", "ok")
+        out.print(Text.assemble(verdict, f": {number(good)} schemas"))
+    if broken:
+        ctx.exit(1)
+
+
+@command.command("forget")
+@_on_a_store
+@click.option("--table", metavar="TEXT", help="Delete all schemas of this table.")
+@click.option("--broken", is_flag=True, help="Delete the files that check names.")
+def forget(store: str, storage_options: str | None, table: str | None, broken: bool) -> None:
+    """Delete schemas, while no query uses the store. Readers learn them anew from the stream.
+
+    Exit code 1 if the store has none of that table.
+    """
+    if (table is None) == (not broken):
+        raise OptionError("schemas forget takes either --table or --broken")
+    wanted = None if table is None else parse_table_name(table)
+    directory = _directory(store, storage_options)
+    entries = list(directory.entries())
+    names = {_name(entry.record.table) for entry in entries if entry.record is not None}
+    if wanted is not None and wanted not in names:
+        name = table_names([wanted])
+        raise CdcfmtError(f"no schema of {name} in {store}; {nearest_tables(name, names)}")
+    found = [e for e in entries if (wanted == _name(e.record.table) if e.record else broken)]
+    for entry in found:
+        directory.forget(entry.name)
+    note(f"forgotten: {number(len(found))} files")
+
+
+def _entries(store: str, storage_options: str | None) -> Iterator[Entry]:
+    return _directory(store, storage_options).entries()
+
+
+def _directory(store: str, storage_options: str | None) -> SchemaDirectory:
+    return SchemaDirectory(store, parse_storage_options(storage_options))
+
+
+def _name(table: TableSchema) -> tuple[str, ...]:
+    return tuple(part for part in (table.database, table.schema, table.table) if part)
+
+
+def _json(name: tuple[str, ...], entries: Iterable[Entry]) -> dict[str, Any]:
+    return {
+        "table": table_names([name]),
+        "schemas": [
+            {
+                "file": entry.name,
+                "bytes": entry.size,
+                "stream": entry.record.stream,
+                "position": entry.record.position,
+                "columns": list(entry.record.table.column_names),
+            }
+            for entry in entries
+            if entry.record is not None
+        ],
+    }

@@ -1,0 +1,60 @@
+"""``cdcfmt schemas``: what a schema store holds, what is broken, and forgetting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_tools import run, run_lines
+
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.types import Int
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    directory = SchemaDirectory(str(tmp_path / "store"))
+    for table, version in (("orders", 1), ("orders", 2), ("a.b", 1)):
+        columns = tuple(Column(f"c{at}", "int", Int(32)) for at in range(version))
+        directory.save(SchemaRecord(TableSchema("shop", table, columns), (version,), "s"))
+    return tmp_path / "store"
+
+
+def test_the_tables(store: Path) -> None:
+    lines = run_lines("schemas", "list", store, "--json")
+    assert [line["table"] for line in lines] == ["shop.`a.b`", "shop.orders"]
+    schemas = {tuple(s["position"]): s["columns"] for s in lines[1]["schemas"]}
+    assert schemas == {(1,): ["c0"], (2,): ["c0", "c1"]}
+    text = run("schemas", "list", store).stdout
+    assert [line.split()[:2] for line in text.splitlines()[2:]] == [
+        ["shop.`a.b`", "1"], ["shop.orders", "2"],
+    ]  # fmt: skip
+    missing = run("schemas", "list", store / "no")
+    assert (missing.exit_code, "no such folder" in missing.stderr) == (3, True)
+
+
+def test_broken_files_are_named_and_forgotten(store: Path) -> None:
+    assert run("schemas", "check", store).exit_code == 0
+    (store / "bad.json").write_text("{")
+    assert "files that hold no schema: 1" in run("schemas", "list", store).stderr
+    found = run("schemas", "check", store)
+    assert (found.exit_code, "bad.json" in found.stdout) == (1, True)
+    assert "1 broken: 3 schemas" in found.stdout
+    as_json = run("schemas", "check", store, "--json")
+    assert (as_json.exit_code, '"file":"bad.json"' in as_json.stdout) == (1, True)
+    assert run("schemas", "forget", store, "--broken").exit_code == 0
+    assert "all good: 3 schemas" in run("schemas", "check", store).stdout
+
+
+def test_a_table_is_forgotten(store: Path) -> None:
+    assert run("schemas", "forget", store).exit_code == 2
+    options = ("--storage-options", '{"auto_mkdir": true}')
+    near = run("schemas", "forget", store, "--table", "shop.order", *options)
+    assert (near.exit_code, "did you mean shop.orders" in near.stderr) == (1, True)
+    done = run("schemas", "forget", store, "--table", "shop.orders")
+    assert (done.exit_code, "forgotten: 2 files" in done.stderr) == (0, True)
+    assert [line["table"] for line in run_lines("schemas", "list", store, "--json")] == [
+        "shop.`a.b`"
+    ]
