@@ -37,10 +37,8 @@ HANDLE_KEY_DELETES_OPTION = Option(
     "only, which the wire does not tell.",
 )
 
-LZ4_MAGIC = b'\x04"M\x18'
+_LZ4_MAGIC = b'\x04"M\x18'
 _HINT = "set largeMessageHandleCompression to what the producer has"
-LZ4_HINT = "is an LZ4 frame; set largeMessageHandleCompression=lz4"
-"""What to say of bytes that begin so where no compression was set."""
 
 _NO_FILE_NAME = re.compile("[\0:\ud800-\udfff]")
 _LZ4_STEP = 1 << 16
@@ -97,6 +95,27 @@ def _too_large(limit: int) -> DecodeError:
     return DecodeError(
         f"the message decompresses to more than {limit} bytes; raise maxMessageBytes if it is real"
     )
+
+
+def compression_hint(data: bytes) -> str | None:
+    """What to say of bytes that are no message if they begin like compressed ones."""
+    if data[:4] == _LZ4_MAGIC:
+        return "is an LZ4 frame; set largeMessageHandleCompression=lz4"
+    if _may_be_snappy(data):
+        return "looks like a snappy block; set largeMessageHandleCompression=snappy"
+    return None
+
+
+def _may_be_snappy(data: bytes) -> bool:
+    """Whether the length that it claims fits, and a literal is the first element."""
+    try:
+        size = _varint(data)
+    except DecodeError:
+        return False
+    first = max((size.bit_length() + 6) // 7, 1)
+    # The format never adds more than this.
+    fits = size <= len(data) * _SNAPPY_BEST_RATIO and len(data) <= 32 + size + size // 6
+    return fits and size > 0 and len(data) > first and data[first] & 3 == 0
 
 
 def _varint(data: bytes) -> int:

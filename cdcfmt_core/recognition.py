@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import Message
+from cdcfmt_core.large_messages import compression_hint
 from cdcfmt_core.wire_json import loads_exact
 
 CERTAIN_ENOUGH = 0.5
@@ -31,7 +32,7 @@ def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None
 def not_recognised(codecs: Iterable[CodecSpec], message: Message) -> DecodeError:
     """The error for a message that no format recognises."""
     return DecodeError(
-        f"{_truncation(message.value)}no installed format recognises this message (installed: "
+        f"{_trouble(message.value)}no installed format recognises this message (installed: "
         f"{join_names(codec.name for codec in codecs)}); set the option protocol, "
         "and largeMessageHandleCompression if it is compressed",
         sample=message.value,
@@ -54,11 +55,15 @@ def of_another_format(
     return other
 
 
-def _truncation(value: bytes | None) -> str:
-    """That a document ends too early, as what comes first in a reason."""
-    if value is not None and value.lstrip()[:1] in (b"{", b"["):
+def _trouble(value: bytes | None) -> str:
+    """What is wrong with the value, if that shows without its format."""
+    if not value:
+        return ""
+    if value.lstrip()[:1] in (b"{", b"["):
         try:
             loads_exact(value)
         except DecodeError as error:
             return f"{error.reason}; "
-    return ""
+        return ""
+    hint = compression_hint(value)
+    return "" if hint is None else f"the value {hint} and protocol; "

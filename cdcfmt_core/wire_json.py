@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.large_messages import LZ4_HINT, LZ4_MAGIC
+from cdcfmt_core.large_messages import compression_hint
 
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
@@ -82,9 +82,13 @@ def loads_refused(value: bytes) -> Any:
     """
     if not value:
         raise DecodeError("the value is empty")
-    if value[:4] == LZ4_MAGIC:
-        raise DecodeError(f"the value {LZ4_HINT}", sample=value)
-    return loads_exact(value)
+    try:
+        return loads_exact(value)
+    except DecodeError as error:
+        hint = compression_hint(value)
+        if hint is None:
+            raise
+        raise DecodeError(f"the value {hint} ({error.reason})", sample=value) from error
 
 
 def _is_deep(value: Any) -> bool:

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
-from golden_data import GOLDEN, read_jsonl
+from golden_data import CODECS, GOLDEN, load_variant, open_decoder, read_jsonl, variant_names
 
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Corrupt, Message, Watermark
 from cdcfmt_core.options import validate
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
@@ -70,6 +70,22 @@ def _recognised(message: Message) -> set[str]:
     sure = {name: confidence(codec, message) for name, codec in default_registry().codecs().items()}
     best = max(sure.values())
     return {name for name, found in sure.items() if found == best >= CERTAIN_ENOUGH}
+
+
+@pytest.mark.parametrize("protocol", sorted(CODECS))
+def test_what_is_compressed_names_the_option(protocol: str) -> None:
+    """Where no compression was set; also under ``auto``, which cannot recognise it."""
+    for compression in ("lz4", "snappy"):
+        if compression not in variant_names(protocol):
+            continue
+        for name in (CODECS[protocol], "auto"):
+            decoder = open_decoder(protocol=name)
+            for golden in load_variant(protocol, compression).messages[:30]:
+                for event in decoder.decode(golden.message):
+                    if not isinstance(event, Watermark):
+                        assert isinstance(event, Corrupt)
+                        hint = f"set largeMessageHandleCompression={compression}"
+                        assert hint in event.error.reason
 
 
 def test_every_folder_is_looked_at() -> None:

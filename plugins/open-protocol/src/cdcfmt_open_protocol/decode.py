@@ -17,8 +17,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import (
-    LZ4_HINT,
-    LZ4_MAGIC,
+    compression_hint,
     error_of_claim_check,
     open_decompressor,
     resolve_claim_check,
@@ -192,9 +191,13 @@ def _loads(data: bytes) -> Any:
     except orjson.JSONDecodeError:
         if not data:
             raise DecodeError("is empty") from None
-        if data[:4] == LZ4_MAGIC:
-            raise DecodeError(LZ4_HINT, sample=data) from None
-        return loads_exact(data)
+        try:
+            return loads_exact(data)
+        except DecodeError as error:
+            hint = compression_hint(data)
+            if hint is None:
+                raise
+            raise DecodeError(f"{hint} ({error.reason})", sample=data) from error
 
 
 def _below(field: str, error: DecodeError) -> DecodeError:
