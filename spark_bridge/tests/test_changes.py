@@ -72,7 +72,7 @@ def test_every_change_has_its_type_version_and_place(spark: SparkSession, orders
         "_sequence:struct<commit:bigint,rank:int,offset:bigint,index:int,part:int>,"
         "_absent:array<string>,_corrupt_record:struct<reason:string,key:binary,value:binary,"
         "source:struct<protocol:string,topic:string,path:string,partition:int,offset:bigint,"
-        "index:int,timestamp:timestamp>>>"
+        "index:int,timestamp:timestamp>>,_rescued:variant>"
     )
     rows = frame.orderBy("_sequence").collect()
     assert [(r.id, r.name, r.price, r._change_type, r._commit_version) for r in rows] == [

@@ -22,7 +22,8 @@ def is_case_sensitive(option: bool | None) -> bool:
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    return task is not None and task.getLocalProperty(SPARKS_SWITCH) == "true"
+    told = None if task is None else task.getLocalProperty(SPARKS_SWITCH)
+    return told is not None and told.lower() == "true"
 
 
 def match_fields(

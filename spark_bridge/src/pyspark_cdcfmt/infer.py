@@ -102,7 +102,8 @@ class UnitedColumns:
         """
         same = partial(fold, case_sensitive=self._options.case_sensitive)
         known = set(map(same, self._types))
-        for number, schema in enumerate(schemas):
+        # A dropped table has no columns.
+        for number, schema in enumerate(schema for schema in schemas if schema.columns):
             names = set(map(same, schema.column_names))
             if number == 0 and known and names >= known:
                 known = names

@@ -51,7 +51,7 @@ def spark_schema(
     given: dict[str, Any] = {"table": table, **options}
     if isinstance(events_or_source, DataFrame):
         _follow(events_or_source.sparkSession, given)
-        return _of_events(events_or_source, parse_options(given, of_dataframe=True))
+        return _of_events(events_or_source, _parse(given))
     if isinstance(events_or_source, str):
         given["path"] = events_or_source
     elif isinstance(events_or_source, Mapping):
@@ -59,7 +59,7 @@ def spark_schema(
     else:
         given["paths"] = json.dumps(list(events_or_source))
     _follow(SparkSession.getActiveSession(), given)
-    read = parse_options({name: _text(value) for name, value in given.items()})
+    read = _parse(given)
     return (schema_of_store(read) or infer_schema(read)).schema
 
 
@@ -74,7 +74,8 @@ def columns_schema(columns: Iterable[Any], *, typeMap: str = "mysql", **options:
     """
     _follow(SparkSession.getActiveSession(), options)
     resolve = default_registry().get_type_map(typeMap)
-    read = parse_options(options, of_dataframe=True)
+    # Options of types are those of a table's changes.
+    read = _parse({"table": "any.table", **options})
     found = tuple(
         Column(each["name"], each["source_type"], resolve(each["source_type"])) for each in columns
     )
@@ -139,5 +140,10 @@ def _follow(session: SparkSession | None, options: dict[str, Any]) -> None:
         options["caseSensitive"] = session.conf.get(SPARKS_SWITCH)
 
 
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _parse(options: Mapping[str, Any]) -> ReadOptions:
+    return parse_options(
+        {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in options.items()
+        }
+    )
