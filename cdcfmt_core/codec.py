@@ -85,6 +85,15 @@ class Projection:
         return frozenset(name for name in columns if same(name) in named).union(key)
 
 
+@functools.lru_cache(maxsize=10_000)
+def _warn_zoneless(database: str, table: str) -> None:
+    logger.warning(
+        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
+        "as UTC; set sourceTimeZone to the source's zone",
+        f"{database}.{table}",
+    )
+
+
 @attrs.define
 class DecoderContext:
     """What a decoder may use besides its own options; the same for every format.
@@ -105,6 +114,7 @@ class DecoderContext:
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     schemas: SchemaStore = attrs.field(factory=SchemaStore)
     counts: Counter[str] = attrs.field(factory=Counter)
+    on_zoneless: Callable[[str, str], None] = _warn_zoneless
 
     @property
     def time_zone(self) -> tzinfo:
@@ -114,16 +124,7 @@ class DecoderContext:
     def note_zoneless_timestamps(self, database: str, table: str) -> None:
         """To be called for a table with Timestamp columns on such a wire: warns once."""
         if self.source_time_zone is None:
-            _warn_zoneless(database, table)
-
-
-@functools.lru_cache(maxsize=10_000)
-def _warn_zoneless(database: str, table: str) -> None:
-    logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
-        "as UTC; set sourceTimeZone to the source's zone",
-        f"{database}.{table}",
-    )
+            self.on_zoneless(database, table)
 
 
 @attrs.frozen

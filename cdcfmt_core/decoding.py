@@ -244,9 +244,13 @@ def open_message_decoder(
     claim_checks: ClaimCheckStore | None = None,
     schemas: SchemaStore | None = None,
     counts: Counter[str] | None = None,
+    on_zoneless: Callable[[str, str], None] | None = None,
     registry: Registry | None = None,
 ) -> MessageDecoder:
-    """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own."""
+    """A decoder from validated options: :data:`DECODING_OPTIONS` and the formats' own.
+
+    ``on_zoneless`` takes the place of the log's warning of TIMESTAMP columns without a zone.
+    """
     schemas = SchemaStore(options["maxCachedSchemas"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
@@ -269,6 +273,8 @@ def open_message_decoder(
         )
         if counts is not None:
             context.counts = counts
+        if on_zoneless is not None:
+            context.on_zoneless = on_zoneless
         return context
 
     return MessageDecoder(

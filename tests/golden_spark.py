@@ -72,6 +72,7 @@ ADDED = StructType(
             ),
         ),
         StructField("_absent", ArrayType(StringType())),
+        StructField("_invalid", ArrayType(StringType())),
         StructField(
             "_corrupt_record",
             StructType(

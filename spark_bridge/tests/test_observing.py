@@ -127,6 +127,25 @@ def test_only_what_is_there_is_measured(spark: SparkSession, dump: str) -> None:
         observed(spark.range(1))
 
 
+def test_rows_with_changed_values(spark: SparkSession, tmp_path: Path) -> None:
+    """Zero dates, undecodable text: the rows name the columns, and the metrics count them."""
+    types = {"at": "date", "born": "date"}
+    dates = [("2024-01-01", "2024-01-02"), ("0000-00-00", "0000-00-00"), ("0000-00-00", None)]
+    rows = [
+        row_message("INSERT", {"id": str(place), "at": at, "born": born}, types=types)
+        for place, (at, born) in enumerate(dates)
+    ]
+    reader = spark.read.format("cdc").option("table", "shop.orders")
+    observation = Observation()
+    frame = observed(reader.load(write_lines(tmp_path / "o.json", *rows, b"{")), observation)
+    invalid = {row.id: row._invalid for row in frame.select("id", "_invalid").collect()}
+    assert invalid == {0: [], 1: ["at", "born"], 2: ["at"], None: None}
+    metrics = observation.get
+    by_columns = {row["item"]: row["count"] for row in metrics["invalid_columns"]}
+    assert (metrics["corrupt"], metrics["invalid"]) == (1, 2)
+    assert by_columns == {"at, born": 1, "at": 1}
+
+
 def test_resolved_ts(spark: SparkSession) -> None:
     """The minimum over a topic's partitions of each one's highest watermark."""
     rows = [

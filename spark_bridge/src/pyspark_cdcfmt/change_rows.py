@@ -60,6 +60,7 @@ METADATA: dict[str, DataType] = {
     "commit_timestamp": TimestampType(),
     "sequence": SEQUENCE,
     "absent": ArrayType(StringType()),
+    "invalid": ArrayType(StringType()),
     "source": SOURCE,
     "corrupt_record": CORRUPT_RECORD,
 }
@@ -153,6 +154,7 @@ class _TablePlan:
     keys: tuple[str, ...]
     surplus: tuple[str, ...]
     types: dict[str, LogicalType]
+    compared: bool = False
 
 
 class ChangeRows:
@@ -184,6 +186,7 @@ class ChangeRows:
         self._on_column = on_change or ("rescue" if rescued else "fail")
         self._on_truncate = options["onTruncate"]
         self._plans: dict[TableSchema, _TablePlan] = {}
+        self._wire_columns: set[str] = set()
         self._ddl: str | None = None
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
@@ -220,9 +223,13 @@ class ChangeRows:
 
     def _change(self, table: TableSchema, image: Image, added: dict[str, Any]) -> Row:
         plan = self._plan(table)
+        if not plan.compared and image.complete:
+            self._compare(plan)
         values: dict[str, Any] = {}
         absent: list[str] = []
         rescued: dict[str, Any] = {}
+        changed: list[str] = []
+        self._policy.changed = changed
         wire = image.values
         for name, wire_name, convert in plan.columns:
             if wire_name not in wire:
@@ -249,6 +256,7 @@ class ChangeRows:
             reason = f"the message holds only part of the row{without}"
             refuse("incompleteRows", self._incomplete_rows, reason)
         added["absent"] = absent
+        added["invalid"] = list(dict.fromkeys(changed))
         if rescued:
             added[RESCUED] = encode_variant(rescued)
         return self._row(added, values)
@@ -282,7 +290,7 @@ class ChangeRows:
             advice = "" if "declare" in str(error) else "; declare a type that holds it"
             self._refuse_change(self._on_value, f"{error}{advice}", name)
         if self._on_value == "ignore":
-            self._policy.counts[f"{name}: value that does not fit, as NULL"] += 1
+            self._policy.note(name, "value that does not fit, as NULL")
         else:
             rescued[name] = plain_value(value, type_, name, self._policy)
 
@@ -305,6 +313,15 @@ class ChangeRows:
         if self._ddl is not None:
             reason += f"; the last DDL of the table before it is {show(self._ddl)}"
         refuse("onSchemaChange", chosen, reason, name)
+
+    def _compare(self, plan: _TablePlan) -> None:
+        """Count columns that a user's schema lacks and earlier rows did not have."""
+        plan.compared = True
+        if self._wire_columns and not self._inferred:
+            read = {wire_name for _, wire_name, _ in plan.columns}
+            for name in plan.types.keys() - self._wire_columns - read:
+                self._policy.counts[f"{name}: column that the table gained, left out"] += 1
+        self._wire_columns |= plan.types.keys()
 
     def _plan(self, table: TableSchema) -> _TablePlan:
         plan = self._plans.get(table)

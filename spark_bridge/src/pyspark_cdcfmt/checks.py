@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from functools import partial
 
 from pyspark.sql.types import StructType
 
@@ -13,8 +13,9 @@ from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.names import GivenNames
+from pyspark_cdcfmt.notices import has_instants, notices, warn
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.survey import Survey, Surveyor
+from pyspark_cdcfmt.survey import Survey, Surveyor, TableName
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -36,23 +37,37 @@ def check_batch(
     The result has the schemas of the table (``complete_schemas_of(options.table)``), as far as
     the first messages tell them: the survey stops as soon as all names are known.
 
+    It is read as it is, but warned of, where time zones are missing and where the end of the
+    last slice shows columns that the beginning and the schema lack.
+
     :raises SourceError: for a name that the input does not know.
     :raises PolicyError: for a declared type that cannot hold a column.
     """
     names = GivenNames.of(options, schema, inferred=inferred)
-    if not shares or not names:
+    zoneless = has_instants(options, schema)
+    if not shares or not (names or zoneless):
         return Survey()
     surveyor = Surveyor(source, shares, options, shares[0].schemas)
-    if options["requireTables"]:
+    survey = surveyor.survey
+    if options["requireTables"] and names:
         surveyor.look_at_ends(names.all_in)
-        if names.unknown(surveyor.survey):
+        if names.unknown(survey):
             surveyor.read_on(lambda survey: names.unknown(survey) is None)
-        names.check(surveyor.survey)
-    else:
-        surveyor.look_at_ends(names.table_in)
+        names.check(survey)
+    elif options.table is not None:
+        surveyor.look_at_ends(partial(_has_table, options.table))
     if not inferred:
-        check_declared_types(schema, surveyor.survey, options)
-    return surveyor.survey
+        check_declared_types(schema, survey, options)
+    if names.table is not None:
+        last = Surveyor(source, shares[-1:], options, shares[0].schemas, survey=survey)
+        last.look_at_ends(lambda survey: False, thorough=False)
+    for notice in notices(survey, options, schema):
+        warn(notice)
+    return survey
+
+
+def _has_table(table: TableName, survey: Survey) -> bool:
+    return bool(survey.complete_schemas_of(table))
 
 
 class StreamCheck:
@@ -68,6 +83,8 @@ class StreamCheck:
         self._survey = Survey()
         self._batches = _BATCHES if self._names and options["requireTables"] else 0
         self._warned = False
+        self._schema = schema
+        self._noticed: set[str] = set()
 
     def look(self, source: Input, shares: Sequence[Share]) -> None:
         """Look at the next micro-batch.
@@ -94,13 +111,15 @@ class StreamCheck:
             return
         if self._declared is not None:
             check_declared_types(self._declared, self._survey, self._options)
+        for notice in notices(self._survey, self._options, self._schema):
+            if notice not in self._noticed:
+                self._noticed.add(notice)
+                warn(notice)
         if self._names.all_in(self._survey):
             self._batches = 0
         elif not self._warned and (reason := self._names.unknown(self._survey)):
             self._warned = True
-            text = (
-                f"cdc: {reason} (the stream goes on, since it may come later; "
+            warn(
+                f"{reason} (the stream goes on, since it may come later; "
                 "requireTables=false spares this check)"
             )
-            logger.warning("%s", text)
-            warnings.warn(text, stacklevel=2)

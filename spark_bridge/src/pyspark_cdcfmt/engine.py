@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ from pyspark_cdcfmt.row_maker import RowMaker
 
 logger = open_logger("pyspark_cdcfmt")
 
-_WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
+WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
 
 
@@ -42,6 +42,7 @@ def open_decoder(
     projection: Projection = Projection(),  # noqa: B008 (frozen)
     counts: Counter[str] | None = None,
     schemas: SchemaStore | None = None,
+    on_zoneless: Callable[[str, str], None] | None = None,
 ) -> MessageDecoder:
     """The message decoder that the options ask for."""
     uri = options["claimCheckStorageUri"]
@@ -53,6 +54,7 @@ def open_decoder(
         claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
         schemas=schemas,
         counts=counts,
+        on_zoneless=on_zoneless,
     )
 
 
@@ -217,7 +219,7 @@ class Engine:
         }
         if self._counts:
             line["counts"] = self._counts
-        if _WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
+        if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
             # Who turned it on wants to see the lines of tasks without trouble, too.
             logger.setLevel(logging.INFO)
         logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))

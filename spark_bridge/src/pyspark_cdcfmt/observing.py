@@ -27,7 +27,9 @@ def observed(df: DataFrame, name: str | Observation = "cdc", *, prefix: str = "_
     an array of (item, count) for the 100 most frequent of ``database.table op``, with the
     kind in place of an op or table that there is not; ``highest_commit_ts`` of rows,
     ``highest_watermark``.
-    Of changes: ``changes``; a count for each change type; ``corrupt``; ``highest_commit_ts``.
+    Of changes: ``changes``; a count for each change type; ``corrupt``; ``highest_commit_ts``;
+    ``invalid``, how many rows have a value that the options changed, and ``invalid_columns``, an
+    array of (item, count) for the most frequent columns or combinations of them.
     Counts are exact, those in ``by_table`` as long as there are fewer than 7500 items.
     """
     columns = set(df.columns)
@@ -88,12 +90,15 @@ def _of_events(columns: set[str]) -> dict[str, Column]:
         # concat_ws leaves NULLs out.
         table = f.when(names[-1].isNotNull(), f.concat_ws(".", *names))
         item = f.concat_ws(" ", table, what)
-        limits = (f.lit(TABLES_SHOWN), f.lit(TABLES_TRACKED))
-        metrics["by_table"] = f.call_function("approx_top_k", item, *limits)
+        metrics["by_table"] = f.call_function("approx_top_k", item, *_limits())
     if "commit_ts" in columns:
         for name, kind in (("highest_commit_ts", "row"), ("highest_watermark", "watermark")):
             metrics[name] = f.max(f.when(f.col("kind") == kind, f.col("commit_ts")))
     return metrics
+
+
+def _limits() -> tuple[Column, Column]:
+    return f.lit(TABLES_SHOWN), f.lit(TABLES_TRACKED)
 
 
 def _of_changes(columns: set[str], prefix: str) -> dict[str, Column]:
@@ -103,6 +108,13 @@ def _of_changes(columns: set[str], prefix: str) -> dict[str, Column]:
             metrics[change_type] = f.count_if(f.col(f"`{prefix}change_type`") == change_type)
     if prefix + "corrupt_record" in columns:
         metrics["corrupt"] = f.count_if(f.col(f"`{prefix}corrupt_record`").isNotNull())
+    if prefix + "invalid" in columns:
+        invalid = f.col(f"`{prefix}invalid`")
+        metrics["invalid"] = f.count_if(f.size(invalid) > 0)
+        # Few combinations of columns are to be expected.
+        combined = f.when(f.size(invalid) > 0, f.concat_ws(", ", invalid))
+        counted = f.call_function("approx_top_k", combined, *_limits())
+        metrics["invalid_columns"] = f.filter(counted, lambda each: each["item"].isNotNull())
     if prefix + "commit_version" in columns:
         metrics["highest_commit_ts"] = f.max(f.col(f"`{prefix}commit_version`"))
     return metrics

@@ -46,12 +46,22 @@ def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> 
 
 @attrs.define
 class ValuePolicy:
-    """What becomes of values that types cannot hold (DESIGN: wrong input), counted by column."""
+    """What becomes of values that types cannot hold (DESIGN: wrong input), counted by column.
+
+    ``changed`` is a list where the columns of one row are collected whose value was changed.
+    """
 
     invalid_values: str = "null"
     invalid_text: str = "replace"
     time_zone: tzinfo = UTC
     counts: Counter[str] = attrs.field(factory=Counter)
+    changed: list[str] | None = None
+
+    def note(self, column: str, what: str) -> None:
+        """Count a value that does not reach its row as it is."""
+        self.counts[f"{column}: {what}"] += 1
+        if self.changed is not None:
+            self.changed.append(column)
 
     def text(self, value: str, column: str) -> str:
         """``value`` with undecodable bytes treated as ``invalidText`` says."""
@@ -70,7 +80,7 @@ class ValuePolicy:
         if self.invalid_text in ("fail", "corrupt"):
             reason = f"text that its charset cannot decode: {show(raw)}"
             refuse("invalidText", self.invalid_text, reason, column)
-        self.counts[f"{column}: undecodable text"] += 1
+        self.note(column, "undecodable text")
         how = "replace" if self.invalid_text == "replace" else "backslashreplace"
         return raw.decode("utf-8", how)
 
@@ -86,5 +96,5 @@ class ValuePolicy:
                 f"{show(value.text)} is no possible value, and invalidValues=text needs a string "
                 "column"
             )
-        self.counts[f"{column}: invalid value as NULL"] += 1
+        self.note(column, "invalid value as NULL")
         return None

@@ -50,12 +50,15 @@ class Survey:
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``first_rows`` has a row of each schema.
+    ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
+    neither messages nor options have.
     """
 
     messages: int = 0
     rows: Counter[TableName] = attrs.field(factory=Counter)
     bad: str = ""
     first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
+    zoneless: set[TableName] = attrs.field(factory=set)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
 
     @property
@@ -139,7 +142,12 @@ class Surveyor:
             self.survey.add_schema(table)
         for table in schemas.statements.tables():
             self.survey.add_schema(table, complete=False)
-        self._decoder = open_decoder(options, EventFilter(), schemas=schemas.copy())
+        self._decoder = open_decoder(
+            options,
+            EventFilter(),
+            schemas=schemas.copy(),
+            on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
+        )
 
     def look_at_ends(self, until: Question, *, thorough: bool = True) -> None:
         """Take in the first and last messages of every slice, until ``until`` is satisfied.

@@ -42,8 +42,10 @@ class Metadata:
         """One of the columns, by its name without prefix."""
         if plain == "change_type":
             return _CHANGE_TYPES.take(self.kinds)
-        if plain == "absent":
-            return repeated(self.absent, len(self.kinds), type_)
+        if plain in ("absent", "invalid"):
+            # A row with a changed value is the reference path's.
+            names = self.absent if plain == "absent" else ()
+            return repeated(names, len(self.kinds), type_)
         if plain == "sequence":
             return self._sequence(type_)
         if plain == "commit_version" and self.has_commit_ts:
