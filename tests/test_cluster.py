@@ -28,6 +28,9 @@ PAGE = "docs/deployment.md"
 SMALL = (
     "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
     " --conf spark.ui.enabled=false --conf spark.log.level=WARN"
+    # Begin when both workers are there.
+    " --conf spark.cores.max=2 --conf spark.scheduler.minRegisteredResourcesRatio=1"
+    " --conf spark.scheduler.maxRegisteredResourcesWaitingTime=120s"
 )
 WHERE = """
 def where(_):
@@ -75,7 +78,7 @@ def master(tmp_path: Path, variables: dict[str, str]) -> Iterator[str]:
                 daemon(
                     tmp_path / f"worker{number}.log",
                     variables,
-                    "Successfully registered with master",
+                    "",  # Spark waits for them.
                     *command,
                     "--work-dir",
                     str(tmp_path / f"worker{number}"),
