@@ -30,7 +30,8 @@ def check_interpreter(spark: SparkSession) -> None:
         return
     name: str = context.pythonExec
     program = shutil.which(name)
-    if program is not None and os.path.samefile(program, sys.executable):
+    # By name: an environment's Python is a link to the machine's, which lacks its packages.
+    if program is not None and os.path.abspath(program) == os.path.abspath(sys.executable):
         return
     variable = "PYSPARK_PYTHON" if os.environ.get("PYSPARK_PYTHON") else "PYSPARK_PYTHON is unset"
     if program is None:
