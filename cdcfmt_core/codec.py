@@ -45,11 +45,13 @@ class MarkedScan(Generic[_Found]):
     """What ``scan_schemas`` may return, so that readers need not cut messages out of a file.
 
     A value that holds none of ``marks`` has no table schemas; without marks any may.
-    ``scan_statements`` may return one, too.
+    ``scan_statements`` may return one, too.  ``one_partition``: the first partition of a topic
+    tells as much as all of them.
     """
 
     scan: Callable[[Message], Iterable[_Found]]
     marks: tuple[bytes, ...] = ()
+    one_partition: bool = False
 
     def __call__(self, message: Message) -> Iterable[_Found]:
         return self.scan(message)

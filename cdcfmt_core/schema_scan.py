@@ -74,7 +74,8 @@ def _open(
         return _scan(scans, message, auto)
 
     marks = [getattr(scan, "marks", ()) for _, scan in scans]
-    return MarkedScan(scan, sum(marks, ()) if all(marks) else ())
+    one_partition = all(getattr(scan, "one_partition", False) for _, scan in scans)
+    return MarkedScan(scan, sum(marks, ()) if all(marks) else (), one_partition)
 
 
 def _scan(

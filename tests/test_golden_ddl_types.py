@@ -15,6 +15,8 @@ from golden_data import (
 from golden_rows import TYPES, images_of
 
 from cdcfmt_core.events import RowChange
+from cdcfmt_core.schema_scan import open_input_scan
+from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 CHARACTERS = {"bad_utf8", "bad_latin1"}
@@ -72,3 +74,21 @@ def test_both_paths_agree(variant: Variant) -> None:
         by_columns += check_equal(messages, schema, options, schemas=schemas).by_columns
     # What is compressed goes the reference path.
     assert by_columns > len(variant.messages) / 2 or variant.compression != "none"
+
+
+def test_of_a_topic_the_first_partition_is_looked_at() -> None:
+    options = parsed({"subscribe": "a,b", "kafka.bootstrap.servers": "x:1", "protocol": "open"})
+    assert options.kafka is not None
+    source = KafkaInput(options.kafka, options)
+    places = [("a", 0, 0), ("a", 0, 9), ("a", 1, 0), ("b", 3, 0), ("b", 2, 0)]
+    shares = [KafkaPartition(topic, number, at, at + 9) for topic, number, at in places]
+    assert [(s.topic, s.partition, s.start) for s in source.first_partitions(shares)] == [
+        ("a", 0, 0),
+        ("a", 0, 9),
+        ("b", 2, 0),
+    ]
+    for protocol, one in (("open", True), ("canal-json", True), ("debezium", False)):
+        read = parsed({"path": "x", "protocol": protocol})
+        scan = open_input_scan(read.values, read.codec)
+        assert scan is not None
+        assert scan.one_partition == one

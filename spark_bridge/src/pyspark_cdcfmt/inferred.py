@@ -49,7 +49,7 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     if not records:
         source = open_input(options)
         shares = source.plan()
-        find_schemas(options, lambda marks: source.read_all(shares, marks), statements=False)
+        find_schemas(options, lambda scan: source.scanned(shares, scan), statements=False)
         records = store.reload(*name)
     if not records:
         return None
@@ -68,7 +68,7 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
-    schemas = find_schemas(options, lambda marks: source.read_all(shares, marks))
+    schemas = find_schemas(options, lambda scan: source.scanned(shares, scan))
     columns = infer_columns(
         lambda: source.read_all(shares),
         open_decoder(options, event_filter, schemas=schemas),

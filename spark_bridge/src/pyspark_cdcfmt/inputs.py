@@ -6,11 +6,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import attrs
 from pyspark.sql.datasource import InputPartition
 
-from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
@@ -81,11 +82,21 @@ class Input(ABC):
         """
         return store
 
-    def read_all(
-        self, shares: Iterable[Share], marks: Sequence[bytes] = ()
-    ) -> Iterator[Message | BadLine]:
+    def read_all(self, shares: Iterable[Share]) -> Iterator[Message | BadLine]:
         """The messages of all shares."""
-        return chain.from_iterable(self.read(share, marks=marks) for share in shares)
+        return chain.from_iterable(self.read(share) for share in shares)
+
+    def scanned(
+        self, shares: Sequence[Share], scan: MarkedScan[Any]
+    ) -> Iterator[Message | BadLine]:
+        """The messages of all shares in which a scan may find something."""
+        if scan.one_partition:
+            shares = self.first_partitions(shares)
+        return chain.from_iterable(self.read(share, marks=scan.marks) for share in shares)
+
+    def first_partitions(self, shares: Sequence[Share]) -> Sequence[Share]:
+        """The shares that lie in the first partition of each topic; all where there are none."""
+        return shares
 
 
 def open_input(options: ReadOptions) -> Input:

@@ -87,6 +87,13 @@ class KafkaInput(Input):
             ranges[place] = OffsetRange(*place, start, end)
         return read_ends([*ranges.values()], self.options, seconds=seconds)
 
+    def first_partitions(self, shares: Sequence[Share]) -> Sequence[Share]:
+        places = [share for share in shares if isinstance(share, KafkaPartition)]
+        first: dict[str, int] = {}
+        for share in places:
+            first[share.topic] = min(share.partition, first.get(share.topic, share.partition))
+        return [share for share in places if share.partition == first[share.topic]]
+
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch:
         assert isinstance(share, KafkaPartition)
         return SchemaSearch(share.range, self.options, scan, reach)

@@ -38,7 +38,7 @@ def plan_tasks(
     """The shares with the table schemas that are in all of them, unless these are ``known``."""
     if known is None:
         known = find_schemas(
-            options, lambda marks: source.read_all(shares, marks), statements=not streaming
+            options, lambda scan: source.scanned(shares, scan), statements=not streaming
         )
     return [attrs.evolve(share, schemas=known) for share in shares]
 

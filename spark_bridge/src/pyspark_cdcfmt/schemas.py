@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Any
 
+from cdcfmt_core.codec import MarkedScan
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
 from cdcfmt_core.schema_store import SchemaStore
@@ -29,7 +31,7 @@ def open_store(options: ReadOptions) -> SchemaStore:
 
 def find_schemas(
     options: ReadOptions,
-    read: Callable[[Sequence[bytes]], Iterable[Message | BadLine]],
+    read: Callable[[MarkedScan[Any]], Iterable[Message | BadLine]],
     *,
     statements: bool = True,
 ) -> SchemaStore:
@@ -37,8 +39,8 @@ def find_schemas(
 
     Nothing is looked for where no format needs it.
 
-    ``read`` gives the messages, at least those whose value holds one of some bytes; it is
-    only called if some format may need them.  Without ``statements`` DDL says nothing: for a part
+    ``read`` gives the messages, at least those in which a scan may find something; it is only
+    called if some format may need them.  Without ``statements`` DDL says nothing: for a part
     of an input, where what it says would hang on the part.
     """
     store = open_store(options)
@@ -47,7 +49,7 @@ def find_schemas(
     if scan is None:
         return store
     said = time.monotonic()
-    for count, message in enumerate(read(scan.marks)):
+    for count, message in enumerate(read(scan)):
         if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
             said = time.monotonic()
             logger.warning(

@@ -48,5 +48,5 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             return ()
         return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
 
-    # Compression hides it.
-    return MarkedScan(scan, _MARKS if decompress is None else ())
+    # Compression hides it.  TiCDC sends DDL to the first partition.
+    return MarkedScan(scan, _MARKS if decompress is None else (), one_partition=True)

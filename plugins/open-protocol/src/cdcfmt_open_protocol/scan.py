@@ -40,5 +40,5 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             start = event["ts"] + 1
             yield Statement(wire["q"], *names, start, start)
 
-    # Compression hides it.
-    return MarkedScan(scan, (_MARK,) if decompress is None else ())
+    # Compression hides it.  TiCDC sends DDL to every partition.
+    return MarkedScan(scan, (_MARK,) if decompress is None else (), one_partition=True)
