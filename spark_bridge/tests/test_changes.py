@@ -305,7 +305,9 @@ def test_type_options(spark: SparkSession, tmp_path: Path) -> None:
     assert (row.t, row.e, row.s, row.n, row.j) == (
         -timedelta(hours=838, minutes=59, seconds=59), 2, 3, 1, '{"a": 1.50}',
     )  # fmt: skip
-    (row,) = changes(spark, path, timeAs="micros").select("t").collect()
+    options = f"path '{path}', table 'shop.orders', timeAs 'micros'"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW typed USING cdc OPTIONS ({options})")
+    (row,) = spark.table("typed").select("t").collect()
     assert row.t == -(838 * 3600 + 59 * 60 + 59) * 1_000_000
     with pytest.raises(PySparkException, match="timeAs would do nothing, as the types are"):
         changes(spark, path, "t string", timeAs="micros").collect()
