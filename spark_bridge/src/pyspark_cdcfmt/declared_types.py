@@ -46,7 +46,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
     :raises PolicyError: under ``onSchemaChange=fail``.
     """
     name = options.table
-    if name is None or options["onSchemaChange"] != "fail":
+    if name is None or options["onSchemaChange"] not in (None, "fail"):
         return
     tables = survey.schemas_of(name)
     for field in schema.fields:
