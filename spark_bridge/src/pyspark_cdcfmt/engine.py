@@ -151,6 +151,7 @@ class Engine:
         ``skipped`` are messages with rows that the filters do not want.
 
         :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
         """
         if self.chunks is None:
             yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
@@ -162,6 +163,7 @@ class Engine:
         """As :meth:`batches`, but arrays of lists: one list of rows for each message.
 
         :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
         """
         builder = ListBuilder(self._schema)
         if self.chunks is None:

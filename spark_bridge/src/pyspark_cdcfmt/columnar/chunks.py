@@ -100,6 +100,7 @@ class Chunks:
         Batches have a row at least, unless ``count_rows`` asks for the rows of every message.
 
         :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
         """
         self._count_rows = count_rows
         pending = Pending()
