@@ -92,6 +92,16 @@ def test_what_the_values_decide(declared: spark.DataType, source: tuple[str, Log
     check(declared, source)
 
 
+def test_names_match_without_case() -> None:
+    survey = Survey()
+    survey.add_schema(TableSchema("shop", "orders", (Column("C", "date", logical.Date()),)))
+    schema = spark.StructType().add("c", "integer")
+    with pytest.raises(PolicyError, match=r"orders\.c: the source's date cannot be int"):
+        check_declared_types(schema, survey, parse_options({"table": "shop.orders"}))
+    sensitive = parse_options({"table": "shop.orders", "casesensitive": "true"})
+    check_declared_types(schema, survey, sensitive)
+
+
 def test_an_enum_may_have_names_all_the_same() -> None:
     """As Canal's that other vendors write: the type without names, and the value is one."""
     for value in ("a", None):

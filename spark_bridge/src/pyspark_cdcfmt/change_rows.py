@@ -120,12 +120,6 @@ def check_changes_schema(given: StructType, options: ReadOptions) -> None:
     has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
     check_declared(given, case_sensitive=options.case_sensitive)
     added = {field.name: field.dataType for field in metadata_fields(options)}
-    rescued = options["metadataPrefix"] + RESCUED
-    if options["onSchemaChange"] == "rescue" and rescued not in given.names:
-        raise OptionError(
-            f"onSchemaChange=rescue puts values into the column {rescued}, which the schema lacks: "
-            f"add {rescued} VARIANT to it"
-        )
     for field in given.fields:
         if not field.nullable and has_bad_rows:
             raise OptionError(

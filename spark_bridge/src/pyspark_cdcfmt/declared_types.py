@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from pyspark.sql.types import DataType, DecimalType, StructType
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Column, RowChange
 from cdcfmt_core.types import LogicalType
@@ -49,12 +51,13 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
     if name is None or options["onSchemaChange"] not in (None, "fail"):
         return
     tables = survey.schemas_of(name)
+    same = partial(fold, case_sensitive=options.case_sensitive)
     for field in schema.fields:
         reasons = [
             _conflict(column, field.dataType, survey.first_rows.get(table))
             for table in tables
             for column in table.columns
-            if column.name == field.name
+            if same(column.name) == same(field.name)
         ]
         if reasons and reasons[-1] is not None and all(reasons):
             try:
