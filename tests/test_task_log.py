@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode
 
-SCHEMA = "id int, name string, at date, _change_type string"
+SCHEMA = "id int, name string, at date, _change_type string, _corrupt_record struct<reason: string>"
 
 OTHER = row_message("INSERT", {"id": "1"}, table="customers")
 OTHERS = row_message("INSERT", [{"id": "1"}, {"id": "2"}], table="customers")

@@ -107,16 +107,18 @@ def test_only_what_is_there_is_measured(spark: SparkSession, dump: str) -> None:
     ):
         schema = columns if " " in columns else f"{columns} string"
         observation = Observation()
-        frame = spark.read.format("cdc").schema(schema).load(dump)
-        assert observed(frame, observation).count() == 8
+        # The schemas have no place for the bad message.
+        reader = spark.read.format("cdc").option("mode", "DROPMALFORMED")
+        frame = reader.schema(schema).load(dump)
+        assert observed(frame, observation).count() == 7
         assert observation.get["row"] == 4
         assert ("by_table" in observation.get) == ("database" in schema)
     observation = Observation()
-    reader = spark.read.format("cdc").option("table", "shop.orders")
+    reader = reader.option("table", "shop.orders")
     frame = reader.option("metadataPrefix", "_m.").schema("id int, `_m.change_type` string")
-    assert observed(frame.load(dump), observation, prefix="_m.").count() == 5
+    assert observed(frame.load(dump), observation, prefix="_m.").count() == 4
     assert observation.get == {
-        "changes": 5,
+        "changes": 4,
         "insert": 1,
         "update_preimage": 1,
         "update_postimage": 1,
