@@ -70,7 +70,8 @@ def test_every_change_has_its_type_version_and_place(spark: SparkSession, orders
         "struct<id:int,name:string,price:decimal(10,2),_change_type:string,"
         "_commit_version:bigint,_commit_timestamp:timestamp,"
         "_sequence:struct<commit:bigint,rank:int,offset:bigint,index:int,part:int>,"
-        "_absent:array<string>,_invalid:array<string>,_corrupt_record:struct<reason:string,key:binary,value:binary,"
+        "_absent:array<string>,_invalid:array<string>,"
+        "_corrupt_record:struct<reason:string,key:binary,value:binary,"
         "source:struct<protocol:string,topic:string,path:string,partition:int,offset:bigint,"
         "index:int,timestamp:timestamp>>,_rescued:variant>"
     )

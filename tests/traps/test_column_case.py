@@ -99,9 +99,11 @@ def test_every_column_in_capitals(protocol: str, by_columns: bool) -> None:
     assert bool(result.by_columns) == by_columns
     assert plain.rows.num_rows > 0
     expected, actual = plain.rows, result.rows.rename_columns(schema.names)
-    assert actual.drop(["_absent"]) == expected.drop(["_absent"])
-    named = ([name.upper() for name in names or ()] for names in expected["_absent"].to_pylist())
-    assert [names or [] for names in actual["_absent"].to_pylist()] == list(named)
+    naming = ["_absent", "_invalid"]
+    assert actual.drop(naming) == expected.drop(naming)
+    for column in naming:
+        named = ([name.upper() for name in names or ()] for names in expected[column].to_pylist())
+        assert [names or [] for names in actual[column].to_pylist()] == list(named)
 
 
 def test_one_column_of_two_spellings_is_one() -> None:
