@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from canal_messages import INSERT, row_message, watermark_message, write_lines
+from kafka_broker import Broker
+from kafka_orders import orders
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, StructField, StructType
@@ -66,3 +68,14 @@ def test_a_stream_warns_and_goes_on(tmp_path: Path) -> None:
     start, end = end, reader.latestOffset(end, reader.getDefaultReadLimit())
     # Once is enough: a warning here would fail the test.
     assert len(reader.partitions(start, end)) == 1
+
+
+def test_a_stream_of_a_topic_warns(kafka: Broker) -> None:
+    topic = kafka.create_topic("wrong-table", 2)
+    kafka.produce(topic, orders(0, 4, partitions=2))
+    options = {"kafka.bootstrap.servers": kafka.servers, "subscribe": topic}
+    options |= {"startingOffsets": "earliest", "table": "shop.order"}
+    reader: Any = CdcDataSource(options).streamReader(SCHEMA)
+    end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+    with pytest.warns(UserWarning, match=r"4 messages looked at; did you mean shop\.orders\?"):
+        assert len(reader.partitions(reader.initialOffset(), end)) == 2
