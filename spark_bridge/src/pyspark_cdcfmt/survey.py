@@ -52,11 +52,13 @@ class Survey:
     first reason why a message could not be decoded.  ``first_rows`` has a row of each schema.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.
+    ``changes`` grows with every new table and schema.
     """
 
     messages: int = 0
     rows: Counter[TableName] = attrs.field(factory=Counter)
     bad: str = ""
+    changes: int = 0
     first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
     zoneless: set[TableName] = attrs.field(factory=set)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
@@ -79,8 +81,10 @@ class Survey:
         return [schema for schema, whole in self._tables.get(table, {}).items() if whole]
 
     def add_schema(self, table: TableSchema, *, complete: bool = True) -> None:
-        known = self._tables.setdefault(name_of(table), {})
-        known[table] = known.get(table, False) or complete
+        known = self._known(name_of(table))
+        if table not in known or (complete and not known[table]):
+            self.changes += 1
+            known[table] = complete
 
     def add(self, message: Message | BadLine, decoder: MessageDecoder) -> None:
         """Take in one message."""
@@ -104,12 +108,17 @@ class Survey:
                 if schema is not None:
                     self.add_schema(schema)
             if event.table:
-                self._tables.setdefault(_name(event.database, event.schema, event.table), {})
+                self._known(_name(event.database, event.schema, event.table))
         elif isinstance(event, Corrupt):
             error = event.error
             self.bad = self.bad or str(error)
             if isinstance(error, MissingSchemaError):
-                self._tables.setdefault(_name(error.database, error.schema, error.table), {})
+                self._known(_name(error.database, error.schema, error.table))
+
+    def _known(self, table: TableName) -> dict[TableSchema, bool]:
+        if table not in self._tables:
+            self.changes += 1
+        return self._tables.setdefault(table, {})
 
 
 Question: TypeAlias = Callable[[Survey], bool]
@@ -180,8 +189,12 @@ class Surveyor:
                 if place in self._seen:
                     continue
                 self._seen.add(place)
+            changes = self.survey.changes
             self.survey.add(message, self._decoder)
-            if until(self.survey) or time.monotonic() > deadline:
+            # Most messages say nothing new, and names may be many.
+            if self.survey.changes > changes and until(self.survey):
+                return
+            if time.monotonic() > deadline:
                 return
 
 
