@@ -19,6 +19,8 @@ from pyspark_cdcfmt.survey import Survey, Surveyor, TableName
 
 logger = open_logger("pyspark_cdcfmt")
 
+_MESSAGES_OF_LAST = 400
+"""Of the last slice, for what the table has become: a slice may have many files."""
 _BATCHES = 3
 """Micro-batches that a stream looks at for names that the first one lacks."""
 _STREAM_SECONDS = 3.0
@@ -60,7 +62,7 @@ def check_batch(
         check_declared_types(schema, survey, options)
     if names.table is not None:
         last = Surveyor(source, shares[-1:], options, shares[0].schemas, survey=survey)
-        last.look_at_ends(lambda survey: False, thorough=False)
+        last.look_at_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
     for notice in notices(survey, options, schema):
         warn(notice)
     return survey

@@ -158,14 +158,18 @@ class Surveyor:
             on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
         )
 
-    def look_at_ends(self, until: Question, *, thorough: bool = True) -> None:
+    def look_at_ends(
+        self, until: Question, *, thorough: bool = True, most: int | None = None
+    ) -> None:
         """Take in the first and last messages of every slice, until ``until`` is satisfied.
+
+        ``most`` bounds the messages; the first one's beginning and the last one's end come first.
 
         :raises SourceError: if a file cannot be read.
         """
         if not until(self.survey):
             ends = self._source.ends(self._shares, seconds=self._seconds, thorough=thorough)
-            self._look(ends, until)
+            self._look(islice(ends, most), until)
 
     def read_on(self, until: Question) -> None:
         """Read from the input's beginning, at most 100 000 messages.
