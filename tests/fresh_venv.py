@@ -22,6 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+_SITE = Path(sysconfig.get_path("purelib"))
 OWN = ("cdcfmt", "pyspark_cdcfmt", "_editable", "__editable")
 
 
@@ -142,9 +143,6 @@ def install_line(folder: Path, projects: Iterable[str], *, copied: bool = False)
     else:
         _link(venv, linked)
     return venv
-
-
-_SITE = Path(sysconfig.get_path("purelib"))
 
 
 def _name(dist: metadata.Distribution) -> str:

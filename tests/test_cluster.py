@@ -54,7 +54,7 @@ def variables() -> dict[str, str]:
         if not name.startswith(("CDCFMT_", "PYTHON", "PYSPARK_", "PYTEST_", "VIRTUAL_ENV"))
     }
     return kept | {
-        "PATH": os.pathsep.join([str(SPARK / "bin"), os.defpath]),
+        "PATH": os.pathsep.join([str(SPARK / "bin"), kept["PATH"]]),
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
