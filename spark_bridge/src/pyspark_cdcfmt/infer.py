@@ -18,7 +18,7 @@ from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.types import LogicalType, Unknown
+from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from pyspark_cdcfmt.column_names import SPARKS_SWITCH
 from pyspark_cdcfmt.survey import Survey
 from pyspark_cdcfmt.types import TypeOptions, merge, spark_type
@@ -109,6 +109,11 @@ class UnitedColumns:
                 known = names
             columns = tuple(column for column in schema.columns if same(column.name) not in known)
             self.add(attrs.evolve(schema, columns=columns), ())
+
+    @property
+    def lacks_digits(self) -> bool:
+        """Whether there is a DECIMAL whose digits only values show."""
+        return any(isinstance(t, Decimal) and t.precision is None for t in self._types.values())
 
     def fields(self) -> list[StructField]:
         types = {

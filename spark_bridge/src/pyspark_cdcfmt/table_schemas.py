@@ -57,7 +57,7 @@ def spark_schema(
     elif isinstance(events_or_source, Mapping):
         given = {**events_or_source, **given}
     else:
-        given["paths"] = json.dumps(list(events_or_source))
+        given["paths"] = list(events_or_source)
     _follow(SparkSession.getActiveSession(), given)
     read = _parse(given)
     return (schema_of_store(read) or infer_schema(read)).schema
@@ -99,7 +99,7 @@ def _of_events(events: DataFrame, options: ReadOptions) -> StructType:
     name = ("database", "schema", "table", f.col("_source.protocol").alias("protocol"))
     found = (
         rows.where("columns IS NOT NULL")
-        .groupBy(*name, "columns")
+        .groupBy(*name, "columns", (f.col("kind") == "row").alias("of_row"))
         .agg(f.min(f.struct("commit_ts", "source_time", "_source.offset")).alias("first"))
         .orderBy("first")
         .collect()
@@ -108,15 +108,15 @@ def _of_events(events: DataFrame, options: ReadOptions) -> StructType:
         raise SourceError(f"no event of table {table_names([options.table])} has columns")
     stored = StoredEvents(options["typeMap"])
     united = UnitedColumns(TypeOptions.of(options.values))
-    lacks_digits = False
+    of_statements: list[TableSchema] = []
     for row in found:
         one = stored.schema_of({**row.asDict(recursive=True), "key_columns": ()}, row.protocol)
-        united.add(one, [c.name for c in one.columns if isinstance(c.type, logical.Unknown)])
-        lacks_digits = lacks_digits or any(
-            isinstance(column.type, logical.Decimal) and column.type.precision is None
-            for column in one.columns
-        )
-    if lacks_digits:
+        if row.of_row:
+            united.add(one, [c.name for c in one.columns if isinstance(c.type, logical.Unknown)])
+        else:
+            of_statements.append(one)
+    united.add_missing(of_statements)
+    if united.lacks_digits:
         # Only values have the scale of a DECIMAL without digits.
         wanted = rows.where("kind = 'row'").select(*_OF_VALUES)
         for row in wanted.limit(_SAMPLE).toLocalIterator():
@@ -141,9 +141,8 @@ def _follow(session: SparkSession | None, options: dict[str, Any]) -> None:
 
 
 def _parse(options: Mapping[str, Any]) -> ReadOptions:
-    return parse_options(
-        {
-            name: str(value).lower() if isinstance(value, bool) else str(value)
-            for name, value in options.items()
-        }
-    )
+    return parse_options({name: _text(value) for name, value in options.items()})
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool | list | tuple) else str(value)
