@@ -26,7 +26,8 @@ from pyspark_cdcfmt.types import TypeOptions
 _SAMPLE = 1_000
 """Rows whose values are looked at."""
 _OF_VALUES = (
-    *("kind", "op", "database", "schema", "table", "commit_ts", "key_columns", "columns"),
+    *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
+    "columns",
     *("before", "after", "extra", "_source", "_corrupt_record"),
 )
 
