@@ -92,11 +92,12 @@ def _split(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
 
 
 def _lexemes(text: str) -> Iterator[Lexeme]:
-    tokenizer, error = _tokenizer()
+    tokenizer = _tokenizer()
     try:
         tokens = tokenizer().tokenize(text)
-    except (error, RecursionError) as raised:
-        raise NotUnderstood("something quoted does not end") from raised
+    except Exception as error:
+        # A TokenError where something quoted does not end; whatever else, it is no DDL.
+        raise NotUnderstood("it has no tokens") from error
     for token in tokens:
         start, end = token.start, token.end + 1
         source = text[start:end]
@@ -136,10 +137,9 @@ def _executed(gap: str) -> str:
 
 
 @functools.cache
-def _tokenizer() -> tuple[Any, type[Exception]]:
+def _tokenizer() -> Any:
     try:
         from sqlglot.dialects.mysql import MySQL
-        from sqlglot.errors import TokenError
     except ImportError as error:
         raise MissingDependencyError(
             "DDL statements tell the exact types of columns, and reading them needs sqlglot: pip "
@@ -150,4 +150,4 @@ def _tokenizer() -> tuple[Any, type[Exception]]:
         # It would give all of RENAME TABLE in one piece.
         COMMANDS: ClassVar[set[Any]] = set()
 
-    return Tokenizer, TokenError
+    return Tokenizer
