@@ -48,6 +48,7 @@ NATIVE = [
 LOSSES = [
     Loss("*", "c_json", "json null", "the null of JSON and SQL's NULL are one value in a variant"),
     Loss("json_t", "j", "json null", "likewise"),
+    Loss("*", "_invalid", "replaced", "events hold the replacement and not that it is one"),
     Loss("wide", "c_dec", "digits", "variants have 38 digits: zeros that do not fit are cut off"),
 ]
 LISTED = Losses(LOSSES, {"json_t", "wide"})
@@ -142,6 +143,10 @@ def test_native(path: str, as_text: bool) -> None:
 
 def check(messages: list[Message], options: dict[str, str], as_text: bool) -> None:
     for table, column, (expected, actual) in differences(messages, options, as_text=as_text):
+        if column == "_invalid":
+            assert LISTED.covers(table, column, "replaced")
+            assert set(actual) < set(expected)
+            continue
         is_null = expected == encode_variant(None) and actual is None
         aspect = "json null" if is_null else "digits"
         assert LISTED.covers(table, column, aspect), (table, column, expected, actual)
@@ -150,4 +155,4 @@ def check(messages: list[Message], options: dict[str, str], as_text: bool) -> No
 
 def test_every_listed_loss_is_one() -> None:
     """Runs last in this file."""
-    LISTED.assert_all_seen("json null", "digits")
+    LISTED.assert_all_seen("json null", "digits", "replaced")
