@@ -5,14 +5,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import pytest
 from kafka_broker import Broker
 from kafka_orders import orders
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.options import validate
 from cdcfmt_core.sources import FileSplit, read_ends, spread
-from cdcfmt_core.sources.kafka import KAFKA_OPTIONS, OffsetRange, ends, parse_kafka_options
+from cdcfmt_core.sources.kafka import KAFKA_OPTIONS, OffsetRange, parse_kafka_options
 from cdcfmt_core.sources.kafka import read_ends as read_ends_of_topics
 
 
@@ -42,9 +41,8 @@ def test_files(tmp_path: Path) -> None:
     assert spread(range(1000), 3) == [0, 499, 999]
 
 
-def test_topics(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_topics(kafka: Broker) -> None:
     """Of many partitions at once, some of them short or empty, and one that is gone."""
-    monkeypatch.setattr(ends, "_IDLE_SECONDS", 1.0)
     topic = kafka.create_topic("ends", 40)
     kafka.produce(topic, orders(0, 1200, 30))
     kafka.delete_records(topic, 1, 40)
