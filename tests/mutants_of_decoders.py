@@ -57,8 +57,8 @@ MUTANTS = [
         "time zone ignored",
         "test_golden",
         "columns",
-        "self._context.time_zone, counts",
-        "__import__('datetime').UTC, counts",
+        "self._context.time_zone, self._context.counts",
+        "__import__('datetime').UTC, self._context.counts",
     ),
     Mutant(
         "lost watermark",
@@ -144,7 +144,7 @@ MUTANTS = [
         "parsers of the first decoder's time zone",
         "test_deterministic",
         "columns",
-        "        self._parsers: dict[tuple[int, int | None], Parsers] = {}",
+        "        self._parsers: dict[tuple[int, int | None, LogicalType], Parsers] = {}",
         "        self._parsers = globals().setdefault('shared', {})",
     ),
     Mutant(
@@ -174,8 +174,8 @@ MUTANTS = [
         "plans by name only",
         "test_bad_messages_harm_no_others",
         "plans",
-        "key = (database, table, types)",
-        "key = (database, table)",
+        "key = (database, table, types, stored)",
+        "key = (database, table, stored)",
     ),
     Mutant(
         "sniff too greedy",
