@@ -24,7 +24,8 @@ from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, Message, RowChang
 from cdcfmt_core.types import Enum, Json, LogicalType, Set
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.json_column import parse_json_column
 from pyspark_cdcfmt.options import parse_options

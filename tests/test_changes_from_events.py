@@ -21,9 +21,11 @@ from golden_data import (
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from cdcfmt_core.events import Event, Message, RowChange
-from pyspark_cdcfmt.change_rows import ChangeRows, changes_schema
+from pyspark_cdcfmt.change_rows import ChangeRows
+from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.infer import infer_columns
 from pyspark_cdcfmt.options import parse_options

@@ -14,7 +14,7 @@ from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange
 from cdcfmt_core.types import GeometryValue, Int, Time
 from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.change_rows import SEQUENCE
+from pyspark_cdcfmt.change_schema import SEQUENCE
 from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.order_check import OrderCheck
 from pyspark_cdcfmt.output_options import WriteOptions, parse_write_options

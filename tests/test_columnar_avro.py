@@ -23,7 +23,7 @@ from cdcfmt_core.sources import BadLine
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector
-from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 VARIANTS = variant_names("simple-avro")

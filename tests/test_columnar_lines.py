@@ -14,7 +14,7 @@ from golden_data import load_variant, reading_options
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, HowToRead, Lines, read_lines, read_split, wrap_line
 from pyspark_cdcfmt.columnar.chunking import Chunking
-from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
 CASES = [

@@ -11,7 +11,7 @@ from golden_data import read_jsonl
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
 VERSION = 470604474496319489

@@ -18,8 +18,9 @@ from cdcfmt_core.types import Bit, Enum, Int, Json, LogicalType, Set, Timestamp,
 from cdcfmt_core.types import Decimal as DecimalType
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.engine import open_decoder
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.event_values import json_text
-from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.input_tables import InputTables
 from pyspark_cdcfmt.json_column import parse_json_column
 from pyspark_cdcfmt.options import parse_options

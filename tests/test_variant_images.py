@@ -16,8 +16,9 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.engine import open_decoder
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.event_values import Misfit
-from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.input_tables import InputTable, InputTables, Pair
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.policy import ValuePolicy

@@ -18,10 +18,12 @@ from run import load
 
 from cdcfmt_core.events import RowChange
 from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.change_rows import ChangeRows, changes_schema
+from pyspark_cdcfmt.change_rows import ChangeRows
+from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.engine import open_decoder
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.event_writer import EventWriter, open_encoder, open_input
-from pyspark_cdcfmt.events import EventRows, events_schema
+from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.infer import infer_columns
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.output_options import parse_write_options

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from canal_messages import INSERT, row_message, write_lines
 
-from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed
 

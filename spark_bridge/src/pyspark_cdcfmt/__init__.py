@@ -18,9 +18,9 @@ from pyspark_cdcfmt.source import CdcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.change_rows import SEQUENCE
+    from pyspark_cdcfmt.change_schema import SEQUENCE
     from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
-    from pyspark_cdcfmt.events import CORRUPT_RECORD, SOURCE
+    from pyspark_cdcfmt.event_schema import CORRUPT_RECORD, SOURCE
     from pyspark_cdcfmt.observing import observed, resolved_ts
     from pyspark_cdcfmt.table_schemas import columns_schema, spark_schema
     from pyspark_cdcfmt.to_messages import encode

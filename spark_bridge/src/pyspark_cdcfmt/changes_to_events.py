@@ -20,7 +20,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt.change_rows import METADATA, RESCUED
+from pyspark_cdcfmt.change_schema import METADATA, RESCUED
 from pyspark_cdcfmt.event_values import Convert, Misfit, event_value
 from pyspark_cdcfmt.input_columns import array_cells, check_columns, variant_cell
 from pyspark_cdcfmt.output_options import WriteOptions

@@ -24,7 +24,7 @@ from cdcfmt_core.options import unknown_option
 from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.events import events_schema
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.from_events import StoredEvents, stored_messages
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.options import ReadOptions, parse_options

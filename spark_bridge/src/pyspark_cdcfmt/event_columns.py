@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql.types import ArrayType, StringType, StructType
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.events import EVENT_COLUMNS
+from pyspark_cdcfmt.event_schema import EVENT_COLUMNS
 from pyspark_cdcfmt.input_columns import check_columns
 from pyspark_cdcfmt.input_tables import ColumnCells
 

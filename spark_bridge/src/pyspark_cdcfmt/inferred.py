@@ -9,7 +9,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import KeptSchemaStore
-from pyspark_cdcfmt.change_rows import changes_schema
+from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.engine import open_decoder
 from pyspark_cdcfmt.infer import infer_columns, merge_columns
 from pyspark_cdcfmt.inputs import Share, open_input

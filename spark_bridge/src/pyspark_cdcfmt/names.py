@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
-from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.column_names import canonical
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, TableName

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType, TimestampType
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.types import Timestamp
-from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.engine import WORKER_LOGGING
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey

@@ -16,10 +16,10 @@ from cdcfmt_core.schema_scan import open_schema_scan
 from cdcfmt_core.schema_store import NoSchemas, SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import TopicSchemaStore
-from pyspark_cdcfmt.change_rows import canonical_changes
+from pyspark_cdcfmt.change_schema import canonical_changes
 from pyspark_cdcfmt.checks import check_batch
 from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.events import canonical_events
+from pyspark_cdcfmt.event_schema import canonical_events
 from pyspark_cdcfmt.inferred import InferredSchema
 from pyspark_cdcfmt.inputs import Input, Share, open_input
 from pyspark_cdcfmt.missing_schemas import MissingSchemas, policy_of

@@ -44,7 +44,7 @@ class CdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
-        from pyspark_cdcfmt.events import events_schema
+        from pyspark_cdcfmt.event_schema import events_schema
         from pyspark_cdcfmt.inferred import infer_schema, schema_of_store
         from pyspark_cdcfmt.options import is_of_stream, parse_options
 
@@ -128,8 +128,8 @@ def check_schema(schema: StructType, options: ReadOptions) -> StructType:
 
     :raises OptionError: for a schema that the shape cannot have.
     """
-    from pyspark_cdcfmt.change_rows import canonical_changes, check_changes_schema
-    from pyspark_cdcfmt.events import canonical_events, check_events_schema
+    from pyspark_cdcfmt.change_schema import canonical_changes, check_changes_schema
+    from pyspark_cdcfmt.event_schema import canonical_events, check_events_schema
 
     if options.table is None:
         schema = canonical_events(schema, options)

@@ -15,7 +15,7 @@ from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Column, RowChange, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.registry import default_registry
-from pyspark_cdcfmt.change_rows import changes_schema
+from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.column_names import SPARKS_SWITCH
 from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.infer import UnitedColumns, merge_columns

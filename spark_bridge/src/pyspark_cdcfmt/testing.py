@@ -24,7 +24,7 @@ from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
-from pyspark_cdcfmt.change_rows import changes_schema
+from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.engine import Engine, open_decoder
 from pyspark_cdcfmt.infer import infer_columns
 from pyspark_cdcfmt.options import ReadOptions, parse_options

@@ -27,7 +27,7 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.change_rows import metadata_fields
+from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
