@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
-from pyspark.sql.types import (
-    StructType,
-)
+from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import show
 from cdcfmt_core.events import (
