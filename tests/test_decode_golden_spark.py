@@ -138,6 +138,6 @@ def test_schemas_learned_from_the_table(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_schemas_of_formats_that_carry_their_types(spark: SparkSession) -> None:
-    assert len(learn_schemas(spark.range(1), protocol="canal-json")) == 0
+    assert len(learn_schemas(spark.range(1), protocol="cloudcanal-json")) == 0
     with pytest.raises(OptionError, match="decode has no option 'protokol'"):
         learn_schemas(spark.range(1), protokol="canal-json")

@@ -105,6 +105,8 @@ def test_changes(spark: SparkSession, dump: str) -> None:
 
 def test_declared_types(spark: SparkSession, dump: str) -> None:
     reader = spark.read.format("cdc").option("table", "shop.wide").option("images", "after")
+    # An update of the dump holds only part of its row.
+    reader = reader.option("incompleteRows", "emit")
     frame = reader.schema("id bigint, c_uint bigint, _change_type string").load(dump)
     rows = frame.where("_change_type = 'delete'").collect()
     assert len(rows) > 40

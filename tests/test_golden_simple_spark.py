@@ -83,7 +83,8 @@ class SimpleInput(Input):
                 assert extra.pop("checksum")["current"] >= 0
             assert extra == {}
         elif truth["kind"] == "ddl":
-            assert extra.keys() <= {"table_id", "schema_version", "indexes", "previous_table"}
+            known = {"table_id", "schema_version", "indexes", "previous_table", "hidden_columns"}
+            assert extra.keys() <= known
         else:
             assert extra == {}
 
