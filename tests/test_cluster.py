@@ -114,6 +114,7 @@ def test_spark_submit(
         timeout=300,
         check=False,
     )
+    kafka.delete_topic("orders")
     assert done.returncode == 0, done.stderr[-4000:]
     orders = pq.read_table(tmp_path / "data/orders")
     changes = orders.column("_change_type").to_pylist()
