@@ -235,7 +235,7 @@ def test_unequal_numbers(keys: list[Any], values: list[Any]) -> None:
 
 
 def test_very_many_events() -> None:
-    start = time.monotonic()
+    start = time.process_time()
     (event,) = checked(VERSION + b"\0" * 8_000_000, b"")
     assert isinstance(event, Corrupt)
     assert event.error.field == "key"
@@ -244,7 +244,7 @@ def test_very_many_events() -> None:
     assert isinstance(event, Corrupt)
     assert event.error.field == "value"
     # A guard against hangs, not a measure.
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_as_many_events_as_the_option_says() -> None:
@@ -500,9 +500,9 @@ def test_very_many_cells_without_a_name() -> None:
     new = {f"c{i}": {"t": i, "f": 64, "v": None} for i in range(columns)}
     nameless = ",".join(f'"t":{i},"f":64,"v":"5"' for i in range(columns))
     value = f'{{"u":{json.dumps(new)},"p":{{{nameless}}}}}'
-    start = time.monotonic()
+    start = time.process_time()
     (event,) = checked(VERSION + frames([ROW_KEY]), frames([value]))
-    assert time.monotonic() - start < 20
+    assert time.process_time() - start < 20
     assert event is not None
 
 

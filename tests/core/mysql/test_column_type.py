@@ -198,6 +198,6 @@ def test_elements_round_trip(elements: list[str]) -> None:
 def test_junk_takes_linear_time(head: str, seed: str) -> None:
     for length in (MAX_TEXT_LENGTH, 1 << 20):
         text = (head + seed * (length // len(seed)))[:length]
-        start = time.perf_counter()
+        start = time.process_time()
         parse_column_type(text)
-        assert time.perf_counter() - start < 5
+        assert time.process_time() - start < 5

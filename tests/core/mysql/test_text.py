@@ -228,11 +228,11 @@ def test_lost_bytes_are_named() -> None:
 
 
 def test_an_exponent_is_never_written_out() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     for text in ("1E999999", "1E-999999", "1e4000000000", "0E999999999"):
         with pytest.raises(ValueError, match="more than 65 digits"):
             parse(Decimal(), text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_a_lenient_context_of_the_caller_changes_nothing() -> None:
@@ -284,10 +284,10 @@ def test_a_megabyte_of_junk(seed: str) -> None:
     text = seed * (1_000_000 // len(seed))
     for candidate in (text, f"[{text}0]", f"1.{text}"):
         for parser in PARSERS:
-            start = time.perf_counter()
+            start = time.process_time()
             with contextlib.suppress(ValueError):
                 parser(candidate)
-            assert time.perf_counter() - start < 2
+            assert time.process_time() - start < 2
 
 
 @given(st.sampled_from([8, 16, 24, 32, 64]), st.booleans(), st.integers(), st.integers(0, 30))
