@@ -45,10 +45,10 @@ __all__ = [
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
-    "CORRUPT_RECORD": "events",
+    "CORRUPT_RECORD": "event_schema",
     "KAFKA_COLUMNS": "dataframes",
-    "SEQUENCE": "change_rows",
-    "SOURCE": "events",
+    "SEQUENCE": "change_schema",
+    "SOURCE": "event_schema",
     "changes": "dataframes",
     "columns_schema": "table_schemas",
     "decode": "dataframes",
