@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from canal_messages import COMMIT_TS, ddl_message, row_message, watermark_message, write_lines
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 
 def read(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
@@ -67,6 +68,9 @@ def test_changes_of_one_table_become_another_format(
     spark: SparkSession, dump: Path, tmp_path: Path
 ) -> None:
     changes = spark.read.format("cdc").option("table", "shop.orders").load(str(dump))
+    # DDL adds the column behind the rows: they lack it, and are no whole rows with it.
+    assert {tuple(row._absent) for row in changes.select("_absent").collect()} == {("n",)}
+    changes = changes.drop("n").withColumn("_absent", f.array().cast("array<string>"))
     out = tmp_path / "out"
     write(
         changes.coalesce(1).sortWithinPartitions("_sequence"),
