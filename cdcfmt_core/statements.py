@@ -1,4 +1,4 @@
-"""Exact column types from DDL statements, for wires whose rows tell them in part.
+"""Exact column types from DDL statements, for wires whose rows carry types in part.
 
 TiCDC's plain Canal-JSON and Open Protocol say ``decimal`` and ``enum``, and their DDL says
 ``decimal(10,2)`` and ``enum('a','b')``.  A type counts only where it says what the row's own

@@ -59,7 +59,7 @@ class SchemaDirectory:
             raise self._failure(root, error) from error
 
     def save(self, record: SchemaRecord) -> bool:
-        """Write a schema that is not there yet; tells whether it wrote.
+        """Write a schema that is not there yet; True if it was written.
 
         One that no reader would take is left out, with a warning.
         """

@@ -137,7 +137,7 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refuse_code(name: str, value: str) -> None:
-    """Refuse what would run code: whoever gives options need not be the operator."""
+    """Refuse settings that run code: options may come from other people than the operator."""
     if name in NATIVE and name not in _allowed():
         raise _refusal(
             name,

@@ -67,7 +67,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
 
 
 def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str | None:
-    """Why the declared type cannot hold the column; None if it can, as far as types tell."""
+    """Why the declared type cannot hold the column; None if it can, judged by the types alone."""
     source = column.type
     named = column.source_type or type(source).__name__.lower()
     if isinstance(source, logical.Decimal) and isinstance(declared, DecimalType):
