@@ -45,11 +45,12 @@ unit-pythons:
 smoke:
 	$(RUN) python tests/pythons.py smoke
 
-# Kills drivers of streams twenty times and more, where `make test` does so a few times, and
-# takes other round trips, and more, through every format that is written.
+# The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
+MINUTES ?= 10
 soak: setup
-	CDCFMT_EXAMPLES=250 $(RUN) python -m pytest plugins -k round_trip
-	CDCFMT_KILLS=20 $(RUN) python spark_bridge/tests/java.py -- python -m pytest tests/test_kafka_kill.py tests/test_simple_kill.py
+	PYTHONPATH=$(SOAK_PATH) $(RUN) python spark_bridge/tests/java.py -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
+
+SOAK_PATH = tests:tests/soak:tests/benchmarks:spark_bridge/tests:plugins/cloudcanal-json/tests
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
 bench: setup

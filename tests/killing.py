@@ -15,14 +15,6 @@ from subprocess import Popen
 import attrs
 from java import environment
 
-SOAK = "CDCFMT_KILLS" in os.environ
-"""Whether this is ``make soak``."""
-
-
-def kills(few: int) -> int:
-    """How often to kill: ``few`` times, but more often under ``make soak``."""
-    return int(os.environ.get("CDCFMT_KILLS", few))
-
 
 @attrs.define
 class App:

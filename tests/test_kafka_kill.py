@@ -8,16 +8,18 @@ from pathlib import Path
 import pyarrow.dataset as ds
 from kafka_broker import Broker
 from kafka_orders import orders
-from killing import kills, started
+from killing import started
 
 APP = Path(__file__).with_name("kafka_stream_app.py")
+KILLS = 3
+"""`make soak` has many more."""
 
 
 def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
     topic = kafka.create_topic("killed", 3)
     dice = random.Random(6)
     total = 0
-    for _ in range(kills(3)):
+    for _ in range(KILLS):
         # More than it reads before it is killed.
         kafka.produce(topic, orders(total, total + 900, partitions=3))
         total += 900
@@ -25,6 +27,6 @@ def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
             app.live_on(dice, early=dice.random() < 0.2)
     with started(APP, tmp_path, kafka.servers, topic, "10000") as app:
         app.end()
-    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) > kills(3) // 2
+    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) > KILLS // 2
     ids = ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["id"])["id"]
     assert sorted(ids.to_pylist()) == list(range(total))

@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
-import pytest
 from kafka_broker import Broker
 from kafka_rows import comparable
-from killing import SOAK, kills, started
+from killing import started
 from pyspark.sql import DataFrame, SparkSession
 from simple_topics import PARTITIONS, golden, starts
 
@@ -23,8 +22,7 @@ from cdcfmt_core.sources import wrap_line
 
 APP = Path(__file__).with_name("simple_stream_app.py")
 
-LAYOUTS = {"simple-json": (True, 25), "simple-avro": (True, 25), "everywhere": (False, 0)}
-"""Whether schemas stand in partition 0 only, and how many messages behind their place."""
+LIVES = 2
 
 
 @attrs.define
@@ -64,35 +62,28 @@ class Live:
         self.sent = until
 
 
-@pytest.mark.parametrize("layout", LAYOUTS if SOAK else ["simple-json"])
-def test_from_every_50th_offset_of_a_live_topic(
-    spark: SparkSession, kafka: Broker, tmp_path: Path, layout: str
+def test_from_every_100th_offset_of_a_live_topic(
+    spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:
-    in_0_only, late = LAYOUTS[layout]
-    messages = golden(
-        layout if layout.startswith("simple") else "simple-json",
-        schemas_in_0_only=in_0_only,
-        late=late,
-    )
-    live = Live(kafka, kafka.create_topic(f"live-{layout}", PARTITIONS), messages)
-    indexes = range(0, len(messages), 50) if SOAK else range(50, 250, 100)
-    first = indexes[-1] // (4 if SOAK else 1)
+    # Schemas stand in partition 0 only, so many messages behind their place.
+    messages = golden("simple-json", schemas_in_0_only=True, late=25)
+    live = Live(kafka, kafka.create_topic("live-simple", PARTITIONS), messages)
+    indexes = range(50, 250, 100)
+    first = indexes[-1]
     live.send(first)
-    # Each kill ends all streams of a layout.
-    lives, dice = 1 + (kills(1) // len(LAYOUTS) if SOAK else 1), random.Random(layout)
+    dice = random.Random("simple-json")
     with live.appending():
-        for number in range(1, lives + 1):
-            live.limit = first + (len(messages) - first) * number // lives
-            if number == lives:
+        for number in range(1, LIVES + 1):
+            live.limit = first + (len(messages) - first) * number // LIVES
+            if number == LIVES:
                 live.wait_for(indexes[-1])
             # A stream cannot start before its offset is there.
             names = [n for n in indexes if n <= live.sent]
             there = {str(n): starts(messages, n) for n in dice.sample(names, len(names))}
             with started(APP, tmp_path, kafka.servers, live.topic, json.dumps(there)) as app:
-                if number < lives:
+                if number < LIVES:
                     # They start one after the other.
-                    early, longest = SOAK and dice.random() < 0.2, 2.5 * len(names)
-                    app.live_on(dice, early=early, longest=longest)
+                    app.live_on(dice, early=False, longest=2.5 * len(names))
                 else:
                     app.wait(lambda: live.sent == len(messages))
                     (tmp_path / "complete").touch()

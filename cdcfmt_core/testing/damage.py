@@ -48,7 +48,7 @@ def _varint(number: int) -> bytes:
 
 
 _NUMBERS: Final = (-1, 100_000, (1 << 31) - 1, 1 << 40, 1 << 62, -(1 << 63))
-_LIES: Final = tuple(
+LIES: Final = tuple(
     dict.fromkeys(
         [struct.pack(f, n) for f in (">q", "<q") for n in _NUMBERS]
         + [struct.pack(f, n) for f in (">i", "<i") for n in _NUMBERS if abs(n) < 1 << 31]
@@ -61,8 +61,8 @@ _LIES: Final = tuple(
 
 def length_lies(data: bytes, most: int) -> Iterator[bytes]:
     """``data`` with a huge or negative binary number at every place, in the usual forms."""
-    for place in _spread(len(data), max(1, most // len(_LIES))):
-        for lie in _LIES:
+    for place in _spread(len(data), max(1, most // len(LIES))):
+        for lie in LIES:
             # A fixed width stands in place of as many bytes, a varint in place of one.
             yield data[:place] + lie + data[place + (len(lie) if len(lie) in (4, 8) else 1) :]
 

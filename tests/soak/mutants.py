@@ -1,0 +1,312 @@
+"""Mutants in the decode API, and the fast path against the reference: without Spark.
+
+``python tests/soak/mutants.py FILE`` repeats a finding.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import multiprocessing
+import random
+import sys
+import time
+from collections.abc import Sequence
+from multiprocessing.sharedctypes import RawArray, RawValue
+from pathlib import Path
+from typing import Any
+
+import attrs
+import findings
+from corpus import FORMATS, Corpus, corpora
+from golden_data import open_decoder
+from mutators import mutant
+from paths import Queries, Query, comparable, difference, smallest
+from processes import own_peak
+from table import MOST_CPU, Row, progress
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Corrupt, Message
+from pyspark_cdcfmt.testing import parsed
+
+CHUNK = 4_000
+"""Mutants of one decoder; its seed makes the same ones again."""
+ONE_IN = 16
+"""So many mutants go through the bridge's two paths."""
+MOST_RSS = 600.0
+STUCK_CPU = 10.0
+"""CPU seconds after which a message is killed with its process."""
+STUCK_COMPARING = 120.0
+MOST_FINDINGS = 20
+
+_SLOT = 1 << 22
+
+
+class Slot:
+    """What a worker shares with the watchdog: the message in hand, and counts."""
+
+    def __init__(self) -> None:
+        self.message = RawArray("c", _SLOT)
+        self.size = RawValue("q", 0)
+        self.key_size = RawValue("q", 0)
+        self.comparing = RawValue("b", 0)
+        self.mutants = RawValue("q", 0)
+        self.bad = RawValue("q", 0)
+        self.failed = RawValue("q", 0)
+        self.slow = RawValue("q", 0)
+        self.compared = RawValue("q", 0)
+        self.rows = RawValue("q", 0)
+        self.different = RawValue("q", 0)
+        self.max_cpu = RawValue("d", 0.0)
+        self.max_rss = RawValue("d", 0.0)
+        self.comparing_seconds = RawValue("d", 0.0)
+        self.chunk = RawArray("c", 200)
+
+    def hold(self, message: Message) -> None:
+        key, value = message.key or b"", message.value or b""
+        data = (key + value)[: _SLOT - 1]
+        self.key_size.value, self.size.value = len(key), len(data)
+        self.message.raw = data
+
+    def held(self) -> Message:
+        data = self.message.raw[: self.size.value]
+        return Message(data[: self.key_size.value] or None, data[self.key_size.value :])
+
+
+def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
+    """Mutants through a new decoder that knows the corpus; returns them."""
+    decoder = open_decoder(**corpus.options)
+    for message in corpus.messages:
+        decoder.decode(message)
+    dice = random.Random(seed)
+    made = []
+    for _ in range(CHUNK):
+        message = mutant(corpus.messages, corpus.wire, dice)
+        slot.hold(message)
+        started = time.process_time()
+        problem = None
+        try:
+            events = decoder.decode(message)
+            for event in events:
+                if type(event) is Corrupt:
+                    slot.bad.value += 1
+                    text = str(event.error)
+                    if type(event.error).__mro__.count(DecodeError) == 0:
+                        problem = f"{type(event.error).__name__}: {text}"
+                    elif "the decoder failed: " in text:
+                        problem = text
+        except BaseException as error:
+            problem = f"raised {type(error).__name__}: {error}"
+        spent = time.process_time() - started
+        slot.mutants.value += 1
+        if spent > slot.max_cpu.value:
+            slot.max_cpu.value = spent
+        if spent > MOST_CPU:
+            slot.slow.value += 1
+            problem = problem or f"took {spent:.2f} CPU seconds"
+        elif problem:
+            slot.failed.value += 1
+        if problem and slot.failed.value + slot.slow.value <= MOST_FINDINGS:
+            note(corpus, seed, [message], problem, corpus.options, None)
+        made.append(message)
+    return made
+
+
+def compare_chunk(
+    corpus: Corpus, seed: str, mutants: Sequence[Message], queries: Queries, slot: Slot
+) -> None:
+    """Some of the mutants among good messages, through both paths."""
+    dice = random.Random(seed)
+    query = queries.any(dice)
+    if query is None:
+        return
+    some = dice.sample(mutants, CHUNK // ONE_IN)
+    some += dice.choices(corpus.messages, k=len(some))
+    dice.shuffle(some)
+    # Schemas and plans come first in a topic, too.
+    messages = [*corpus.messages, *comparable(some)]
+    messages = [attrs.evolve(m, offset=at) for at, m in enumerate(messages)]
+    try:
+        problem, rows = difference(messages, query)
+    except Exception as error:
+        problem, rows = f"the reference raised {type(error).__name__}: {error}", 0
+    slot.compared.value += len(some)
+    slot.rows.value += rows
+    if problem:
+        slot.different.value += 1
+        if slot.different.value <= MOST_FINDINGS:
+            fewest = messages if "the reference raised" in problem else smallest(messages, query)
+            note(corpus, seed, fewest, problem, query.texts, query)
+
+
+def note(
+    corpus: Corpus,
+    seed: str,
+    messages: Sequence[Message],
+    problem: str,
+    options: dict[str, str],
+    query: Query | None,
+) -> None:
+    about: dict[str, Any] = {"problem": problem, "seed": seed, "options": options}
+    if query is not None:
+        about |= {
+            "schema": query.schema.jsonValue(),
+            "inferred": query.inferred,
+            "as_lists": query.as_lists,
+        }
+    path = findings.save(corpus.name, messages, {"corpus": corpus.name, **about})
+    print(f"FINDING {corpus.name}: {problem[:400]!r} in {path}", file=sys.stderr, flush=True)
+
+
+def work(protocol: str, seed: str, until: float, slot: Slot) -> None:
+    """A worker: chunks of each corpus of a format in turns, until the time is over."""
+    # A mutant of a schema is warned of once each.
+    logging.disable(logging.CRITICAL)
+    every = list(corpora(protocol))
+    queries: dict[str, Queries] = {}
+    gc.collect()
+    gc.freeze()
+    with own_peak() as peak:
+        number = 0
+        while time.time() < until:
+            corpus = every[number % len(every)]
+            name = f"{seed}/{corpus.name}/{number}"
+            slot.chunk.value = name.encode()
+            made = decode_chunk(corpus, name, slot)
+            slot.comparing.value = 1
+            started = time.process_time()
+            if corpus.name not in queries:
+                queries[corpus.name] = Queries(corpus)
+            compare_chunk(corpus, name, made, queries[corpus.name], slot)
+            slot.comparing_seconds.value += time.process_time() - started
+            slot.comparing.value = 0
+            slot.max_rss.value = peak()
+            number += 1
+
+
+@attrs.define
+class Watched:
+    """A worker under watch: how much CPU time the message in hand has had."""
+
+    process: Any
+    slot: Slot
+    seen: tuple[int, int] = (-1, -1)
+    cpu: float = 0.0
+
+    def is_stuck(self) -> bool:
+        state = (self.slot.mutants.value, self.slot.comparing.value)
+        cpu = cpu_of(self.process.pid)
+        if state != self.seen:
+            self.seen, self.cpu = state, cpu
+        return cpu - self.cpu > (STUCK_COMPARING if state[1] else STUCK_CPU)
+
+
+def cpu_of(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:
+    """A format's share of the campaign: its mutants, and its two paths."""
+    started, context = time.monotonic(), multiprocessing.get_context("spawn")
+    until = time.time() + seconds
+    mutants = Row(campaign="mutants", format=protocol, target="decode", rss_bound=MOST_RSS)
+    both = Row(campaign="fast path = reference", format=protocol, target="Arrow")
+    slots: list[Slot] = []
+    said = started
+    while time.time() < until:
+        slot = Slot()
+        slots.append(slot)
+        process = context.Process(
+            target=work, args=(protocol, f"{seed}.{len(slots)}", until, slot), daemon=True
+        )
+        process.start()
+        watched = Watched(process, slot)
+        while process.is_alive():
+            process.join(1)
+            if watched.is_stuck():
+                hung(slot, both if slot.comparing.value else mutants)
+                process.kill()
+                process.join()
+            if time.monotonic() - said > 15:
+                said = time.monotonic()
+                report(protocol, slots)
+        if process.exitcode not in (0, -9):
+            mutants.different += 1
+            mutants.notes.append(f"a worker ended with {process.exitcode}")
+    report(protocol, slots)
+    mutants.runs = mutants.events = sum(s.mutants.value for s in slots)
+    mutants.different += sum(s.failed.value for s in slots)
+    mutants.hangs += sum(s.slow.value for s in slots)
+    mutants.max_cpu = max(s.max_cpu.value for s in slots)
+    mutants.max_rss = max(s.max_rss.value for s in slots)
+    both.runs = sum(s.compared.value for s in slots)
+    both.events = sum(s.rows.value for s in slots)
+    both.different = sum(s.different.value for s in slots)
+    both.seconds = sum(s.comparing_seconds.value for s in slots)
+    mutants.seconds = time.monotonic() - started - both.seconds
+    return [mutants, both]
+
+
+def hung(slot: Slot, row: Row) -> None:
+    row.hangs += 1
+    where = slot.chunk.value.decode()
+    path = findings.save("hang", [slot.held()], {"problem": "hang", "seed": where})
+    row.notes.append(f"hang in {where}: {path}")
+
+
+def report(protocol: str, slots: Sequence[Slot]) -> None:
+    def total(name: str) -> int:
+        return sum(getattr(slot, name).value for slot in slots)
+
+    progress(
+        "mutants",
+        f"{protocol}: {total('mutants'):,} mutants, {total('failed')} raised, "
+        f"{total('slow')} slow; {total('compared'):,} compared, {total('different')} differ",
+    )
+
+
+def run(seconds: float) -> list[Row]:
+    """Every format for an equal part of the time."""
+    seed = f"{time.time():.0f}"
+    progress("mutants", f"seed {seed}")
+    rows: list[list[Row]] = []
+    until = time.monotonic() + seconds
+    for left, protocol in zip(range(len(FORMATS), 0, -1), FORMATS, strict=True):
+        rows.append(of_format(protocol, (until - time.monotonic()) / left, seed))
+    return [row for kind in zip(*rows, strict=True) for row in kind]
+
+
+def repeat(path: Path) -> None:
+    """Decode the messages of a finding once more, and say what happens."""
+    from pyspark.sql.types import StructType
+
+    messages, about = findings.load(path)
+    print(json.dumps({k: v for k, v in about.items() if k != "schema"}, indent=1))
+    if "schema" in about:
+        query = Query(
+            StructType.fromJson(about["schema"]),
+            parsed(about["options"]),
+            about["options"],
+            about["inferred"],
+            about["as_lists"],
+        )
+        print(difference(messages, query))
+        return
+    every = {corpus.name: corpus for name in FORMATS for corpus in corpora(name)}
+    decoder = open_decoder(**about["options"])
+    for message in every[about["corpus"]].messages:
+        decoder.decode(message)
+    for message in messages:
+        print(message)
+        started = time.process_time()
+        print(decoder.decode(message))
+        print(f"{time.process_time() - started:.3f} CPU seconds")
+
+
+if __name__ == "__main__":
+    repeat(Path(sys.argv[1]))

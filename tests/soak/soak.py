@@ -1,0 +1,78 @@
+"""The project's campaign of faults: ``make soak MINUTES=n``; ``--write`` renews the page.
+
+Two lanes run side by side, one core each: mutants without Spark, and everything on Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import attrs
+import mutants
+from table import Row, as_text, progress, write_page
+
+Campaign = Callable[[float], list[Row]]
+
+
+@attrs.frozen
+class Part:
+    """A campaign with its share of the time, in which it ends by itself."""
+
+    name: str
+    run: Campaign
+    share: float
+
+
+def lanes() -> list[list[Part]]:
+    return [[Part("mutants", mutants.run, 1)]]
+
+
+def run_lane(parts: list[Part], seconds: float) -> list[Row]:
+    """The campaigns of one lane, one after the other."""
+    rows: list[Row] = []
+    until = time.monotonic() + seconds
+    for number, part in enumerate(parts):
+        left = sum(other.share for other in parts[number:])
+        share = max(until - time.monotonic(), 0) * part.share / left
+        progress(part.name, f"begins, for {share:.0f} seconds")
+        started = time.monotonic()
+        try:
+            found = part.run(share)
+        except Exception:
+            # The other campaigns go on; this one has failed.
+            found = [Row(campaign=part.name, notes=[traceback.format_exc()])]
+        for row in found:
+            row.seconds = row.seconds or (time.monotonic() - started) / len(found)
+        rows += found
+        progress(part.name, f"ends after {time.monotonic() - started:.0f} seconds")
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
+    given = parser.parse_args()
+    every = lanes()
+    with ThreadPoolExecutor(len(every)) as threads:
+        done = list(threads.map(lambda lane: run_lane(lane, given.minutes * 60), every))
+    rows = [row for lane in done for row in lane]
+    print(as_text(rows))
+    failed = [row for row in rows if row.failures()]
+    for row in failed:
+        print(f"FAILED: {row.campaign}, {row.format}, {row.target}: {', '.join(row.failures())}")
+    for note in (note for row in rows for note in row.notes):
+        print(note)
+    if failed:
+        sys.exit(1)
+    if given.write:
+        write_page(rows, given.minutes)
+
+
+if __name__ == "__main__":
+    main()
