@@ -79,10 +79,11 @@ def command(
             _show_corrupt(found, problems, paths)
         if changed:
             _show_changed(changed, most)
+    reader.check_names()
+    if not as_json:
         _show_verdict(messages, events, problems, changed)
         for text, count in reader.counts.items():
             note(f"{text}: {number(count)}")
-    reader.check_names()
     if problems or (strict and changed):
         ctx.exit(1)
 

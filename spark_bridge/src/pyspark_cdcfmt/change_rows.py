@@ -19,7 +19,7 @@ from cdcfmt_core.events import (
     TableSchema,
 )
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, Unknown
 from pyspark_cdcfmt.change_schema import RESCUED, metadata_fields
 from pyspark_cdcfmt.column_names import match_fields, match_keys
 from pyspark_cdcfmt.events import corrupt_record, source_of
@@ -178,7 +178,14 @@ class ChangeRows:
         rescued: dict[str, Any],
     ) -> None:
         if self._on_value in ("fail", "corrupt"):
-            advice = "" if "declare" in str(error) else "; declare a type that holds it"
+            advice = "; declare a type that holds it"
+            if "declare" in str(error):
+                advice = ""
+            elif isinstance(type_, Unknown):
+                advice = (
+                    "; the wire does not tell the column's type: declare a string, or read the "
+                    "messages that tell the types, too (DDL, Debezium's schema change topic)"
+                )
             self._refuse_change(self._on_value, f"{error}{advice}", name)
         if self._on_value == "ignore":
             self._policy.note(name, "value that does not fit, as NULL")

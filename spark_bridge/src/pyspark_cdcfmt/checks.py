@@ -13,7 +13,7 @@ from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.names import GivenNames
-from pyspark_cdcfmt.notices import has_instants, notices, warn
+from pyspark_cdcfmt.notices import notices, warn
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, Surveyor, TableName
 
@@ -39,15 +39,14 @@ def check_batch(
     The result has the schemas of the table (``complete_schemas_of(options.table)``), as far as
     the first messages tell them: the survey stops as soon as all names are known.
 
-    It is read as it is, but warned of, where time zones are missing and where the end of the
-    last slice shows columns that the beginning and the schema lack.
+    Notices about what the messages leave out, and about columns that only the end of the last
+    slice has, are warnings.
 
     :raises SourceError: for a name that the input does not know.
     :raises PolicyError: for a declared type that cannot hold a column.
     """
     names = GivenNames.of(options, schema, inferred=inferred)
-    zoneless = has_instants(options, schema)
-    if not shares or not (names or zoneless):
+    if not shares or not (names or options.table):
         return Survey()
     surveyor = Surveyor(source, shares, options, shares[0].schemas)
     survey = surveyor.survey
@@ -60,10 +59,10 @@ def check_batch(
         surveyor.look_at_ends(partial(_has_table, options.table))
     if not inferred:
         check_declared_types(schema, survey, options)
-    if names.table is not None:
+    if options.table is not None:
         last = Surveyor(source, shares[-1:], options, shares[0].schemas, survey=survey)
         last.look_at_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
-    for notice in notices(survey, options, schema):
+    for notice in notices(survey, options, schema, inferred=inferred):
         warn(notice)
     return survey
 
@@ -83,7 +82,8 @@ class StreamCheck:
         self._options = options
         self._declared = None if inferred else schema
         self._survey = Survey()
-        self._batches = _BATCHES if self._names and options["requireTables"] else 0
+        wanted = options["requireTables"] and (self._names or options.table)
+        self._batches = _BATCHES if wanted else 0
         self._warned = False
         self._schema = schema
         self._noticed: set[str] = set()
@@ -106,18 +106,20 @@ class StreamCheck:
             seconds=_STREAM_SECONDS,
         )
         try:
-            surveyor.look_at_ends(self._names.all_in, thorough=False)
+            surveyor.look_at_ends(self._knows, thorough=False)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
             return
         if self._declared is not None:
             check_declared_types(self._declared, self._survey, self._options)
-        for notice in notices(self._survey, self._options, self._schema):
+        for notice in notices(
+            self._survey, self._options, self._schema, inferred=self._declared is None
+        ):
             if notice not in self._noticed:
                 self._noticed.add(notice)
                 warn(notice)
-        if self._names.all_in(self._survey):
+        if self._knows(self._survey):
             self._batches = 0
         elif not self._warned and (reason := self._names.unknown(self._survey)):
             self._warned = True
@@ -125,3 +127,7 @@ class StreamCheck:
                 f"{reason} (the stream goes on, since it may come later; "
                 "requireTables=false spares this check)"
             )
+
+    def _knows(self, survey: Survey) -> bool:
+        table = self._options.table
+        return self._names.all_in(survey) and (table is None or _has_table(table, survey))

@@ -85,7 +85,7 @@ def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str 
     unnamed = False
     if isinstance(source, logical.Enum | logical.Set):
         unnamed = not source.names
-        example = source.names[0] if source.names else _value(row, column.name)
+        example = source.names[0] if source.names else value_in(row, column.name)
     if example is None:
         return None
     try:
@@ -98,7 +98,7 @@ def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str 
     return None
 
 
-def _value(row: RowChange | None, name: str) -> Any:
+def value_in(row: RowChange | None, name: str) -> Any:
     """A column's value; of an ENUM without names only that shows a number or a name."""
     images = () if row is None else (row.after, row.before)
     return next((v for i in images if i and (v := i.values.get(name)) is not None), None)

@@ -220,6 +220,7 @@ def _nothing_found(
         text += ", which has no messages at all"
     elif survey.tables:
         text += f"; {nearest_tables(table_names([table]), survey.tables)}"
+    text = text if text.endswith("?") else f"{text}."
     if survey.bad:
-        text += f". A message is corrupt: {survey.bad}"
-    return text + ". To read without inferring, give a schema: .schema(...)"
+        text += f" A message is corrupt: {survey.bad}"
+    return f"{text} (a schema of yours, .schema(...), spares inferring)"

@@ -104,7 +104,7 @@ class GivenNames:
             hint = f"; did you mean {near}?" if near else ""
             return (
                 f"column {column} of the schema: table {table_names([self.table])} has no such "
-                f"column in {looked}, but {_some(known)}{hint}"
+                f"column in {looked}, but {some(known)}{hint}"
             )
         return None
 
@@ -143,7 +143,8 @@ def _near(name: str, known: Iterable[str]) -> str | None:
     return names[near[0]] if near else None
 
 
-def _some(names: Iterable[str]) -> str:
+def some(names: Iterable[str]) -> str:
+    """The names in one line, of many the first ones."""
     listed = list(names)
     more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
     return ", ".join(listed[:_MOST_NAMES]) + more

@@ -51,7 +51,8 @@ class Survey:
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``first_rows`` has a row of each schema.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
-    neither messages nor options have.
+    neither messages nor options have.  ``negative`` are the columns of each table with negative
+    numbers that the wire does not tell from those of BIGINT UNSIGNED.
     ``changes`` grows with every new table and schema.
     """
 
@@ -61,6 +62,7 @@ class Survey:
     changes: int = 0
     first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
     zoneless: set[TableName] = attrs.field(factory=set)
+    negative: dict[TableName, set[str]] = attrs.field(factory=dict)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
 
     @property
@@ -100,6 +102,8 @@ class Survey:
             images = [image for image in (event.before, event.after) if image is not None]
             self.rows[name_of(event.table)] += 1
             self.first_rows.setdefault(event.table, event)
+            for column in (event.extra or {}).get("ambiguous_unsigned", ()):
+                self.negative.setdefault(name_of(event.table), set()).add(column)
             self.add_schema(event.table, complete=any(image.complete for image in images))
         elif isinstance(event, TableSchemaEvent):
             self.add_schema(event.table_schema)

@@ -97,6 +97,8 @@ def _convert_to(
         return lambda value: _to_instant(value, policy.time_zone)
     if isinstance(target, spark.TimestampNTZType):
         return lambda value: _to_wall_clock(value, policy.time_zone)
+    if isinstance(target, spark.BinaryType) and isinstance(source, logical.Unknown):
+        return _known_bytes
     return _SIMPLE.get(type(target), _unsupported(target))
 
 
@@ -310,6 +312,15 @@ def _to_binary(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     raise BadValue(f"{show(value)} is not binary")
+
+
+def _known_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    raise BadValue(
+        f"{show(value)} has no type on the wire, so that its bytes are not known (base64?); "
+        "declare a string, or read the messages that tell the types, too"
+    )
 
 
 def _to_date(value: Any) -> date:
