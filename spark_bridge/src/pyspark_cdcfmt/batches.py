@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -10,11 +10,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, StructType, VariantType
 
+from pyspark_cdcfmt.row_bytes import row_weigher
 from pyspark_cdcfmt.variant_scalars import clean_text
 
 MAX_ROWS = 8192
 MAX_MESSAGE_BYTES = 8 << 20
-"""A batch ends after so many rows, or rows from so many bytes of messages."""
+MAX_BATCH_BYTES = 16 << 20
+"""A batch ends after so many rows, rows from so many bytes of messages, or bytes of rows."""
 
 
 class Columns:
@@ -22,6 +24,7 @@ class Columns:
 
     def __init__(self, schema: StructType) -> None:
         self.schema: pa.Schema = to_arrow_schema(schema, timezone="UTC")
+        self.weigh = row_weigher(schema)
         self._build = [
             array_builder(field.dataType, arrow.type)
             for field, arrow in zip(schema.fields, self.schema, strict=True)
@@ -37,21 +40,27 @@ class BatchBuilder:
 
     def __init__(self, schema: StructType) -> None:
         self._columns = Columns(schema)
+        self.weigh = self._columns.weigh
         self._rows: list[tuple[Any, ...]] = []
-        self._bytes = 0
+        self._message_bytes = 0
+        self._row_bytes = 0
 
-    def add(self, rows: list[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.RecordBatch]:
+    def add(self, rows: Iterable[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.RecordBatch]:
         """Add the rows of one message; yields a batch whenever one is full."""
-        self._rows += rows
-        self._bytes += message_bytes
-        if len(self._rows) >= MAX_ROWS or self._bytes >= MAX_MESSAGE_BYTES:
+        for row in rows:
+            self._rows.append(row)
+            self._row_bytes += self.weigh(row)
+            if len(self._rows) >= MAX_ROWS or self._row_bytes >= MAX_BATCH_BYTES:
+                yield from self.flush()
+        self._message_bytes += message_bytes
+        if self._message_bytes >= MAX_MESSAGE_BYTES:
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """What is left, in batches of at most MAX_ROWS rows."""
-        rows, self._rows, self._bytes = self._rows, [], 0
-        for start in range(0, len(rows), MAX_ROWS):
-            yield self.batch(rows[start : start + MAX_ROWS])
+        """The rows since the last batch, if there are any."""
+        rows, self._rows, self._message_bytes, self._row_bytes = self._rows, [], 0, 0
+        if rows:
+            yield self.batch(rows)
 
     def batch(self, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
         """These rows, one at least, as a batch of their own."""
@@ -66,25 +75,33 @@ class ListBuilder:
 
     def __init__(self, schema: StructType) -> None:
         self._columns = Columns(schema)
+        self.weigh = self._columns.weigh
         self._fields = list(self._columns.schema)
         element = pa.field("element", pa.struct(self._fields), nullable=False)
         self._type = pa.list_(element)
         self._rows: list[tuple[Any, ...]] = []
         self._ends = [0]
-        self._bytes = 0
+        self._message_bytes = 0
+        self._row_bytes = 0
 
-    def add(self, rows: list[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.ListArray]:
+    def add(self, rows: Iterable[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.ListArray]:
         """Add the rows of one message; yields an array whenever one is full."""
-        self._rows += rows
+        added = list(rows)
+        self._rows += added
         self._ends.append(len(self._rows))
-        self._bytes += message_bytes
-        if max(len(self._ends), len(self._rows)) >= MAX_ROWS or self._bytes >= MAX_MESSAGE_BYTES:
+        self._message_bytes += message_bytes
+        self._row_bytes += sum(map(self.weigh, added))
+        if (
+            max(len(self._ends), len(self._rows)) >= MAX_ROWS
+            or self._message_bytes >= MAX_MESSAGE_BYTES
+            or self._row_bytes >= MAX_BATCH_BYTES
+        ):
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.ListArray]:
         """The lists of the messages since the last array, if there were any."""
         rows, ends = self._rows, self._ends
-        self._rows, self._ends, self._bytes = [], [0], 0
+        self._rows, self._ends, self._message_bytes, self._row_bytes = [], [0], 0, 0
         if len(ends) > 1:
             yield self._lists(self._columns.arrays(rows), ends)
 

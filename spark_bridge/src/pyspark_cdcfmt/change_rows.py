@@ -65,6 +65,7 @@ class ChangeRows:
         self._own = [field for field in schema.fields if field.name not in added]
         self._not_null = [field.name for field in schema.fields if not field.nullable]
         self._prefix = prefix
+        self.wants_columns = False
         self._policy = policy
         self._inferred = inferred
         self._key_columns = tuple(options["keyColumns"])

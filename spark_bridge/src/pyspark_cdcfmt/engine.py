@@ -118,7 +118,7 @@ class Engine:
                 schema,
                 options,
                 observed,
-                self._make.rows,
+                self._make,
                 projection=self._projection(),
                 event_filter=event_filter,
                 schemas=schemas,
@@ -182,7 +182,7 @@ class Engine:
         made = 0
         try:
             for array in arrays:
-                made += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
+                made += _rows_in(array)
                 yield array
         finally:
             self._log(place, made, chunks.by_columns)
@@ -197,10 +197,15 @@ class Engine:
         try:
             for message in messages:
                 size = len(message.value) if message.value is not None else 0
-                rows = self._make.rows(message)
-                made += len(rows)
-                yield from builder.add(rows, size)
-            yield from builder.flush()
+                rows: Iterable[tuple[Any, ...]] = self._make.rows(message)
+                if isinstance(builder, ListBuilder):
+                    rows = self._make.listed(message, builder.weigh)
+                for array in builder.add(rows, size):
+                    made += _rows_in(array)
+                    yield array
+            for array in builder.flush():
+                made += _rows_in(array)
+                yield array
         finally:
             self._log(place, made)
 
@@ -240,3 +245,7 @@ class Engine:
             tuple(options["keyColumns"]),
             options.case_sensitive,
         )
+
+
+def _rows_in(array: pa.RecordBatch | pa.ListArray) -> int:
+    return array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)

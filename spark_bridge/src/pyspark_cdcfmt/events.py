@@ -49,7 +49,7 @@ class EventRows:
         self._split = options["splitKeyUpdates"] or self._after_only
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
-        self._wants_columns = "columns" in schema.names
+        self.wants_columns = "columns" in schema.names
         self._wants_headers = "headers" in schema.names
         self._writers: dict[TableSchema, Callable[[Image], Any]] = {}
 
@@ -85,7 +85,7 @@ class EventRows:
     ) -> Row:
         commit_ts: int | None = getattr(event, "commit_ts", None)
         extra = _extra_of(event)
-        if self._wants_columns:
+        if self.wants_columns:
             extra = (extra or {}) | _unsaid(event)
         values |= {
             "kind": KIND_OF[type(event)],
@@ -109,7 +109,7 @@ class EventRows:
             "table": table.table,
             "key_columns": list(keys),
         }
-        if self._wants_columns:
+        if self.wants_columns:
             values["columns"] = _columns(table)
         if self._wants_images:
             write = self._writer(table)

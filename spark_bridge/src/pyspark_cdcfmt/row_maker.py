@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -16,6 +17,11 @@ from pyspark_cdcfmt.columnar.opening import Decoder
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.policy import BadRow, BadValue
+from pyspark_cdcfmt.row_bytes import Repeats
+
+MAX_LIST_BYTES = 32 << 20
+MAX_LIST_SHARE = 2
+"""A list of a message's rows has so many bytes at most, plus so many times the message's."""
 
 
 class RowMaker:
@@ -48,8 +54,8 @@ class RowMaker:
         self.messages = 0
         self.skipped = 0
 
-    def rows(self, message: Message | BadLine) -> list[tuple[Any, ...]]:
-        """All rows of a message.
+    def rows(self, message: Message | BadLine) -> Iterator[tuple[Any, ...]]:
+        """The rows of a message, each made when it is asked for.
 
         :raises DecodeError: for a bad one in FAILFAST.
         :raises PolicyError: for one that an option refuses by ``fail``, in every mode.
@@ -57,8 +63,8 @@ class RowMaker:
         self.messages += 1
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
-            return self._corrupt(held, Corrupt(message.error))
-        rows: list[tuple[Any, ...]] = []
+            yield from self._corrupt(held, Corrupt(message.error))
+            return
         refused = self._filter.rows_refused
         events = self._decoder.decode(message)
         if self._missing is not None:
@@ -68,10 +74,18 @@ class RowMaker:
             events = self._without_duplicates(events)
         protocol = self._decoder.protocol
         held = message
+        repeats = Repeats(
+            message,
+            events,
+            of_events=isinstance(self._shape, EventRows),
+            of_columns=self._shape.wants_columns,
+        )
         for event in events:
             if not isinstance(event, Corrupt):
                 try:
-                    rows += list(self._shape.rows(message, event, protocol))
+                    repeats.check(event)
+                    rows = list(self._shape.rows(message, event, protocol))
+                    yield from rows
                     continue
                 except PolicyError as error:
                     names = _names(event)
@@ -84,9 +98,28 @@ class RowMaker:
                 except Exception as error:
                     # Whatever a row does to us, in PERMISSIVE the job goes on.
                     event = self._bad_row(message, event, error)
-            rows += self._corrupt(held, event)
+            yield from self._corrupt(held, event)
             # A message's bytes stand in its first bad row only.
             held = attrs.evolve(message, key=None, value=None)
+
+    def listed(
+        self, message: Message | BadLine, weigh: Callable[[tuple[Any, ...]], int]
+    ) -> list[tuple[Any, ...]]:
+        """All rows of a message; one bad row if they are too many bytes for one list."""
+        rows: list[tuple[Any, ...]] = []
+        most = MAX_LIST_BYTES + MAX_LIST_SHARE * len(message.value or b"")
+        size = 0
+        for row in self.rows(message):
+            rows.append(row)
+            size += weigh(row)
+            if size > most and len(rows) > 1 and isinstance(message, Message):
+                error = DecodeError(
+                    f"the message's rows have more than {most} bytes, too many for one list: "
+                    'read it with format("cdc"), which gives them in several batches',
+                    protocol=self._decoder.protocol,
+                    **_position(message),
+                )
+                return self._corrupt(message, Corrupt(error))
         return rows
 
     def _with_schemas(

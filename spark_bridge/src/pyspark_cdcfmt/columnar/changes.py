@@ -10,6 +10,7 @@ import attrs
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from pyspark_cdcfmt.columnar.origins import Origins, size_of
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.structs import UNSET
 from pyspark_cdcfmt.columnar.wire import Path
@@ -56,11 +57,14 @@ def find_changes(
     messages: Sequence[Struct],
     unusual: set[int],
     event_index: Sequence[int] | None = None,
+    *,
+    origins: Origins,
 ) -> Changes:
     """The row changes of messages that ``plan`` decoded.
 
     ``unusual`` gets the numbers of messages that only look like rows.  ``event_index`` is for
-    events, each of which is a message here: their places in the real one.
+    events, each of which is a message here: their places in the real one.  ``origins`` are
+    those of the messages.
     """
     paths = plan.reader.paths
     for path in plan.reader.nevers:
@@ -79,7 +83,7 @@ def find_changes(
     index: list[int] = []
     changes = Changes([], [], [], places, index)
     for place, (word, old, new) in enumerate(zip(words, befores, afters, strict=True)):
-        if old and len(old) != len(new):
+        if (old and len(old) != len(new)) or plan.is_too_much(len(new), size_of(origins, place)):
             unusual.add(place)
             continue
         changes.words += [word] * len(new)

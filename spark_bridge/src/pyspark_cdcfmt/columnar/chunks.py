@@ -14,11 +14,11 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.avro_look import LookByBeginning
 from pyspark_cdcfmt.columnar.chunking import Chunking
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
-from pyspark_cdcfmt.columnar.made import Made, in_order
+from pyspark_cdcfmt.columnar.made import Made, Merging
 from pyspark_cdcfmt.columnar.pending import AnyGathered, Pending
 from pyspark_cdcfmt.columnar.plans import Plan
 from pyspark_cdcfmt.columnar.scan_chunks import (
@@ -34,7 +34,11 @@ logger = open_logger("pyspark_cdcfmt")
 
 GATHERED_MESSAGES = 4096
 GATHERED_BYTES = MAX_MESSAGE_BYTES
-"""A batch ends after so many messages, or when it has so many bytes of them."""
+GATHERED_ROW_BYTES = 2 * MAX_BATCH_BYTES
+"""A batch ends after so many messages, when it has so many bytes of them, or of rows."""
+
+_MOST_BYTES = 1 << 20
+"""A larger message goes the reference path, which makes its rows one after the other."""
 
 _CHUNK_MESSAGES = 512
 _CHUNK_BYTES = 1 << 20
@@ -77,13 +81,13 @@ class Chunks:
         self._find_format = find_format
         self._format = find_format()
         self._reference = reference
-        self._limit = max_message_bytes
+        self._limit = min(max_message_bytes, _MOST_BYTES)
         self._counts = counts
         self._schemas = schemas
         self._known_schemas = schemas.changes
         self._plans: list[Plan | ScanPlan] = []
         self._rows: list[Row] = []  # of messages that the reference had alone
-        self._rows_bytes = 0
+        self._message_bytes = self._row_bytes = 0  # of these rows
         self._rows_counts: list[int] = []
         self._count_rows = False
         self._learned = 0
@@ -119,7 +123,11 @@ class Chunks:
                             yield from self._alone(message)
                             scanned = self._scan(chunk, place + 1, scanned)
                 self._gather(pending)
-            if len(pending.messages) >= GATHERED_MESSAGES or pending.size >= GATHERED_BYTES:
+            if (
+                len(pending.messages) >= GATHERED_MESSAGES
+                or pending.size >= GATHERED_BYTES
+                or pending.row_bytes >= GATHERED_ROW_BYTES
+            ):
                 yield from self._finish(pending)
                 pending = Pending()
         yield from self._finish(pending)
@@ -286,11 +294,16 @@ class Chunks:
 
     def _alone(self, message: Message | BadLine) -> Iterator[Made]:
         """A message by the reference path, and what is to be learned from it."""
-        rows = self._reference.rows(message)
-        self._rows += rows
-        self._rows_counts.append(len(rows))
-        self._rows_bytes += len(message.value or b"")
-        if len(self._rows) >= MAX_ROWS or self._rows_bytes >= MAX_MESSAGE_BYTES:
+        count = 0
+        for row in self._reference.rows(message, in_list=self._count_rows):
+            count += 1
+            self._rows.append(row)
+            self._row_bytes += self._reference.weigh(row)
+            if self._rows_are_full() and not self._count_rows:
+                yield from self._flush_rows()
+        self._rows_counts.append(count)
+        self._message_bytes += len(message.value or b"")
+        if self._rows_are_full() or self._message_bytes >= MAX_MESSAGE_BYTES:
             yield from self._flush_rows()
         self.by_reference += 1
         if isinstance(message, BadLine):
@@ -307,7 +320,7 @@ class Chunks:
         if changes is None and not self._format.by_schemas:
             # What other messages mean may have changed.
             self._plans.clear()
-        elif changes and self._may_learn():
+        elif changes and len(message.value or b"") <= self._limit and self._may_learn():
             self._learned += 1
             if all(change.table is changes[0].table for change in changes):
                 try:
@@ -318,15 +331,16 @@ class Chunks:
                     logger.warning("cdc: not by columns: %s: %s", type(error).__name__, error)
                 del self._plans[_MAX_PLANS:]
 
+    def _rows_are_full(self) -> bool:
+        return len(self._rows) >= MAX_ROWS or self._row_bytes >= MAX_BATCH_BYTES
+
     def _flush_rows(self) -> Iterator[Made]:
-        rows, size, counts = self._rows, self._rows_bytes, self._rows_counts
-        self._rows, self._rows_bytes, self._rows_counts = [], 0, []
-        if self._count_rows:
-            if counts:
-                yield Made(self._reference.batch(rows), size, counts)
-            return
-        for start in range(0, len(rows), MAX_ROWS):
-            yield Made(self._reference.batch(rows[start : start + MAX_ROWS]), size)
+        size = max(self._message_bytes, self._row_bytes)
+        rows, counts = self._rows, self._rows_counts
+        self._rows, self._rows_counts = [], []
+        self._message_bytes = self._row_bytes = 0
+        if counts if self._count_rows else rows:
+            yield Made(self._reference.batch(rows), size, counts if self._count_rows else ())
 
     def _finish(self, pending: Pending) -> Iterator[Made]:
         """What is pending, as one batch."""
@@ -347,24 +361,20 @@ class Chunks:
             pieces, owners, notes = [], [], []
         self._counts.update(notes)
         left = set(pending.left).union(*(each.unusual for each in pending.gathered.values()))
-        rows: list[Row] = []
-        for place in sorted(left):
-            some = self._reference.rows(pending.message(place))
-            rows += some
-            owners += [place] * len(some)
         self.by_columns += len(pending.messages) - pending.skipped - len(left)
         self.by_reference += len(left)
-        if rows:
-            pieces.append(self._reference.batch(rows))
-        pieces = [piece for piece in pieces if piece.num_rows]
-        counts = [0] * len(pending.messages) if self._count_rows else []
-        if counts:
-            for owner in owners:
-                counts[owner] += 1
-            pieces = pieces or [self._reference.batch([])]
-        if pieces:
-            yield from self._flush_rows()
-            yield Made(in_order(pieces, owners), pending.size, counts)
+        yield from self._flush_rows()
+        merging = Merging(
+            [piece for piece in pieces if piece.num_rows],
+            owners,
+            self._reference,
+            len(pending.messages),
+            in_lists=self._count_rows,
+        )
+        for place in sorted(left):
+            message = pending.message(place)
+            yield from merging.add(place, self._reference.rows(message, in_list=self._count_rows))
+        yield from merging.finish(pending.size)
 
     def _usual(self, gathered: AnyGathered) -> tuple[pa.RecordBatch, list[int]]:
         """The rows of messages that nothing speaks against, and whose they are."""

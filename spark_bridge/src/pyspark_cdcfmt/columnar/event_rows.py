@@ -144,7 +144,7 @@ class GatheredEvents(EventColumns):
         """Events of some more messages, with their numbers."""
         plan = self._plan
         unusual: set[int] = set()
-        changes = find_changes(plan, messages, unusual)
+        changes = find_changes(plan, messages, unusual, origins=origins)
         count = len(changes.words)
         places = list(range(count)) if changes.messages is None else changes.messages
         ops = list(map(plan.layout.ops.__getitem__, changes.words))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -18,18 +18,32 @@ from pyspark_cdcfmt.columnar.scan_plans import ScanPlan
 Row: TypeAlias = tuple[Any, ...]
 
 
+class Rows(Protocol):
+    """What makes the rows of a message: one by one, or as a list that must not be split."""
+
+    def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
+
+    def listed(self, message: Message | BadLine, weigh: Callable[[Row], int]) -> Iterable[Row]: ...
+
+
 @attrs.define
 class Reference:
-    """The reference path: ``rows`` of a message, which raises in FAILFAST mode.
+    """The reference path: ``make`` raises in FAILFAST mode; ``weigh`` gives about the bytes of a
+    row in a batch.
 
     ``changes`` are the row changes in the message before, and None if it may have changed
     what other messages mean.
     """
 
-    rows: Callable[[Message | BadLine], list[Row]]
+    make: Rows
+    weigh: Callable[[Row], int]
     changes: Callable[[], list[RowChange] | None]
     found_nothing_wrong: Callable[[], bool]
     batch: Callable[[list[Row]], pa.RecordBatch]
+
+    def rows(self, message: Message | BadLine, *, in_list: bool) -> Iterable[Row]:
+        """The rows of a message; ``in_list`` if they stay together."""
+        return self.make.listed(message, self.weigh) if in_list else self.make.rows(message)
 
 
 @attrs.frozen

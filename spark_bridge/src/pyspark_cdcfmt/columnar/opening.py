@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -25,17 +25,17 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
 from pyspark_cdcfmt.columnar.chunks import Chunks
-from pyspark_cdcfmt.columnar.formats import Format, Reference, Row
+from pyspark_cdcfmt.columnar.formats import Format, Reference, Rows
 from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Learner
 from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.row_bytes import fixed_bytes
 
 
 class Decoder(Protocol):
@@ -61,6 +61,7 @@ class ObservedDecoder:
 
     def decode(self, message: Message) -> list[Event]:
         """As the decoder does."""
+        self._events = []  # those of a large message are not kept beside the next one's
         self._events = self._decoder.decode(message)
         return self._events
 
@@ -79,7 +80,7 @@ def open_chunks(
     schema: StructType,
     options: ReadOptions,
     decoder: ObservedDecoder,
-    rows: Callable[[Message | BadLine], list[Row]],
+    make: Rows,
     *,
     projection: Projection,
     event_filter: EventFilter,
@@ -109,6 +110,7 @@ def open_chunks(
         split=options["splitKeyUpdates"] or options["images"] == "after",
         events=options["imageFormat"] if events else None,
         source=not events and "source" in metadata.values(),
+        row_bytes=fixed_bytes(schema),
     )
 
     guesses = str(options["protocol"]).lower() == AUTO
@@ -125,11 +127,12 @@ def open_chunks(
 
     if not guesses and find_format() is None:
         return None
+    builder = BatchBuilder(schema)
     return Chunks(
         arrow,
         metadata,
         find_format,
-        Reference(rows, decoder.changes, decoder.found_nothing_wrong, BatchBuilder(schema).batch),
+        Reference(make, builder.weigh, decoder.changes, decoder.found_nothing_wrong, builder.batch),
         options["maxMessageBytes"],
         policy.counts,
         schemas,

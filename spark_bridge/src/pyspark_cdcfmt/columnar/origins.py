@@ -67,6 +67,15 @@ def origins_of(messages: Origins, name: Origin) -> list[Any]:
     return [messages.path if name == "path" else None] * len(messages)
 
 
+def size_of(messages: Origins, place: int) -> int:
+    """The bytes of one message's value."""
+    if isinstance(messages, Lines):
+        starts = messages.starts
+        end = starts[place + 1] if place + 1 < len(starts) else len(messages.data)
+        return end - starts[place]
+    return len(messages[place].value or b"")
+
+
 def _mostly_alike(values: list[Any], type_: pa.DataType) -> pa.Array:
     """Values, or milliseconds; of one file or topic they are the same."""
     convert = microseconds if pa.types.is_timestamp(type_) else None

@@ -140,6 +140,14 @@ class Pending:
             self.gathered[plan] = gathered
         return gathered
 
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of the gathered rows besides their values."""
+        return sum(
+            len(gathered.owners) * (plan.repeats + plan.row_bytes)
+            for plan, gathered in self.gathered.items()
+        )
+
     def give_up(self) -> None:
         """All of it is left to the reference."""
         self.read.clear()

@@ -26,9 +26,14 @@ from pyspark_cdcfmt.columnar.wanted import Shape, Told
 from pyspark_cdcfmt.columnar.wire import Images, MessageReader, make_reader
 from pyspark_cdcfmt.columnar.zoned import ZoneNames, zoned_type
 from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.row_bytes import REPEATED_SHARE, table_bytes, value_bytes
 from pyspark_cdcfmt.variant import encode_variant
 
 _MAX_TABLES = 100
+
+_REPEATED = 1024
+_MOST_NULLS = 64
+"""Bounds of messages by columns; the reference path's are wider."""
 
 
 @attrs.frozen(eq=False)
@@ -43,6 +48,7 @@ class Plan:
     says that the table has a key.
     ``zoned`` are the places of cells that are texts with their zones.
     ``source`` is the protocol, where ``_source`` is wanted.
+    ``repeats`` are the bytes that every row repeats, ``row_bytes`` those of a row of NULLs.
     ``event``: for the events shape; ``columns`` then make what images are put together from, and
     ``signless`` are the places of cells that must not be below zero.
     """
@@ -62,6 +68,14 @@ class Plan:
     source: str | None = None
     signless: tuple[int, ...] = ()
     zoned: tuple[int, ...] = ()
+    repeats: int = 0
+    row_bytes: int = 0
+
+    def is_too_much(self, rows: int, size: int) -> bool:
+        """Whether the rows of a message of this size are for the reference path to bound."""
+        if rows * self.repeats > REPEATED_SHARE * size + rows * _REPEATED:
+            return True
+        return rows * self.row_bytes > _MOST_NULLS * size
 
 
 class Learner:
@@ -86,15 +100,27 @@ class Learner:
             try:
                 if isinstance(layout, AvroLayout):
                     scan = self._scans.learn(layout, message.value or b"", changes[0].table)
-                    event = self._told(layout, changes) if self._shape.events else None
-                    return attrs.evolve(scan, event=event, source=self._source)
+                    return self._of_rows(scan, layout, changes)
                 plan = self._learn(layout, message, changes[0].table)
-                if not self._shape.events:
-                    return attrs.evolve(plan, source=self._source)
-                return attrs.evolve(plan, event=self._told(layout, changes))
+                return self._of_rows(plan, layout, changes)
             except Unlike as error:
                 reasons.append(str(error))
         raise Unlike("; ".join(reasons))
+
+    def _of_rows(
+        self, plan: Plan | ScanPlan, layout: Layout | AvroLayout, changes: Sequence[RowChange]
+    ) -> Plan | ScanPlan:
+        repeats, event = table_bytes(changes[0].table), None
+        if self._shape.events:
+            event = self._told(layout, changes)
+            repeats += value_bytes(changes[0].extra or {})
+        return attrs.evolve(
+            plan,
+            event=event,
+            source=self._source,
+            repeats=repeats,
+            row_bytes=self._shape.row_bytes,
+        )
 
     def _learn(self, layout: Layout, message: Message, table: TableSchema) -> Plan:
         if layout.split is not None:

@@ -57,7 +57,7 @@ class Gathered:
         """
         plan = self._plan
         unusual: set[int] = set()
-        changes = find_changes(plan, messages, unusual, index)
+        changes = find_changes(plan, messages, unusual, index, origins=origins)
         left_out: set[int] = set()
         images = find_images(plan, changes, left_out)
         places = images.changes

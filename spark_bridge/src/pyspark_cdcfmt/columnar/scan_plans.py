@@ -59,7 +59,8 @@ class ScanPlan:
 
     ``event``: for the events shape; ``tokens`` then make what images are put together from, and
     there are no ``columns``.  ``source`` is the protocol, where ``_source`` is wanted.
-    ``unit`` are the microseconds in a time.
+    ``unit`` are the microseconds in a time.  ``repeats`` are the bytes that every row repeats,
+    ``row_bytes`` those of a row of NULLs.
     """
 
     scan: AvroScan
@@ -75,6 +76,8 @@ class ScanPlan:
     unit: int
     event: Told | None = None
     source: str | None = None
+    repeats: int = 0
+    row_bytes: int = 0
 
 
 class ScanLearner:

@@ -27,6 +27,7 @@ class Shape:
     ``split``: an update of the key is two changes, which the reference path makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
     images are in it; there are no ``fields`` then.  ``source``: of changes with ``_source``.
+    ``row_bytes`` are those of a row of NULLs.
     """
 
     fields: Sequence[StructField]
@@ -39,6 +40,7 @@ class Shape:
     split: bool
     events: Literal["json", "variant"] | None = None
     source: bool = False
+    row_bytes: int = 0
 
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
         """The key here, whether or not the table has such columns.

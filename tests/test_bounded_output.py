@@ -1,0 +1,211 @@
+"""Output is bounded by bytes: of a batch, of what the rows of a message repeat, and of a list."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+from cdcfmt_core.events import Message
+from pyspark_cdcfmt import batches, row_maker
+from pyspark_cdcfmt.change_schema import metadata_fields
+from pyspark_cdcfmt.columnar import chunks
+from pyspark_cdcfmt.columnar import made as columnar_made
+from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.row_bytes import REPEATED_BYTES, REPEATED_SHARE
+from pyspark_cdcfmt.testing import check_equal, parsed
+
+SHAPES: dict[str, dict[str, str]] = {
+    "changes": {"table": "d.t", "incompleteRows": "emit"},
+    "json": {"imageFormat": "json"},
+    "variant": {},
+    "columns": {"includeColumns": "true"},
+}
+
+
+def canal(rows: list[Any], offset: int = 0, **envelope: Any) -> Message:
+    wire = {
+        "id": 0,
+        "database": "d",
+        "table": "t",
+        "pkNames": ["a"],
+        "isDdl": False,
+        "type": "INSERT",
+        "es": 1_700_000_000_000,
+        "ts": 1_700_000_000_001,
+        "sql": "",
+        "sqlType": {"a": 4},
+        "mysqlType": {"a": "varchar(99)"},
+        "old": None,
+        "data": rows,
+    } | envelope
+    data = json.dumps(wire, separators=(",", ":"), ensure_ascii=False).encode()
+    return Message(None, data, topic="t", partition=0, offset=offset)
+
+
+def opened(shape: str) -> tuple[ReadOptions, StructType]:
+    options = parsed({"protocol": "canal-json", **SHAPES[shape]})
+    if options.table is None:
+        return options, events_schema(options)
+    own = [StructField("a", IntegerType()), StructField("b", StringType())]
+    return options, StructType([*own, *metadata_fields(options)])
+
+
+REPRODUCTIONS = {
+    "rows that do not fit": "canal([{'a': 'x' * 28}] * 8192)",
+    "table": "canal([{'a': 'x' * 28}] * 900, table='n' * 200_000)",
+    "gtid": "canal([{'a': 'x' * 28}] * 900, gtid='n' * 200_000)",
+    "pkNames": "canal([{'a': 'x' * 28}] * 900, pkNames=['n' * 200_000])",
+    "unknown member": "canal([{'a': '1'}] * 900, more=['n'] * 60_000)",
+    "type": "canal([{'a': '1'}] * 900, mysqlType={'a': 'n' * 200_000})",
+    "completed": "canal([{'a': 'n' * 50_000}], type='UPDATE', old=[{}])",
+}
+"""Messages of 50 to 330 KiB; some made hundreds of megabytes of output."""
+
+READ = """
+import resource, sys
+sys.path.insert(0, "tests")
+from test_bounded_output import *
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+opened("variant")
+before = peak()
+for name, text in REPRODUCTIONS.items():
+    message = eval(text)
+    for shape in SHAPES:
+        options, schema = opened(shape)
+        engine = Engine(schema, options, inferred=False)
+        rows = sum(batch.num_rows for batch in engine.batches([message]))
+        engine = Engine(schema, options, inferred=False, by_columns=False)
+        assert rows == sum(len(array.values) for array in engine.lists([message])), name
+print(peak() - before)
+"""
+
+
+def test_known_reproductions_take_little_memory() -> None:
+    """Of a process: long names took 530 MiB of it, and ``gtid`` as a variant most of them."""
+    done = subprocess.run([sys.executable, "-c", READ], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.splitlines()[-1]) < 60
+
+
+values = st.one_of(
+    st.none(),
+    st.integers(-5, 5),
+    st.text(max_size=30),
+    st.just("\U0001f600" * 9),
+    st.just("\1" * 9),
+)
+rows = st.one_of(st.dictionaries(st.sampled_from(["a", "b", "c"]), values), values)
+long_text = st.builds(lambda text, times: text * times, st.text(max_size=5), st.integers(0, 3000))
+envelopes = st.fixed_dictionaries(
+    {},
+    optional={
+        "table": st.one_of(st.just("t"), long_text),
+        "database": long_text,
+        "gtid": long_text,
+        "sql": long_text,
+        "type": st.sampled_from(["INSERT", "UPDATE", "DELETE", "ALTER", "?"]),
+        "pkNames": st.lists(long_text, max_size=3),
+        "mysqlType": st.dictionaries(st.sampled_from(["a", "b", "c"]), long_text),
+        "more": st.recursive(
+            values, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        ),
+    },
+)
+
+
+@given(
+    rows=st.lists(rows, max_size=4),
+    times=st.sampled_from([1, 40, 400]),
+    envelope=envelopes,
+    old=st.lists(rows, max_size=4),
+    shape=st.sampled_from(sorted(SHAPES)),
+)
+@settings(max_examples=150, deadline=None)
+def test_output_is_a_small_multiple_of_input(
+    rows: list[Any], times: int, envelope: dict[str, Any], old: list[Any], shape: str
+) -> None:
+    """20 times the message, and 8 KiB a row: names, reasons and what the schema has of NULLs."""
+    message = canal(rows * times, **({"old": old * times or None} | envelope))
+    options, schema = opened(shape)
+    engine = Engine(schema, options, inferred=False)
+    made = list(engine.batches([message]))
+    count = sum(batch.num_rows for batch in made)
+    size = len(message.value or b"")
+    assert sum(batch.nbytes for batch in made) <= 20 * size + 2 * REPEATED_BYTES * count
+
+
+@pytest.mark.parametrize("shape", ["changes", "json", "variant"])
+def test_batches_are_cut_by_bytes_on_both_paths(
+    shape: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the order of the messages, within one and between those by columns and the others."""
+    most = 20_000
+    for room in (batches, chunks, columnar_made):
+        monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
+    monkeypatch.setattr(chunks, "GATHERED_ROW_BYTES", most)
+    monkeypatch.setattr(columnar_made, "MAX_MESSAGE_BYTES", most)
+    good = [{"a": "1", "b": "x" * 40}] * 4
+    types = {"sqlType": {"a": 4, "b": 12}, "mysqlType": {"a": "int", "b": "varchar(40)"}}
+    mixed = [{"a": "no number" * 9, "b": "y"}, *good] * 90
+    messages = [
+        canal(
+            mixed if offset % 7 == 3 else good,
+            offset,
+            **types,
+            **({"gtid": "g" * 9000} if offset % 10 == 5 else {}),
+        )
+        for offset in range(60)
+    ]
+    options, schema = opened(shape)
+    for as_lists in (False, True):
+        result = check_equal(messages, schema, options, inferred=False, as_lists=as_lists)
+        assert result.by_columns
+        assert result.by_reference
+    for by_columns in (False, True):
+        engine = Engine(schema, options, inferred=False, by_columns=by_columns)
+        sizes = [batch.nbytes for batch in engine.batches(messages)]
+        assert len(sizes) > 5
+        assert max(sizes) < 20 * most
+
+
+def test_the_first_bad_row_has_the_message_and_the_others_name_it() -> None:
+    options, schema = opened("variant")
+    message = canal([{"a": "1"}] * 500, gtid="g" * 50_000)
+    (batch,) = Engine(schema, options, inferred=False).batches([message])
+    records = batch.column("_corrupt_record").to_pylist()
+    assert [record["value"] for record in records] == [message.value, *[None] * 499]
+    assert [record["source"]["index"] for record in records] == list(range(500))
+    assert f"{REPEATED_SHARE} times the message" in records[7]["reason"]
+
+
+def test_one_row_and_a_few_may_repeat_what_they_like() -> None:
+    options, schema = opened("variant")
+    for count in (1, 2, 8):
+        message = canal([{"a": "1"}] * count, gtid="g" * 50_000)
+        (batch,) = Engine(schema, options, inferred=False).batches([message])
+        assert batch.column("kind").to_pylist() == ["row"] * count
+
+
+def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_maker, "MAX_LIST_BYTES", 10_000)
+    options, schema = opened("changes")
+    large = canal([{"a": "1"}] * 2000, 1)
+    messages = [canal([{"a": "1"}]), large, canal([{"a": "1"}], 2)]
+    result = check_equal(messages, schema, options, inferred=False, as_lists=True)
+    assert result.rows_of_messages == [1, 1, 1]
+    record = result.rows["_corrupt_record"].to_pylist()[1]
+    assert record["value"] == large.value
+    assert 'format("cdc")' in record["reason"]
+    assert check_equal(messages, schema, options, inferred=False).rows.num_rows == 2002
