@@ -53,6 +53,9 @@ TARGETS: dict[str, dict[str, Any]] = {
 }
 """Options of the formats that are written; others are written with none."""
 
+READING: dict[str, dict[str, str]] = {"cloudcanal-json": {"binaryEncoding": "latin1"}}
+"""What the wire does not tell a reader of the formats that are written."""
+
 _COMMON = {"sourceTimeZone": SOURCE_ZONE, "unsupportedEvents": "fail"}
 
 
@@ -129,6 +132,7 @@ def convert(events: Iterable[Event], target: str) -> Survivors:
         protocol=protocol,
         sourceTimeZone=SOURCE_ZONE,
         schemas=find_schemas(options, lambda _: output),
+        **READING.get(protocol, {}),
     )
     for event, sent, messages in written:
         word = _word(event)

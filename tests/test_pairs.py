@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 import pytest
+from conversions import READING
 from golden_data import open_decoder
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -112,7 +113,9 @@ def write(name: str, events: list[Any]) -> list[Message]:
 
 
 def read(name: str, messages: list[Message]) -> list[Event]:
-    decoder = open_decoder(protocol=name.partition(" ")[0], sourceTimeZone="Asia/Shanghai")
+    protocol = name.partition(" ")[0]
+    given = READING.get(protocol, {})
+    decoder = open_decoder(protocol=protocol, sourceTimeZone="Asia/Shanghai", **given)
     return [event for message in messages for event in decoder.decode(message)]
 
 

@@ -116,6 +116,15 @@ def parse_column_type(text: str) -> ColumnType:
     return column or ColumnType(first_word(text), well_formed=False)
 
 
+def binary_lengths(source_type: str) -> tuple[int | None, int | None]:
+    """How many bytes a BINARY or VARBINARY has exactly, and at most; None if not known."""
+    parsed = parse_column_type(source_type)
+    if parsed.base not in ("binary", "varbinary") or not parsed.params:
+        return None, None
+    length = parsed.params[0]
+    return length if parsed.base == "binary" else None, length
+
+
 class _Parser:
     """Reads tokens from left to right; every method steps over what it has read."""
 

@@ -69,6 +69,7 @@ def corpora(protocol: str) -> Iterator[Corpus]:
         messages = tuple(attrs.evolve(m, topic=None) for m in native_messages(path))
         yield Corpus(path, protocol, protocol, messages, given)
     if protocol == "cloudcanal-json":
+        given["binaryEncoding"] = "latin1"
         yield Corpus("cloudcanal", protocol, protocol, tuple(_cloudcanal()), given)
 
 

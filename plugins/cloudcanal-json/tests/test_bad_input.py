@@ -19,11 +19,11 @@ from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 
 
 @cache
-def decoder(binary: str = "latin1") -> MessageDecoder:
+def decoder(binary: str = "auto") -> MessageDecoder:
     return open_decoder(protocol="cloudcanal-json", binaryEncoding=binary)
 
 
-def decode(value: bytes | None, binary: str = "latin1") -> list[Event]:
+def decode(value: bytes | None, binary: str = "auto") -> list[Event]:
     """The events of a message, after what must hold for all of them was checked."""
     events = decoder(binary).decode(Message(None, value, topic="t", partition=3, offset=99))
     for event in events:
@@ -67,7 +67,7 @@ def test_any_json(wire: object) -> None:
     assert isinstance(event, Corrupt)
 
 
-@pytest.mark.parametrize("binary", ["latin1", "base64", "hex"])
+@pytest.mark.parametrize("binary", ["auto", "latin1", "base64", "hex"])
 @given(data=st.data(), wire=st.sampled_from(MESSAGES))
 @patient
 def test_any_part_is_dropped_or_replaced(binary: str, data: st.DataObject, wire: Any) -> None:

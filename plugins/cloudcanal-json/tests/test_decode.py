@@ -11,6 +11,7 @@ import json
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
@@ -63,6 +64,7 @@ def typed(type_: str | None, value: Any, jdbc: int | None = None, **changes: Any
 
 NEW = {"col1": "11", "col2": "11", "col_pk": "11"}
 OLD = {"col1": "22", "col2": "22", "col_pk": "22"}
+KEY = UUID("550e8400-e29b-41d4-a716-446655440000")
 
 
 def test_the_documents_update() -> None:
@@ -256,6 +258,40 @@ def test_binary_encodings(encoding: str, text: str) -> None:
     (event,) = decode(typed("blob", "€!"), binaryEncoding=encoding)
     assert isinstance(event, Corrupt)
     assert event.error.field == "data[0].c"
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "data"),
+    [
+        ("blob", "\0ÿ", b"\0\xff"),  # no alphabet of the other two
+        ("blob", "plain text", b"plain text"),
+        ("blob", "", b""),
+        ("blob", "abc", b"abc"),
+        ("binary(16)", KEY.hex.upper(), KEY.bytes),
+        ("binary(16)", "VQ6EAOKbQdSnFkRmVUQAAA==", KEY.bytes),
+        ("binary(2)", "0xAB01", b"\xab\x01"),
+        ("binary(4)", "test", b"test"),  # base64 of three bytes
+        ("varbinary(4)", "AAEC/w==", b"\0\1\2\xff"),
+    ],
+)  # fmt: skip
+def test_an_encoding_of_bytes_that_is_found(type_: str, text: str, data: bytes) -> None:
+    assert change(typed(type_, text)).after == Image({"c": data})
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "reason"),
+    [
+        ("blob", "AP8=", "latin1 of 4 bytes or base64 of 2 bytes"),
+        ("blob", "00ff", "latin1 of 4 bytes or base64 of 3 bytes or hex of 2 bytes"),
+        ("varbinary(50)", "12345678", "latin1 of 8 bytes or base64 of 6 bytes or hex of 4 bytes"),
+        ("binary(2)", "too long", "no encoding of bytes of binary(2)"),
+    ],
+)
+def test_an_encoding_of_bytes_that_is_not_sure(type_: str, text: str, reason: str) -> None:
+    (event,) = decode(typed(type_, text))
+    assert isinstance(event, Corrupt)
+    assert reason in str(event.error)
+    assert "set binaryEncoding to how the messages have bytes" in str(event.error)
 
 
 def test_keys_and_unknown_fields() -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from cdcfmt_cloudcanal_json.binary import BINARY_ENCODINGS
 from cdcfmt_core import Option
 
-_BINARY_ENCODING = Option(
-    name="binaryEncoding",
-    type="choice",
-    choices=("latin1", "base64", "hex"),
-    default="latin1",
-    help="How binary values are written, which CloudCanal does not document: a character per "
-    "byte, Base64 or hexadecimal.",
+_HOW = (
+    "How binary values are written, which CloudCanal does not document: a character per byte, "
+    "base64 or hexadecimal."
 )
 
 OPTIONS = (
@@ -23,7 +20,22 @@ OPTIONS = (
         "which only types that mean the same everywhere are read, and all else stays as it is. "
         "`auto`: MySQL's where `schema` is empty or equals `db`.",
     ),
-    _BINARY_ENCODING,
+    Option(
+        name="binaryEncoding",
+        type="choice",
+        choices=("auto", *BINARY_ENCODINGS),
+        default="auto",
+        help=f"{_HOW} `auto`: from each value and its column's length; text that could be more "
+        "than one of them is a bad value.",
+    ),
 )
 
-ENCODE_OPTIONS = (_BINARY_ENCODING,)
+ENCODE_OPTIONS = (
+    Option(
+        name="binaryEncoding",
+        type="choice",
+        choices=BINARY_ENCODINGS,
+        default="latin1",
+        help=_HOW,
+    ),
+)

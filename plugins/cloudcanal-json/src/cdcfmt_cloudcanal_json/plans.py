@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -11,6 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
+from cdcfmt_cloudcanal_json.binary import binary_parser
 from cdcfmt_cloudcanal_json.types import resolve_elsewhere
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import Column, TableSchema
@@ -47,7 +46,7 @@ class TablePlans:
 
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._source_database = options["sourceDatabase"]
-        self._parse_binary = _BINARY[options["binaryEncoding"]]
+        self._binary = options["binaryEncoding"]
         self._context = context
         self._plans: dict[tuple[Table, tuple[str, ...]], list[TablePlan]] = {}
         self._count = 0
@@ -107,7 +106,12 @@ class TablePlans:
         schema = TableSchema(
             table.database, table.table, tuple(columns), tuple(pks or ()), table.schema
         )
-        parsers = {column.name: self._parser_of(column.type) for column in columns}
+        parsers = {
+            column.name: binary_parser(self._binary, column.source_type)
+            if isinstance(column.type, Binary)
+            else self._parser_of(column.type)
+            for column in columns
+        }
         return TablePlan(schema, parsers, source)
 
     def _parser_of(self, logical: LogicalType) -> ParseValue:
@@ -116,9 +120,7 @@ class TablePlans:
             parser = json_value_parser(
                 logical, time_zone=self._context.time_zone, counts=self._context.counts
             )
-            if isinstance(logical, Binary) and self._parse_binary is not None:
-                parser = self._parse_binary
-            elif isinstance(logical, (Text, Json)):
+            if isinstance(logical, (Text, Json)):
                 parser = _text_or_scalar(parser)
             self._parsers[logical] = parser
         return parser
@@ -159,31 +161,3 @@ def _exact_number(value: Any) -> Any:
         return orjson.Fragment(str(value))
     # What orjson itself refuses: integers beyond 64 bits.
     raise TypeError(type(value).__name__)
-
-
-_HINT = "set binaryEncoding to how the messages have bytes"
-
-
-def _from_base64(value: Any) -> bytes:
-    if type(value) is not str:
-        raise ValueError("binary is not text")
-    try:
-        return base64.b64decode(value, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError(f"not Base64; {_HINT}") from None
-
-
-def _from_hex(value: Any) -> bytes:
-    if type(value) is not str:
-        raise ValueError("binary is not text")
-    try:
-        return binascii.unhexlify(value.removeprefix("0x"))
-    except (binascii.Error, ValueError):
-        raise ValueError(f"not hexadecimal; {_HINT}") from None
-
-
-_BINARY: dict[str, ParseValue | None] = {
-    "latin1": None,
-    "base64": _from_base64,
-    "hex": _from_hex,
-}

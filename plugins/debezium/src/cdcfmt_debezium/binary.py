@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from cdcfmt_core.mysql.column_type import parse_column_type
+from cdcfmt_core.mysql.column_type import binary_lengths
 from cdcfmt_core.wire_json import parse_base64
 
 OPTION: Final = "binaryHandlingMode"
@@ -40,7 +40,7 @@ def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:
     """
     if mode == "certain":
         return bytes_of
-    exact, longest = _lengths(source_type)
+    exact, longest = binary_lengths(source_type)
     read = _PARSERS.get(mode) or _detector(exact, longest)
 
     def parse(value: Any) -> bytes:
@@ -57,15 +57,6 @@ def binary_parser(mode: str, source_type: str) -> Callable[[Any], bytes]:
         return data
 
     return parse
-
-
-def _lengths(source_type: str) -> tuple[int | None, int | None]:
-    """How many bytes a value has exactly, and at most; None where the type does not say."""
-    parsed = parse_column_type(source_type)
-    if parsed.base not in ("binary", "varbinary") or not parsed.params:
-        return None, None
-    length = parsed.params[0]
-    return length if parsed.base == "binary" else None, length
 
 
 def _url_safe(text: str) -> bytes:
