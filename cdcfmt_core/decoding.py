@@ -32,7 +32,7 @@ from cdcfmt_core.recognition import (
     recognise,
 )
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, SchemaStore
+from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.types import LogicalType
 
 AUTO = "auto"
@@ -89,12 +89,13 @@ DECODING_OPTIONS = (
         help="Largest message, as it stands and decompressed; a larger one is corrupt.",
     ),
     Option(
-        name="maxCachedSchemas",
-        type="int",
-        default=DEFAULT_MAX_SCHEMAS,
+        name="maxCachedSchemaBytes",
+        type="bytes",
+        default=DEFAULT_MAX_SCHEMA_BYTES,
         minimum=1,
-        help="Table schemas that are kept at most, for formats whose rows do not carry their "
-        "column types; beyond it those go that the stream told longest ago.",
+        help="About the memory for table schemas, for formats whose rows do not carry their "
+        "column types; beyond it the table that was used longest ago is forgotten, and read "
+        "again from schemaStore if there is one.",
     ),
 )
 """Options that mean the same for every format."""
@@ -251,7 +252,7 @@ def open_message_decoder(
 
     ``on_zoneless`` takes the place of the log's warning of TIMESTAMP columns without a zone.
     """
-    schemas = SchemaStore(options["maxCachedSchemas"]) if schemas is None else schemas
+    schemas = SchemaStore(options["maxCachedSchemaBytes"]) if schemas is None else schemas
     registry = registry or default_registry()
     resolvers: dict[str, Callable[[str], LogicalType]] = {}
     if options["typeMap"]:

@@ -19,12 +19,15 @@ from typing import Any, Self, TypeAlias
 
 import attrs
 
+from cdcfmt_core.caches import table_size, text_size
+from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.statements import Statement, Statements
 
 Position: TypeAlias = tuple[Any, ...]
 
-DEFAULT_MAX_SCHEMAS = 100_000
+DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
+_POSITION = 300
 _MAX_ALTERNATIVES = 10
 """Different schemas at one position."""
 
@@ -42,41 +45,56 @@ class SchemaRecord:
 
 @attrs.define
 class _Versions:
-    """Of one table: positions in order, and what was told at each, the last one last."""
+    """Of one table: positions in order, and what was told at each, the last one last.
+
+    ``sizes`` are about the bytes that each position takes.
+    """
 
     positions: list[Position] = attrs.field(factory=list)
     tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
+    sizes: dict[Position, int] = attrs.field(factory=dict)
 
 
 class SchemaStore:
     """The schemas of many tables; plain data, so that it can be sent to other processes.
 
-    It holds ``max_schemas`` positions of all tables together; beyond that, those go that
-    were told longest ago.  ``changes`` grows whenever it is told something new.
-    ``statements`` are the DDL statements that it was told, which are never kept in a folder.
+    Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
+    first.  What a row then might need is an error, never an older schema.  ``changes`` grows
+    whenever it is told something new.  ``statements`` are the DDL statements that it was told,
+    which are never kept in a folder.
     """
 
-    def __init__(self, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
+    def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
         self.changes = 0
         self.statements = Statements()
-        self._max_schemas = max_schemas
-        self._tables: dict[_Key, _Versions] = {}
-        self._told: OrderedDict[tuple[_Key, Position], None] = OrderedDict()
+        self.bytes = 0
+        self._max_bytes = max_bytes
+        self._tables: OrderedDict[_Key, _Versions] = OrderedDict()
+        self._count = 0
+        # By table the last position that was forgotten.
+        self._forgotten: dict[_Key, Position] = {}
+        self._forgotten_bytes = 0
+        self._forgot_names = False
 
     def __bool__(self) -> bool:
         return bool(self._tables)
 
     def __len__(self) -> int:
-        return len(self._told)
+        return self._count
+
+    @property
+    def forgetful(self) -> bool:
+        """Whether schemas were forgotten."""
+        return bool(self._forgotten) or self._forgot_names
 
     def copy(self) -> Self:
         """The same schemas, for who may add others of its own."""
         made = copy.copy(self)
-        made._tables = {
-            key: _Versions(list(versions.positions), dict(versions.tables))
-            for key, versions in self._tables.items()
-        }
-        made._told = self._told.copy()
+        made._tables = OrderedDict(
+            (key, _Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
+            for key, each in self._tables.items()
+        )
+        made._forgotten = self._forgotten.copy()
         return made
 
     def tables(self) -> Iterator[TableSchema]:
@@ -113,12 +131,17 @@ class SchemaStore:
         known = versions.tables.get(position, ())
         if not known or not _alike(known[-1], table):
             self.changes += 1
-            versions.tables[position] = _with(known, self._interned(versions, position, table))
+            kept = self._interned(versions, position, table)
+            versions.tables[position] = all_known = _with(known, kept)
             if not known:
                 versions.positions.insert(bisect_right(versions.positions, position), position)
-        self._told[key, position] = None
-        self._told.move_to_end((key, position))
-        if len(self._told) > self._max_schemas:
+                self._count += 1
+            size = _POSITION
+            size += sum(table_size(each) for each in all_known if each is not kept or kept is table)
+            self.bytes += size - versions.sizes.get(position, 0)
+            versions.sizes[position] = size
+        self._tables.move_to_end(key)
+        while self.bytes > self._max_bytes and self._count > 1:
             self._forget_oldest()
 
     def find(
@@ -133,13 +156,19 @@ class SchemaStore:
         """The newest schema at or before ``position``; of all where that is None.
 
         Of several at one position the last one told holds.
+
+        :raises MissingSchemaError: if it may have been forgotten.
         """
-        versions = self._tables.get((stream, database, schema, table))
-        if versions is None:
-            return None
-        positions = versions.positions
-        at = len(positions) if position is None else bisect_right(positions, position)
-        return versions.tables[positions[at - 1]][-1] if at else None
+        key = stream, database, schema, table
+        versions = self._used(key)
+        start = None
+        if versions is not None:
+            positions = versions.positions
+            at = len(positions) if position is None else bisect_right(positions, position)
+            start = positions[at - 1] if at else None
+        if self.forgetful and self._may_lack(key, start):
+            raise self.missing(database, table, position, schema=schema, stream=stream, exact=False)
+        return None if versions is None or start is None else versions.tables[start][-1]
 
     def at(
         self,
@@ -154,8 +183,36 @@ class SchemaStore:
 
         The same object as before while nothing new is told.
         """
-        versions = self._tables.get((stream, database, schema, table))
+        versions = self._used((stream, database, schema, table))
         return () if versions is None else versions.tables.get(position, ())
+
+    def missing(
+        self,
+        database: str,
+        table: str,
+        position: Position | None,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+        exact: bool = True,
+    ) -> MissingSchemaError:
+        """The error of a row whose schema is not here; it says if that may be forgotten."""
+        key = stream, database, schema, table
+        error = MissingSchemaError(
+            database, table, position, schema=schema, stream=stream, exact=exact
+        )
+        if not self._forgot_names and key not in self._forgotten:
+            return error
+        return MissingSchemaError(
+            database,
+            table,
+            position,
+            schema=schema,
+            stream=stream,
+            exact=exact,
+            reason=f"{error.reason}, or forgotten: all schemas together take more than "
+            f"{self._max_bytes} bytes; raise maxCachedSchemaBytes",
+        )
 
     def span(
         self,
@@ -186,13 +243,38 @@ class SchemaStore:
                     return known
         return table
 
+    def _used(self, key: _Key) -> _Versions | None:
+        versions = self._tables.get(key)
+        if versions is not None and self.bytes > self._max_bytes // 2:
+            self._tables.move_to_end(key)
+        return versions
+
     def _forget_oldest(self) -> None:
-        (key, position), _ = self._told.popitem(last=False)
-        versions = self._tables[key]
-        del versions.positions[bisect_right(versions.positions, position) - 1]
+        key, versions = next(iter(self._tables.items()))
+        position = versions.positions.pop(0)
         del versions.tables[position]
+        self.bytes -= versions.sizes.pop(position)
+        self._count -= 1
         if not versions.positions:
             del self._tables[key]
+        self._forgot(key, position)
+
+    def _forgot(self, key: _Key, position: Position) -> None:
+        known = self._forgotten.get(key)
+        if known is None:
+            self._forgotten_bytes += text_size(*key)
+            if self._forgotten_bytes > self._max_bytes // 4:
+                self._forgotten, self._forgotten_bytes = {}, 0
+                self._forgot_names = True
+        if known is None or known < position:
+            self._forgotten[key] = position
+
+    def _may_lack(self, key: _Key, start: Position | None) -> bool:
+        """Whether a schema between ``start`` and the row may have been forgotten."""
+        last = self._forgotten.get(key)
+        if last is None:
+            return self._forgot_names
+        return start is None or start < last
 
 
 class NoSchemas(SchemaStore):

@@ -25,6 +25,9 @@ logger = open_logger("cdcfmt_core")
 _MAX_CHARACTERS: Final = 8 << 20
 """Of all statements together: reading takes a second for about half a million."""
 
+_MAX_BYTES: Final = 128 << 20
+"""Of what they say of all tables: each ALTER of a wide table makes it once more."""
+
 
 @attrs.frozen
 class Statement:
@@ -95,9 +98,18 @@ class Statements:
         if self._tables is None:
             from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 
-            self._tables = SchemaStore()
+            tables = SchemaStore(_MAX_BYTES)
             for table, position in _versions(self._unread or ()):
-                self._tables.add(SchemaRecord(table, (position,)))
+                tables.add(SchemaRecord(table, (position,)))
+                if tables.forgetful:
+                    logger.warning(
+                        "the tables of the input's DDL take more than %d bytes: column types are "
+                        "those that rows tell",
+                        _MAX_BYTES,
+                    )
+                    self._unread, tables = None, SchemaStore()
+                    break
+            self._tables = tables
         return self._tables
 
     def __getstate__(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Reader:
     ) -> None:
         self._source = source
         self._settings = settings
-        self._schemas = SchemaStore(settings["maxCachedSchemas"])
+        self._schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
         self._filter = settings.event_filter() if event_filter is None else event_filter
         uri = settings["claimCheckStorageUri"]

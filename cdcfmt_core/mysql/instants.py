@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import Final
 
 from cdcfmt_core.mysql.temporal import DATETIME_MARKS, EPOCH, from_iso, parse_datetime
@@ -30,8 +31,7 @@ def timestamp_parser(
     zone: tzinfo, counts: Counter[str]
 ) -> Callable[[str], datetime | InvalidValue]:
     """For texts in ``zone``; one with ``Z`` or ``±hh:mm`` at its end says its own."""
-    # Of each day without a change: 1970-01-01 00:00 UTC as local time, by that day's offset.
-    epochs: dict[str, datetime] = {}
+    epochs = _epochs_of(zone)
 
     def parse(text: str) -> datetime | InvalidValue:
         if text[4:20:3] in DATETIME_MARKS and len(text) <= 26:
@@ -77,6 +77,15 @@ def timestamp_parser(
         return parse
     fixed_epoch = EPOCH + fixed
     return parse_fixed
+
+
+@lru_cache(maxsize=32)
+def _epochs_of(zone: tzinfo) -> dict[str, datetime]:
+    """Of each day without a change: 1970-01-01 00:00 UTC as local time, by that day's offset.
+
+    The columns of all tables share it.
+    """
+    return {}
 
 
 def _instant(text: str, value: datetime, offset: timedelta) -> datetime | InvalidValue:

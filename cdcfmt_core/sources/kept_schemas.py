@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMAS, Position, SchemaRecord, SchemaStore
+from cdcfmt_core.schema_store import (
+    DEFAULT_MAX_SCHEMA_BYTES,
+    Position,
+    SchemaRecord,
+    SchemaStore,
+)
 from cdcfmt_core.sources.schema_directory import SchemaDirectory
 from cdcfmt_core.statements import Statement
 
@@ -19,10 +25,12 @@ class KeptSchemaStore(SchemaStore):
     :raises SourceError: by every method, if the folder cannot be read or written.
     """
 
-    def __init__(self, directory: SchemaDirectory, max_schemas: int = DEFAULT_MAX_SCHEMAS) -> None:
-        super().__init__(max_schemas)
+    def __init__(
+        self, directory: SchemaDirectory, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES
+    ) -> None:
+        super().__init__(max_bytes)
         self.directory = directory
-        self._loaded: set[tuple[str, str | None, str]] = set()
+        self._loaded: Cache[tuple[str, str | None, str], bool] = Cache(max_bytes // 4)
 
     def __bool__(self) -> bool:
         # What the folder has shows only where a table is asked for.
@@ -73,15 +81,25 @@ class KeptSchemaStore(SchemaStore):
         """Read the table's schemas once more; all that the folder has."""
         records = self.directory.load(database, table, schema)
         for record in records:
+            self._forgotten.pop((record.stream, database, schema, table), None)
+        for record in records:
             super().add(record)
-        self._loaded.add((database, schema, table))
+        self._loaded.add((database, schema, table), True, text_size(database, schema, table))
         return records
 
     def _load(self, database: str, table: str, schema: str | None) -> None:
-        if (database, schema, table) not in self._loaded:
+        if not self._loaded.get((database, schema, table)):
             self.reload(database, table, schema)
+
+    def _forgot(self, key: tuple[str, str, str | None, str], position: Position) -> None:
+        super()._forgot(key, position)
+        # The folder has it still.
+        self._loaded.discard(key[1:])
+        if self._forgot_names:
+            self._loaded.clear()
+            self._forgot_names = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What it has is in the folder: other processes look there.
-        made = self.directory, self._max_schemas
+        made = self.directory, self._max_bytes
         return type(self), made, {"statements": self.statements}

@@ -6,6 +6,8 @@ import pickle
 
 import pytest
 
+from cdcfmt_core.caches import table_size
+from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.types import Int
@@ -95,24 +97,55 @@ def test_schemas_of_one_position_are_bounded() -> None:
     assert names == [f"c{number}" for number in range(40, 50)]
 
 
-def test_what_was_told_longest_ago_goes_first() -> None:
-    store = SchemaStore(max_schemas=3)
-    for name, at in (("a", 1), ("b", 2), ("c", 3), ("a", 1), ("d", 4), ("e", 5)):
-        store.add(SchemaRecord(schema(name), (at,)))
+SIZE = 300 + table_size(schema("a"))
+
+
+def told(*names: str) -> SchemaStore:
+    """A store with room for three schemas that was told of tables, each version in turn."""
+    store = SchemaStore(3 * SIZE + SIZE // 2)
+    for number, name in enumerate(names):
+        store.add(SchemaRecord(schema(f"c{number}", table=name), (number,)))
+    return store
+
+
+def test_the_table_used_longest_ago_goes_first_and_its_oldest_schema() -> None:
+    store = told("a", "b", "a")
     assert len(store) == 3
-    assert [len(store.at("d", "t", (at,))) for at in range(1, 6)] == [1, 0, 0, 1, 1]
-    newest = store.find("d", "t", (3,))
+    store.find("d", "b", (1,))
+    store.find("d", "a", (2,))
+    store.add(SchemaRecord(schema("c3", table="c"), (3,)))
+    kept = [(table, at) for table in "abc" for at in range(4) if store.at("d", table, (at,))]
+    assert (kept, len(store)) == ([("a", 0), ("a", 2), ("c", 3)], 3)
+    store.add(SchemaRecord(schema("c4", table="c"), (4,)))
+    kept = [(table, at) for table in "abc" for at in range(5) if store.at("d", table, (at,))]
+    assert (kept, len(store)) == ([("a", 2), ("c", 3), ("c", 4)], 3)
+
+
+def test_what_is_forgotten_is_an_error_and_no_older_schema() -> None:
+    store = told("a", "a", "b", "c")
+    newest = store.find("d", "a", (1,))
     assert newest is not None
-    assert newest.column_names == ("a",)
+    with pytest.raises(MissingSchemaError, match=r"d.a@0 not seen, or forgotten.*maxCachedSchemaB"):
+        store.find("d", "a", (0,))
+    assert store.find("d", "never seen", (5,)) is None
+    assert str(store.missing("d", "c", (9,))) == "schema d.c@9 not seen"
+    # Told again, it is older than what was forgotten behind it.
+    store = told("a", "b", "c", "d", "e")
+    store.add(SchemaRecord(schema("x", table="a"), (-1,)))
+    with pytest.raises(MissingSchemaError):
+        store.find("d", "a", (5,))
+    assert "forgotten" in str(store.missing("d", "a", (0,)))
 
 
-def test_tables_without_schemas_leave_nothing_behind() -> None:
-    store = SchemaStore(max_schemas=1)
-    for number in range(100):
+def test_names_of_forgotten_tables_are_bounded_too() -> None:
+    store = SchemaStore(20 * SIZE)
+    for number in range(1_000):
         store.add(SchemaRecord(schema("a", table=f"t{number}"), (1,)))
-    assert len(store) == 1
-    assert store.find("d", "t98", None) is None
-    assert store.find("d", "t99", None) is not None
+    assert store.bytes <= 20 * SIZE
+    assert len(store._forgotten) < 20
+    for number in (0, 500, 999):
+        with pytest.raises(MissingSchemaError):
+            store.find("d", f"t{number}", None)
 
 
 def test_it_can_be_sent() -> None:

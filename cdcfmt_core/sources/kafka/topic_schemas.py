@@ -72,7 +72,7 @@ class TopicSchemaStore(KeptSchemaStore):
         reach: int,
         run: str | None,
     ) -> None:
-        super().__init__(store.directory, store._max_schemas)
+        super().__init__(store.directory, store._max_bytes)
         self._home = (home.topic, home.partition)
         self._start = home.start
         self._begins = begins

@@ -101,7 +101,7 @@ class StreamCheck:
             shares,
             self._options,
             # What the driver reads here is no part of the stream.
-            SchemaStore(self._options["maxCachedSchemas"]),
+            SchemaStore(self._options["maxCachedSchemaBytes"]),
             survey=self._survey,
             seconds=_STREAM_SECONDS,
         )

@@ -150,9 +150,12 @@ class MissingSchemas:
         """What is known of the table at the row, where any schema before it will do."""
         if error.exact:
             return None
-        return self._store.find(
-            error.database, error.table, error.position, schema=error.schema, stream=error.stream
-        )
+        place = error.database, error.table, error.position
+        try:
+            return self._store.find(*place, schema=error.schema, stream=error.stream)
+        except MissingSchemaError:
+            # It is forgotten, so whatever is found now is new.
+            return None
 
     def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Learns what is told in one place after the other."""

@@ -21,7 +21,7 @@ _SECONDS_BETWEEN_NEWS = 10
 
 def open_store(options: ReadOptions) -> SchemaStore:
     """An empty store, or one over the folder ``schemaStore``, which is made if need be."""
-    limit, folder = options["maxCachedSchemas"], options["schemaStore"]
+    limit, folder = options["maxCachedSchemaBytes"], options["schemaStore"]
     if folder is None:
         return SchemaStore(limit)
     directory = SchemaDirectory(folder, options.storage_options)

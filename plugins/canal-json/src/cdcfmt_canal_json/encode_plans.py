@@ -10,6 +10,7 @@ import orjson
 
 from cdcfmt_canal_json.templates import CANAL, Template
 from cdcfmt_core import EncoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.json_output import escape_for_go
@@ -19,7 +20,8 @@ from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_prin
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Timestamp
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 800
+"""Of a column of a plan, beside its schema."""
 _MAX_TYPES: Final = 1_000
 
 
@@ -66,15 +68,14 @@ class EncodePlans:
         self._context = context
         self._layout = layout
         self._full_types = full_types
-        self._plans: dict[TableSchema, EncodePlan] = {}
+        self._plans: Cache[TableSchema, EncodePlan] = Cache()
 
     def find(self, table: TableSchema) -> EncodePlan:
         """:raises EncodeError: for a column whose type is unknown."""
         plan = self._plans.get(table)
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[table] = self._make(table)
+            plan = self._make(table)
+            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
         return plan
 
     def _make(self, table: TableSchema) -> EncodePlan:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql import (
@@ -23,8 +24,9 @@ from cdcfmt_core.types import LogicalType, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
-_MAX_PLANS = 10_000
 _MAX_BINARY_LENGTH = 255
+_COLUMN_BYTES = 250
+"""Of a column of a plan, beside its schema."""
 
 
 @attrs.define
@@ -53,9 +55,8 @@ class TablePlans:
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
         self._statements = context.schemas.statements
-        self._plans: dict[tuple[str, str, tuple[str, ...]], list[TablePlan]] = {}
-        self._count = 0
-        self._parsers: dict[LogicalType, tuple[ParseValue, ParseValue]] = {}
+        self._plans: Variants[tuple[str, str, tuple[str, ...]], TablePlan] = Variants()
+        self._parsers: Cache[LogicalType, tuple[ParseValue, ParseValue]] = Cache(8 << 20)
 
     def find(
         self,
@@ -73,22 +74,11 @@ class TablePlans:
         # sqlType depends on the value (a bigint unsigned is -5 or 3), so it may only
         # count where there is nothing else.
         source = (mysql_type or None, None if mysql_type else sql_type, pk_names, stored)
-        plans = self._plans.get(key)
-        if plans is None:
-            if self._count >= _MAX_PLANS:
-                self._plans.clear()
-                self._parsers.clear()
-                self._count = 0
-            plans = self._plans[key] = []
-        for plan in plans:
+        for plan in self._plans.of(key):
             if plan.source == source:
                 return plan
         plan = self._make(key, source, mysql_type or {}, sql_type or {})
-        plans.append(plan)
-        self._count += 1
-        if len(plans) > 100:
-            del plans[0]
-        return plan
+        return self._plans.add(key, plan, table_size(plan.schema, _COLUMN_BYTES))
 
     def _make(
         self,
@@ -132,9 +122,13 @@ class TablePlans:
         known = self._parsers.get(logical)
         if known is None:
             zone, counts = self._context.time_zone, self._context.counts
-            known = self._parsers[logical] = (
-                text_parser(logical, time_zone=zone, counts=counts),
-                json_value_parser(logical, time_zone=zone, counts=counts),
+            known = self._parsers.add(
+                logical,
+                (
+                    text_parser(logical, time_zone=zone, counts=counts),
+                    json_value_parser(logical, time_zone=zone, counts=counts),
+                ),
+                parsers_size(source_type),
             )
         return _padded_as(source_type, known[0]), known[1]
 

@@ -10,6 +10,7 @@ import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
@@ -18,7 +19,8 @@ from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_prin
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 800
+"""Of a column of a plan, beside its schema."""
 
 
 @attrs.define
@@ -38,15 +40,14 @@ class EncodePlans:
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
         self._print_binary = _BINARY[options["binaryEncoding"]]
-        self._plans: dict[TableSchema, EncodePlan] = {}
+        self._plans: Cache[TableSchema, EncodePlan] = Cache()
 
     def find(self, table: TableSchema) -> EncodePlan:
         """:raises EncodeError: for a column whose type is unknown."""
         plan = self._plans.get(table)
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[table] = self._make(table)
+            plan = self._make(table)
+            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
         return plan
 
     def _make(self, table: TableSchema) -> EncodePlan:

@@ -12,6 +12,7 @@ import orjson
 from cdcfmt_cloudcanal_json.binary import binary_parser
 from cdcfmt_cloudcanal_json.types import resolve_elsewhere
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser
 from cdcfmt_core.mysql.table_changes import type_from_jdbc
@@ -19,8 +20,8 @@ from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
-_MAX_PLANS = 10_000
-_MAX_PLANS_OF_A_TABLE = 100
+_COLUMN_BYTES = 250
+"""Of a column of a plan, beside its schema."""
 
 
 @attrs.define
@@ -48,9 +49,8 @@ class TablePlans:
         self._source_database = options["sourceDatabase"]
         self._binary = options["binaryEncoding"]
         self._context = context
-        self._plans: dict[tuple[Table, tuple[str, ...]], list[TablePlan]] = {}
-        self._count = 0
-        self._parsers: dict[LogicalType, ParseValue] = {}
+        self._plans: Variants[tuple[Table, tuple[str, ...]], TablePlan] = Variants()
+        self._parsers: Cache[LogicalType, ParseValue] = Cache(8 << 20)
 
     def resolver(self, table: Table) -> Callable[[str], LogicalType]:
         """What tells the types of this table's database."""
@@ -70,22 +70,11 @@ class TablePlans:
         """The plan for rows with these columns, in this order."""
         key = (table, names)
         source = (db_types, jdbc_types, pks)
-        plans = self._plans.get(key)
-        if plans is None:
-            if self._count >= _MAX_PLANS:
-                self._plans.clear()
-                self._parsers.clear()
-                self._count = 0
-            plans = self._plans[key] = []
-        for plan in plans:
+        for plan in self._plans.of(key):
             if plan.source == source:
                 return plan
         plan = self._make(table, names, source)
-        plans.append(plan)
-        self._count += 1
-        if len(plans) > _MAX_PLANS_OF_A_TABLE:
-            del plans[0]
-        return plan
+        return self._plans.add(key, plan, table_size(plan.schema, _COLUMN_BYTES))
 
     def _make(
         self, table: Table, names: tuple[str, ...], source: tuple[Any, Any, Any]
@@ -109,12 +98,13 @@ class TablePlans:
         parsers = {
             column.name: binary_parser(self._binary, column.source_type)
             if isinstance(column.type, Binary)
-            else self._parser_of(column.type)
+            else self._parser_of(column)
             for column in columns
         }
         return TablePlan(schema, parsers, source)
 
-    def _parser_of(self, logical: LogicalType) -> ParseValue:
+    def _parser_of(self, column: Column) -> ParseValue:
+        logical = column.type
         parser = self._parsers.get(logical)
         if parser is None:
             parser = json_value_parser(
@@ -122,7 +112,7 @@ class TablePlans:
             )
             if isinstance(logical, (Text, Json)):
                 parser = _text_or_scalar(parser)
-            self._parsers[logical] = parser
+            self._parsers.add(logical, parser, parsers_size(column.source_type))
         return parser
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 import orjson
 
+from cdcfmt_core.caches import Variants
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.wire_json import loads_exact, loads_refused
 
@@ -21,7 +22,8 @@ _SCHEMA_FIRST: Final = b'{"schema":'
 _PAYLOAD_FIRST: Final = b'{"payload":'
 _THEN_PAYLOAD: Final = b',"payload":'
 _THEN_SCHEMA: Final = b',"schema":'
-_MAX_SCHEMA_BYTES: Final = 64 << 20
+_BYTES_OF_A_BYTE: Final = 10
+"""Of a schema's JSON, once it is parsed."""
 
 
 @attrs.frozen(eq=False)
@@ -57,8 +59,7 @@ class DocumentReader:
     """Reads values; keeps the schemas that it has seen."""
 
     def __init__(self) -> None:
-        self._schemas: dict[int, list[tuple[bytes, WireSchema | None]]] = {}
-        self._bytes = 0
+        self._schemas: Variants[int, tuple[bytes, WireSchema | None]] = Variants(1_000)
 
     def read(self, value: bytes) -> Document:
         """:raises DecodeError: for what is not JSON, or has a ``schema`` that is none."""
@@ -104,18 +105,12 @@ class DocumentReader:
             return _parse_schema(wire)
 
     def _schema(self, data: bytes) -> WireSchema | None:
-        known = self._schemas.setdefault(len(data), [])
-        for raw, schema in known:
+        for raw, schema in self._schemas.of(len(data)):
             if raw == data:
                 return schema
         # Raises for bytes that are no JSON: only whole values are kept.
         schema = _parse_schema(orjson.loads(data))
-        self._bytes += len(data)
-        if self._bytes > _MAX_SCHEMA_BYTES:
-            self._schemas.clear()
-            self._bytes = len(data)
-            known = self._schemas.setdefault(len(data), [])
-        known.append((data, schema))
+        self._schemas.add(len(data), (data, schema), _BYTES_OF_A_BYTE * len(data))
         return schema
 
 

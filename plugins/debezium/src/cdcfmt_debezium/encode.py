@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import OptionError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -44,7 +45,8 @@ from cdcfmt_debezium.ddl_output import table_changes
 from cdcfmt_debezium.message import TICDC
 from cdcfmt_debezium.values_output import renderer
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 1_500
+"""Of a column of a plan, beside its schema."""
 _WORDS: Final[dict[Op, str]] = {
     "insert": "c",
     "update": "u",
@@ -96,7 +98,7 @@ class _Encoder(Encoder):
         self._old_values: bool = options["debeziumOutputOldValue"]
         self._cluster: str = options["clusterId"]
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
-        self._plans: dict[tuple[TableSchema, tuple[str, ...]], _Plan] = {}
+        self._plans: Cache[tuple[TableSchema, tuple[str, ...]], _Plan] = Cache()
         self._ends = {
             "ddl": (self._end(DDL_KEY), self._end(DDL_VALUE)),
             "watermark": (
@@ -184,9 +186,8 @@ class _Encoder(Encoder):
     def _plan(self, table: TableSchema, fine: tuple[str, ...]) -> _Plan:
         plan = self._plans.get((table, fine))
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[table, fine] = self._make_plan(table, fine)
+            plan = self._make_plan(table, fine)
+            self._plans.add((table, fine), plan, table_size(table, _COLUMN_BYTES))
         return plan
 
     def _make_plan(self, table: TableSchema, fine: tuple[str, ...]) -> _Plan:

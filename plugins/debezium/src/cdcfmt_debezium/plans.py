@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Parser
@@ -26,7 +27,8 @@ from cdcfmt_debezium.documents import DocumentReader, WireSchema
 from cdcfmt_debezium.encoding import Encoding, ParseValue, encoding_of
 from cdcfmt_debezium.values import value_parser
 
-_MAX_PLANS = 10_000
+_COLUMN_BYTES = 500
+"""Of a column of a plan, beside its schema."""
 _DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
 
 
@@ -66,7 +68,7 @@ class TablePlans:
     def __init__(self, context: DecoderContext, *, fail_without_schema: bool) -> None:
         self._context = context
         self._fail = fail_without_schema
-        self._plans: dict[tuple[Any, ...], TablePlan] = {}
+        self._plans: Cache[tuple[Any, ...], TablePlan] = Cache()
 
     def find(
         self,
@@ -88,10 +90,9 @@ class TablePlans:
         key = (wire, stored, place, encoding, names, keys)
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
             source = _Source(wire, stored, *place, encoding, names, keys)
-            plan = self._plans[key] = self._make(source, *at)
+            plan = self._make(source, *at)
+            self._plans.add(key, plan, table_size(plan.schema, _COLUMN_BYTES))
         return plan
 
     def _make(self, source: _Source, position: Position | None, stream: str) -> TablePlan:

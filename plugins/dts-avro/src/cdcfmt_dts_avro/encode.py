@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.avro_output import NULL, write_array, write_long, write_optional, write_text
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -54,7 +55,7 @@ class _Encoder(Encoder):
         self._context = context
         self._plans = EncodePlans(context)
         self._last_id = 0
-        self._names: dict[TableSchema, str] = {}
+        self._names: Cache[TableSchema, str] = Cache(8 << 20)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -107,10 +108,8 @@ class _Encoder(Encoder):
     def _name_of(self, table: TableSchema) -> str:
         name = self._names.get(table)
         if name is None:
-            if len(self._names) >= 1_000:
-                self._names.clear()
             name = _object_name(table.database, table.schema, table.table)
-            self._names[table] = name
+            self._names.add(table, name, table_size(table))
         return name
 
     def _schema_change(self, event: SchemaChange) -> list[bytes]:

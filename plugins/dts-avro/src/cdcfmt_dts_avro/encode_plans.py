@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.avro_output import write_array, write_long, write_text
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import valid_name
@@ -20,7 +21,8 @@ from cdcfmt_dts_avro.message import NULL as NULL_BRANCH
 from cdcfmt_dts_avro.types import POSTGRESQL, family_of
 from cdcfmt_dts_avro.values_output import Render, open_render
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 800
+"""Of a column of a plan, beside its schema."""
 _ARRAY: Final = write_long(2)
 _SQL_NULL: Final = write_long(NULL_BRANCH)
 _ABSENT: Final = write_long(EMPTY_OBJECT) + write_long(1)
@@ -91,16 +93,14 @@ class EncodePlans:
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
-        self._plans: dict[tuple[TableSchema, str], EncodePlan] = {}
+        self._plans: Cache[tuple[TableSchema, str], EncodePlan] = Cache()
 
     def find(self, table: TableSchema, source_type: str) -> EncodePlan:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
         plan = self._plans.get((table, source_type))
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
             plan = EncodePlan(table, source_type, self._context)
-            self._plans[table, source_type] = plan
+            self._plans.add((table, source_type), plan, table_size(table, _COLUMN_BYTES))
         return plan
 
 

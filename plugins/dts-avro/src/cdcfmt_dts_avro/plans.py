@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeAlias
 
+from cdcfmt_core.caches import Variants, text_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.types import LogicalType, Text
@@ -26,8 +27,9 @@ from cdcfmt_dts_avro.values import (
 )
 
 PK_TAG = "pk_uk_info"
-_MAX_PLANS = 10_000
-_MAX_PLANS_OF_A_TABLE = 100
+_MAX_SCHEMAS_OF_A_TABLE = 4
+_COLUMN_BYTES = 900
+"""Of a column of a plan, beside its schemas."""
 _MAX_FIELDS = 20_000
 """Beyond every database's columns; so many short names would fill the memory."""
 
@@ -63,7 +65,7 @@ class TablePlan:
         if self._schema is None:
             types = tuple(self._types)
             if types not in self._schemas:
-                if len(self._schemas) >= _MAX_PLANS_OF_A_TABLE:
+                if len(self._schemas) >= _MAX_SCHEMAS_OF_A_TABLE:
                     self._schemas.clear()
                 self._schemas[types] = self._make_schema(types)
             self._schema = self._schemas[types]
@@ -159,8 +161,7 @@ class TablePlans:
     """Plans by table and fields, so that a million rows share one schema object."""
 
     def __init__(self) -> None:
-        self._plans: dict[tuple[str, str | None, str | None], list[TablePlan]] = {}
-        self._count = 0
+        self._plans: Variants[tuple[str, str | None, str | None], TablePlan] = Variants()
 
     def read(self, envelope: Envelope, data: bytes) -> tuple[TablePlan | None, int]:
         """The plan for a record's fields, None where it has none, and where they end."""
@@ -169,24 +170,15 @@ class TablePlans:
         if branch == 0:
             return None, at + 1
         key = (envelope.source_type, envelope.object_name, envelope.tags.get(PK_TAG))
-        plans = self._plans.get(key)
-        if plans is None:
-            if self._count >= _MAX_PLANS:
-                self._plans.clear()
-                self._count = 0
-            plans = self._plans[key] = []
-        for plan in plans:
+        for plan in self._plans.of(key):
             if data.startswith(plan.encoded, at):
                 return plan, at + len(plan.encoded)
         fields, end = _read_fields(data, at)
         if fields is None:
             return None, end
         plan = TablePlan(envelope, fields, data[at:end])
-        plans.append(plan)
-        self._count += 1
-        if len(plans) > _MAX_PLANS_OF_A_TABLE:
-            del plans[0]
-        return plan, end
+        size = text_size(*key, plan.encoded) + _COLUMN_BYTES * len(fields)
+        return self._plans.add(key, plan, size), end
 
 
 def _readers() -> dict[int, Reader]:

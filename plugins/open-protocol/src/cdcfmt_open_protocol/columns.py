@@ -18,6 +18,7 @@ from datetime import tzinfo
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.caches import Cache, parsers_size
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql import (
     BINARY_FLAG,
@@ -42,15 +43,13 @@ Parsers: TypeAlias = tuple[ParseValue, ParseValue]
 _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 _GEOMETRY: Final = 255
 
-_MAX_PARSERS = 10_000
-
 
 class ColumnTypes:
     """Types and parsers by type code and flags: the same for all tables."""
 
     def __init__(self, context: DecoderContext) -> None:
         self._context = context
-        self._parsers: dict[tuple[int, int | None, LogicalType], Parsers] = {}
+        self._parsers: Cache[tuple[int, int | None, LogicalType], Parsers] = Cache(8 << 20)
 
     def column(
         self,
@@ -79,15 +78,14 @@ class ColumnTypes:
             flags=flag_names(flags),
         )
 
-    def parsers(self, code: int, flags: int | None, logical: LogicalType) -> Parsers:
-        """Those of a column of this type."""
-        found = self._parsers.get((code, flags, logical))
+    def parsers(self, code: int, flags: int | None, column: Column) -> Parsers:
+        """Those of a column."""
+        key = code, flags, column.type
+        found = self._parsers.get(key)
         if found is None:
-            if len(self._parsers) >= _MAX_PARSERS:
-                self._parsers.clear()
             zone, counts = self._context.time_zone, self._context.counts
-            found = make_parsers(logical, code, flags, time_zone=zone, counts=counts)
-            self._parsers[code, flags, logical] = found
+            found = make_parsers(column.type, code, flags, time_zone=zone, counts=counts)
+            self._parsers.add(key, found, parsers_size(column.source_type))
         return found
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:

@@ -14,6 +14,7 @@ import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import escape_for_go, valid_name
@@ -57,7 +58,8 @@ Render: TypeAlias = Callable[[Any], Any]
 
 Cells: TypeAlias = dict[str, dict[str, Any]]
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 800
+"""Of a column of a plan, beside its schema."""
 
 _CODES: Final = {
     "tinyint": 1,
@@ -169,15 +171,14 @@ class EncodePlans:
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
-        self._plans: dict[TableSchema, EncodePlan] = {}
+        self._plans: Cache[TableSchema, EncodePlan] = Cache()
 
     def find(self, table: TableSchema) -> EncodePlan:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
         plan = self._plans.get(table)
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            plan = self._plans[table] = self._make(table)
+            plan = self._make(table)
+            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
         return plan
 
     def _make(self, table: TableSchema) -> EncodePlan:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from cdcfmt_core import DecoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber
@@ -17,8 +18,9 @@ from cdcfmt_open_protocol.columns import ColumnTypes, ParseValue
 Cells: TypeAlias = Mapping[str, Any]
 """An image on the wire: name → ``{"t", "h", "f", "v"}``."""
 
-_MAX_PLANS = 10_000
 _MAX_CODE = 2**31 - 1
+_COLUMN_BYTES = 400
+"""Of a column of a plan, beside its schema."""
 
 
 Step: TypeAlias = tuple[str, int, int | None, int, bool, ParseValue, ParseValue]
@@ -117,8 +119,9 @@ class TablePlans:
         self._context = context
         self._columns = ColumnTypes(context)
         self._statements = context.schemas.statements
-        self._recent: dict[tuple[str, str], TablePlan] = {}
-        self._plans: dict[tuple[Any, ...], TablePlan] = {}
+        # Mostly both hold the same plans.
+        self._recent: Cache[tuple[str, str], TablePlan] = Cache()
+        self._plans: Cache[tuple[Any, ...], TablePlan] = Cache()
 
     def read(
         self, database: str, table: str, cells: Cells, field: str, commit_ts: int
@@ -151,12 +154,9 @@ class TablePlans:
         key = (database, table, types, stored)
         plan = self._plans.get(key)
         if plan is None:
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-                self._recent.clear()
-            plan = self._plans[key] = self._make(database, table, cells, stored)
-        self._recent[database, table] = plan
-        return plan
+            plan = self._make(database, table, cells, stored)
+            self._plans.add(key, plan, table_size(plan.schema, _COLUMN_BYTES))
+        return self._recent.add((database, table), plan, table_size(plan.schema, _COLUMN_BYTES))
 
     def _stored(self, database: str, table: str, commit_ts: int) -> TableSchema | None:
         statements = self._statements
@@ -188,7 +188,7 @@ class TablePlans:
                     cell.get("f"),
                     4 if name in handles else 3,
                     wanted is None or name in wanted,
-                    *self._columns.parsers(cell["t"], cell.get("f"), column.type),
+                    *self._columns.parsers(cell["t"], cell.get("f"), column),
                 )
                 for column, (name, cell) in zip(columns, cells.items(), strict=True)
             },

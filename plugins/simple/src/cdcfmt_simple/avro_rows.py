@@ -111,7 +111,7 @@ class AvroRows:
     def __init__(self, context: DecoderContext, zones: Zones, verifier: Verifier | None) -> None:
         self._before_updates = context.projection.before_updates
         self._verifier = verifier
-        self._plans = TablePlans(context, lambda schema: AvroPlan(schema, context, zones))
+        self._plans = TablePlans(context, lambda schema: AvroPlan(schema, context, zones), 5_500)
 
     def read(
         self,

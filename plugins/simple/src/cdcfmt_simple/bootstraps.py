@@ -7,14 +7,12 @@ Source: TiCDC Simple Protocol, "Bootstrap event"; ``send-bootstrap-interval-in-s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import attrs
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
 from cdcfmt_simple.schema_output import ToldTable
-
-_MAX_TABLES: Final = 10_000
 
 
 @attrs.define
@@ -36,18 +34,17 @@ class Bootstraps:
         self._interval = interval
         self._count = count
         self._now = now
-        self._told: dict[tuple[str, str, int], Told] = {}
+        self._told: Cache[tuple[str, str, int], Told] = Cache()
 
     def note(self, table: ToldTable) -> Told:
         """The table's schema is told now."""
         schema = table.schema
-        if len(self._told) >= _MAX_TABLES:
-            self._told.clear()
         key = (schema.database, schema.table, table.version)
         # Kept as the object that rows have looked up before.
         told = self._told.get(key)
         if told is None:
-            told = self._told[key] = Told(table, 0, self._now())
+            told = Told(table, 0, self._now())
+            self._told.add(key, told, table_size(schema))
         else:
             told.table, told.rows, told.at = table, 0, self._now()
         return told

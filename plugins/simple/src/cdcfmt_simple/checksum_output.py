@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Image, RowChange, TableSchema
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type
@@ -18,14 +19,15 @@ from cdcfmt_simple.message import Wire
 _VERSION: Final = 2
 """What TiCDC says of checksums over columns since TiDB has others over whole rows."""
 
-_MAX_TABLES: Final = 1_000
+_COLUMN_BYTES: Final = 800
+"""Of a column, beside its schema."""
 
 
 class Checksums:
     """Checksums of rows, with what is looked up per table."""
 
     def __init__(self) -> None:
-        self._tables: dict[TableSchema, tuple[TableSchema, RowPrinter]] = {}
+        self._tables: Cache[TableSchema, tuple[TableSchema, RowPrinter]] = Cache()
 
     def of(self, event: RowChange) -> Wire:
         """``checksum``."""
@@ -44,9 +46,8 @@ class Checksums:
             return 0
         known = self._tables.get(schema)
         if known is None:
-            if len(self._tables) >= _MAX_TABLES:
-                self._tables.clear()
-            known = self._tables[schema] = _as_written(schema)
+            known = _as_written(schema)
+            self._tables.add(schema, known, table_size(schema, _COLUMN_BYTES))
         written, print_row = known
         # TIMESTAMP counts as its text in UTC.
         return checksum_of(written, print_row(image.values), lambda value, _: str(value))

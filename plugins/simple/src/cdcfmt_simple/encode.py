@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 import attrs
 
 from cdcfmt_core import Encoder, EncoderContext
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -35,7 +36,8 @@ from cdcfmt_simple.schema_output import (
     version_of,
 )
 
-_MAX_PLANS: Final = 1_000
+_COLUMN_BYTES: Final = 1_500
+"""Of a column of a plan, beside its schema."""
 
 
 class RowPlan(Protocol):
@@ -123,7 +125,7 @@ class _Encoder(Encoder):
             options["sendBootstrapInMsgCount"],
             context.now,
         )
-        self._tables: dict[TableSchema, _Table] = {}
+        self._tables: Cache[TableSchema, _Table] = Cache()
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -210,11 +212,8 @@ class _Encoder(Encoder):
         return messages
 
     def _add_table(self, schema: TableSchema) -> _Table:
-        if len(self._tables) >= _MAX_PLANS:
-            self._tables.clear()
         table = _Table(self._form.open_plan(schema), made_version(schema))
-        self._tables[schema] = table
-        return table
+        return self._tables.add(schema, table, table_size(schema, _COLUMN_BYTES))
 
     def _reduced(
         self,

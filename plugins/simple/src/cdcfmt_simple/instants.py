@@ -17,7 +17,7 @@ from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.instants import timestamp_parser
 
 _LOCAL: Final = frozenset({"", "local", "system"})
-_MAX_ZONES = 1_000
+_MAX_ZONES = 32
 
 
 class Zones:

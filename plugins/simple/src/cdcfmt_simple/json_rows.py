@@ -21,7 +21,7 @@ class JsonRows:
     def __init__(self, context: DecoderContext, zones: Zones, verifier: Verifier | None) -> None:
         self._before_updates = context.projection.before_updates
         self._verifier = verifier
-        self._plans = TablePlans(context, lambda schema: JsonPlan(schema, context, zones))
+        self._plans = TablePlans(context, lambda schema: JsonPlan(schema, context, zones), 1_000)
 
     def read(
         self, wire: Wire, op: Op, database: str, table: str, version: int, *, complete: bool

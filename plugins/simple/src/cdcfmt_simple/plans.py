@@ -13,12 +13,13 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.errors import DecodeError, MissingSchemaError, join_names
+from cdcfmt_core.caches import MAX_CACHE_BYTES, Cache, table_size
+from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import TableSchema
 from cdcfmt_simple.message import STREAM
 
-_MAX_TABLES = 10_000
-_MAX_PLANS_OF_A_TABLE = 100
+_MAX_BYTES = MAX_CACHE_BYTES // 2
+"""Mostly the same plans are in both caches."""
 
 
 class Plan(Protocol):
@@ -33,28 +34,30 @@ P = TypeVar("P", bound=Plan)
 
 @attrs.define
 class Candidates(Generic[P]):
-    """The schemas of one version, of which there should be one, and the plans made from them.
+    """The schemas of one version, of which there should be one.
 
-    ``usual`` is the plan of the last row.  Where there are several schemas there is none: a row
-    must not be read with one before its columns have told which.
+    ``plans`` are those of all tables, and ``usual`` is the plan of the last row.  Where there
+    are several schemas there is none: a row must not be read with one before its columns have
+    told which.
     """
 
     tables: tuple[TableSchema, ...]
     place: str
     make: Callable[[TableSchema], P]
+    plans: Cache[tuple[tuple[TableSchema, ...], frozenset[str]], P]
+    column_bytes: int
     usual: P | None = None
-    plans: dict[frozenset[str], P] = attrs.field(factory=dict)
 
     def plan_for(self, names: frozenset[str]) -> P:
         """The plan of rows with these columns.
 
         :raises DecodeError: if no schema of this version is theirs, or several are.
         """
-        plan = self.plans.get(names)
+        key = self.tables, names
+        plan = self.plans.get(key)
         if plan is None:
-            if len(self.plans) >= _MAX_PLANS_OF_A_TABLE:
-                self.plans.clear()
-            plan = self.plans[names] = self.make(self._choose(names))
+            plan = self.make(self._choose(names))
+            self.plans.add(key, plan, table_size(plan.schema, self.column_bytes))
         if len(self.tables) == 1:
             self.usual = plan
         return plan
@@ -79,12 +82,19 @@ class Candidates(Generic[P]):
 
 
 class TablePlans(Generic[P]):
-    """Plans by table and version, so that a million rows share one schema object."""
+    """Plans by table and version, so that a million rows share one schema object.
 
-    def __init__(self, context: DecoderContext, make: Callable[[TableSchema], P]) -> None:
+    ``column_bytes`` are about the bytes of a column of a plan, beside its schema.
+    """
+
+    def __init__(
+        self, context: DecoderContext, make: Callable[[TableSchema], P], column_bytes: int
+    ) -> None:
         self._schemas = context.schemas
         self._make = make
-        self._known: dict[tuple[str, str, int], Candidates[P]] = {}
+        self._known: Cache[tuple[str, str, int], Candidates[P]] = Cache(_MAX_BYTES)
+        self._plans: Cache[tuple[tuple[TableSchema, ...], frozenset[str]], P] = Cache(_MAX_BYTES)
+        self._column_bytes = column_bytes
         self._last: tuple[int, str, str, int] | None = None
         self._last_found: Candidates[P] | None = None
 
@@ -108,11 +118,12 @@ class TablePlans(Generic[P]):
         if known is not None and known.tables is tables:
             return known
         if not tables:
-            raise MissingSchemaError(database, table, (version,))
-        if len(self._known) >= _MAX_TABLES:
-            self._known.clear()
-        known = self._known[key] = Candidates(tables, f"{database}.{table}@{version}", self._make)
-        return known
+            raise self._schemas.missing(database, table, (version,), stream=STREAM)
+        place = f"{database}.{table}@{version}"
+        known = Candidates(tables, place, self._make, self._plans, self._column_bytes)
+        # With the usual plan; mostly that has all columns.
+        size = sum(table_size(each, self._column_bytes) for each in tables)
+        return self._known.add(key, known, size)
 
 
 def _names_of(table: TableSchema) -> frozenset[str]:

@@ -1,0 +1,106 @@
+"""What decoders and encoders keep of tables is bounded by bytes, in every format.
+
+Messages are of our encoders: nothing is said here of what they hold.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from cdcfmt_core.caches import Cache
+from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
+from cdcfmt_core.mysql import resolve_type
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.testing.opening import open_decoder, open_encoder
+
+COLUMNS = 500
+FORMATS = {
+    "canal-json": {},
+    "cloudcanal-json": {},
+    "debezium": {},
+    "dts-avro": {},
+    "open-protocol": {},
+    "simple": {},
+    "simple in Avro": {"encodingFormat": "avro"},
+}
+CELLS: list[tuple[str, Any]] = [
+    ("int", 1),
+    ("varchar(20)", "x"),
+    ("decimal(10,2)", Decimal("1.50")),
+    ("datetime", datetime(2024, 1, 1)),
+    ("bigint unsigned", 7),
+]
+PLAIN_NAME = b"t00000"
+
+
+def row_of(columns: int, table: str = PLAIN_NAME.decode()) -> RowChange:
+    cells = [(f"column_{number}", *CELLS[number % len(CELLS)]) for number in range(columns)]
+    schema = TableSchema(
+        "shop",
+        table,
+        tuple(
+            Column(name, text, resolve_type(text), number > 0, number == 0)
+            for number, (name, text, _) in enumerate(cells)
+        ),
+        ("column_0",),
+    )
+    image = Image({name: value for name, _, value in cells})
+    return RowChange("insert", schema, None, image, commit_ts=450000000000000000)
+
+
+def messages_of(variant: str, event: RowChange) -> list[Message]:
+    options = {"maxMessageBytes": "100000000", **FORMATS[variant]}
+    encoder = open_encoder(variant.split()[0], options)
+    return encoder.encode(event) + encoder.flush()
+
+
+def renamed(message: Message, number: int) -> Message:
+    """The same of another table, whose name is as long."""
+    name = b"t%05d" % number
+    key = None if message.key is None else message.key.replace(PLAIN_NAME, name)
+    return Message(key, (message.value or b"").replace(PLAIN_NAME, name))
+
+
+def taken(work: Callable[[], Any]) -> tuple[int, int]:
+    """The bytes that are held after it, and what all new caches say that they hold."""
+    gc.collect()
+    before = {id(each) for each in caches()}
+    tracemalloc.start()
+    try:
+        kept = work()
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept
+    return held, sum(each.bytes for each in caches() if id(each) not in before)
+
+
+def caches() -> list[Cache[Any, Any] | SchemaStore]:
+    """All that there are."""
+    return [each for each in gc.get_objects() if isinstance(each, Cache | SchemaStore)]
+
+
+@pytest.mark.parametrize("variant", FORMATS)
+def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
+    messages = messages_of(variant, row_of(COLUMNS))
+    numbers = range(1, 4)
+    tables = [[renamed(message, number) for message in messages] for number in numbers]
+
+    def work() -> Any:
+        decoder = open_decoder(variant.split()[0], {})
+        for some in tables:
+            for message in some:
+                assert not any(type(event) is Corrupt for event in decoder.decode(message))
+        return decoder
+
+    work()  # What is learned once and for all.
+    held, said = taken(work)
+    assert held / 1.5 <= said <= held * 4, (held, said)
