@@ -190,6 +190,13 @@ class Broker:
                 self._process.wait()
             self._process = None
 
+    def kill(self) -> None:
+        """End it at once; :meth:`start` goes on with its data."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
     @property
     def admin(self) -> AdminClient:
         if self._admin is None:

@@ -54,7 +54,8 @@ def started(program: Path, folder: Path, *arguments: str) -> Iterator[App]:
     """The stream of ``program FOLDER ARGUMENTS``; at the end driver, JVM and workers are killed
     at once."""
     (folder / "busy").unlink(missing_ok=True)
-    paths = [str(program.parent), str(program.parents[1] / "spark_bridge" / "tests")]
+    tests = Path(__file__).parent
+    paths = [str(program.parent), str(tests), str(tests.parent / "spark_bridge" / "tests")]
     with (folder / "log").open("ab") as log:
         process = Popen(
             [sys.executable, str(program), str(folder), *arguments],

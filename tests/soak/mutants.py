@@ -13,7 +13,6 @@ import random
 import sys
 import time
 from collections.abc import Sequence
-from multiprocessing.sharedctypes import RawArray, RawValue
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from mutators import mutant
 from paths import Queries, Query, comparable, difference, smallest
 from processes import own_peak
 from table import MOST_CPU, Row, progress
+from watching import Slot, Watched
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Message
@@ -35,43 +35,7 @@ CHUNK = 4_000
 ONE_IN = 16
 """So many mutants go through the bridge's two paths."""
 MOST_RSS = 600.0
-STUCK_CPU = 10.0
-"""CPU seconds after which a message is killed with its process."""
-STUCK_COMPARING = 120.0
 MOST_FINDINGS = 20
-
-_SLOT = 1 << 22
-
-
-class Slot:
-    """What a worker shares with the watchdog: the message in hand, and counts."""
-
-    def __init__(self) -> None:
-        self.message = RawArray("c", _SLOT)
-        self.size = RawValue("q", 0)
-        self.key_size = RawValue("q", 0)
-        self.comparing = RawValue("b", 0)
-        self.mutants = RawValue("q", 0)
-        self.bad = RawValue("q", 0)
-        self.failed = RawValue("q", 0)
-        self.slow = RawValue("q", 0)
-        self.compared = RawValue("q", 0)
-        self.rows = RawValue("q", 0)
-        self.different = RawValue("q", 0)
-        self.max_cpu = RawValue("d", 0.0)
-        self.max_rss = RawValue("d", 0.0)
-        self.comparing_seconds = RawValue("d", 0.0)
-        self.chunk = RawArray("c", 200)
-
-    def hold(self, message: Message) -> None:
-        key, value = message.key or b"", message.value or b""
-        data = (key + value)[: _SLOT - 1]
-        self.key_size.value, self.size.value = len(key), len(data)
-        self.message.raw = data
-
-    def held(self) -> Message:
-        data = self.message.raw[: self.size.value]
-        return Message(data[: self.key_size.value] or None, data[self.key_size.value :])
 
 
 def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
@@ -96,7 +60,9 @@ def decode_chunk(corpus: Corpus, seed: str, slot: Slot) -> list[Message]:
                         problem = f"{type(event.error).__name__}: {text}"
                     elif "the decoder failed: " in text:
                         problem = text
-        except BaseException as error:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # what compiled code panics with is no Exception
             problem = f"raised {type(error).__name__}: {error}"
         spent = time.process_time() - started
         slot.mutants.value += 1
@@ -169,7 +135,8 @@ def work(protocol: str, seed: str, until: float, slot: Slot) -> None:
     gc.freeze()
     with own_peak() as peak:
         number = 0
-        while time.time() < until:
+        # In the shortest run, too.
+        while number == 0 or time.time() < until:
             corpus = every[number % len(every)]
             name = f"{seed}/{corpus.name}/{number}"
             slot.chunk.value = name.encode()
@@ -183,31 +150,6 @@ def work(protocol: str, seed: str, until: float, slot: Slot) -> None:
             slot.comparing.value = 0
             slot.max_rss.value = peak()
             number += 1
-
-
-@attrs.define
-class Watched:
-    """A worker under watch: how much CPU time the message in hand has had."""
-
-    process: Any
-    slot: Slot
-    seen: tuple[int, int] = (-1, -1)
-    cpu: float = 0.0
-
-    def is_stuck(self) -> bool:
-        state = (self.slot.mutants.value, self.slot.comparing.value)
-        cpu = cpu_of(self.process.pid)
-        if state != self.seen:
-            self.seen, self.cpu = state, cpu
-        return cpu - self.cpu > (STUCK_COMPARING if state[1] else STUCK_CPU)
-
-
-def cpu_of(process: int) -> float:
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:

@@ -6,14 +6,23 @@ Two lanes run side by side, one core each: mutants without Spark, and everything
 from __future__ import annotations
 
 import argparse
+import logging
+import os
+import signal
+import subprocess
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
 
 import attrs
 import mutants
+import spark_mutants
+import streams
+import writers
 from table import Row, as_text, progress, write_page
 
 Campaign = Callable[[float], list[Row]]
@@ -28,8 +37,32 @@ class Part:
     share: float
 
 
+SWEEP = Path(__file__).with_name("sweep.py")
+
+
+def sweep(seconds: float) -> list[Row]:
+    """Hostile sizes through Spark: a program of its own, which says what fails."""
+    row = Row(campaign="hostile sizes", target="Spark")
+    # The limit is a guard against hangs.
+    done = subprocess.run(
+        [sys.executable, str(SWEEP)],
+        env={**os.environ, "SOAK_SECONDS": f"{seconds:.0f}"},
+        timeout=seconds + 3_600,
+        check=False,
+    )
+    row.runs, row.different = 1, int(done.returncode != 0)
+    return [row]
+
+
 def lanes() -> list[list[Part]]:
-    return [[Part("mutants", mutants.run, 1)]]
+    on_spark = [
+        Part(spark_mutants.NAME, spark_mutants.run, 1),
+        Part(streams.NAME, streams.run, 4),
+        Part(writers.NAME, writers.run, 3),
+    ]
+    if SWEEP.exists():
+        on_spark.append(Part("hostile sizes", sweep, 1))
+    return [[Part("mutants", mutants.run, 1)], on_spark]
 
 
 def run_lane(parts: list[Part], seconds: float) -> list[Row]:
@@ -53,14 +86,33 @@ def run_lane(parts: list[Part], seconds: float) -> list[Row]:
     return rows
 
 
+def kill_children() -> None:
+    """Drivers have sessions of their own, which an interrupt does not reach."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                process = int(entry.name)
+                if os.getpgid(process) == os.getpgid(0):
+                    os.kill(process, signal.SIGKILL)
+                else:
+                    os.killpg(process, signal.SIGKILL)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
+    # Engines report each task.
+    logging.disable(logging.CRITICAL)
     given = parser.parse_args()
     every = lanes()
     with ThreadPoolExecutor(len(every)) as threads:
-        done = list(threads.map(lambda lane: run_lane(lane, given.minutes * 60), every))
+        try:
+            done = list(threads.map(lambda lane: run_lane(lane, given.minutes * 60), every))
+        except KeyboardInterrupt:
+            kill_children()
+            os._exit(130)
     rows = [row for lane in done for row in lane]
     print(as_text(rows))
     failed = [row for row in rows if row.failures()]
