@@ -36,6 +36,7 @@ def topics(kafka: Broker) -> dict[str, str]:
         "kafka.bootstrap.servers": kafka.servers,
         "subscribePattern": f"{PREFIX}.*",
         "protocol": "debezium",
+        "timePrecisionMode": "adaptive_time_microseconds",
     }
 
 

@@ -127,12 +127,15 @@ def test_schemas_learned_from_the_table(spark: SparkSession, tmp_path: Path) -> 
     """Rows whose types only the DDL tells, in other tasks than that."""
     both = write_both(spark, tmp_path, list(native_messages("debezium/noschema_default")))
     bronze = both.bronze.repartition(4, "offset")
-    reader = spark.read.format("cdc").option("protocol", "debezium")
-    expected = shown(reader.option("includeColumns", "true").load(both.path))
+    options = {
+        "protocol": "debezium",
+        "includeColumns": "true",
+        "timePrecisionMode": "adaptive_time_microseconds",
+    }
+    expected = shown(spark.read.format("cdc").options(**options).load(both.path))
 
     schemas = learn_schemas(bronze, protocol="debezium")
     assert len(schemas) > 3
-    options = {"protocol": "debezium", "includeColumns": True}
     assert shown(decode(bronze, **NAMED, **options, schemas=schemas)) == expected
     assert shown(decode(bronze, **NAMED, **options)) != expected
 

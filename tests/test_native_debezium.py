@@ -26,7 +26,7 @@ from cdcfmt_core.types import Unknown
 
 OPTIONS = {
     "schema_default": {},
-    "noschema_default": {},
+    "noschema_default": {"timePrecisionMode": "adaptive_time_microseconds"},
     # Its decimals as text and its bytes as base64 are recognised.
     "noschema_strings": {"timePrecisionMode": "connect"},
     "schema_unwrap_rewrite": {"flattened": "true"},
@@ -278,7 +278,7 @@ def test_schemas_are_found_before_decoding() -> None:
     """In any order of the messages: each row takes the schema of its own position."""
     messages = list(native_messages("debezium/noschema_default"))
     schemas = scan_schemas(messages, protocol="debezium")
-    decoder = open_decoder(protocol="debezium", schemas=schemas)
+    decoder = open_decoder(protocol="debezium", schemas=schemas, **OPTIONS["noschema_default"])
     backwards = [event for m in reversed(messages) for event in decoder.decode(m)]
     forwards = [event for _, event in events_of("noschema_default")]
     assert [e.after for e in reversed(backwards) if isinstance(e, RowChange)] == [

@@ -29,7 +29,7 @@ from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.kafka import KafkaPartition, begins_around
 from pyspark_cdcfmt.options import parse_options
 
-OPTIONS = {"protocol": "debezium"}
+OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 
 Place = tuple[str, int]
 Ranges = dict[Place, tuple[int, int]]

@@ -172,9 +172,10 @@ def test_types_that_stand_in_a_later_file(tmp_path: Path) -> None:
     rows = [m for m in messages if m.value and b'"op"' in m.value]
     write_messages(tmp_path / "a.jsonl", rows)
     write_messages(tmp_path / "b.jsonl", ddl)
-    found = [e for e in run_lines("cat", tmp_path, "--op", "insert") if e["table"] == "wide"]
+    mode = ("-o", "timePrecisionMode=adaptive_time_microseconds")
+    found = run_lines("cat", tmp_path, *mode, "--op", "insert", "--table", "shop.wide")
     assert found
-    assert isinstance(found[0]["after"]["c_date"], str)
+    assert isinstance(found[0]["c_date"], str)
 
 
 def test_what_is_wrong_with_the_command_line(canal: Path, tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_every_message_of_canal(name: str, tmp_path: Path) -> None:
 
 
 CONNECTOR_SETTINGS = {
+    "noschema_default": ("timePrecisionMode=adaptive_time_microseconds",),
     "noschema_strings": (
         "decimalHandlingMode=string",
         "timePrecisionMode=connect",

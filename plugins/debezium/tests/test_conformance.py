@@ -15,7 +15,7 @@ from cdcfmt_core.testing import Carries, Case, CodecTests, RoundTrip, without
 from cdcfmt_core.types import Decimal
 
 NATIVE: dict[str, dict[str, str]] = {
-    "noschema_default": {},
+    "noschema_default": {"timePrecisionMode": "adaptive_time_microseconds"},
     "noschema_strings": {
         "decimalHandlingMode": "string",
         "timePrecisionMode": "connect",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Context
 from decimal import Decimal as Number
 from typing import Any
@@ -186,6 +186,38 @@ def test_digits_that_are_base64_too_are_refused() -> None:
     text = error_of(decode(PRICE, "-1.50", None, decimalHandlingMode="precise"))
     assert "not base64" in text
     assert "set decimalHandlingMode" in text
+
+
+TIME_6, DATETIME_3, DATETIME_6 = (
+    {"type_": name, "length": digits}
+    for name, digits in (("TIME", 6), ("DATETIME", 3), ("DATETIME", 6))
+)
+
+
+@pytest.mark.parametrize(
+    ("type_", "wire", "expected"),
+    [
+        # 2023 in milliseconds, microseconds and nanoseconds.
+        ({"type_": "DATETIME"}, 1_703_680_043_000, datetime(2023, 12, 27, 12, 27, 23)),
+        ({"type_": "DATETIME"}, 1_703_680_043_000_000, datetime(2023, 12, 27, 12, 27, 23)),
+        (DATETIME_6, 1_703_680_043_123_456, datetime(2023, 12, 27, 12, 27, 23, 123456)),
+        (DATETIME_6, 1_703_680_043_123_456_000, datetime(2023, 12, 27, 12, 27, 23, 123456)),
+        (DATETIME_6, 1_703_680_043_123, None),  # 1970-01-20 in microseconds
+        (DATETIME_3, 253_402_300_799_000, datetime(9999, 12, 31, 23, 59, 59)),
+        (DATETIME_3, 94_694_400_000_000, None),  # the year 4970, or 1973 in microseconds
+        ({"type_": "DATETIME"}, 28_800_000, datetime(1970, 1, 1, 8)),
+        (DATETIME_6, 28_800_000_000, datetime(1970, 1, 1, 8)),
+        ({"type_": "TIME"}, 44_843_000, timedelta(seconds=44843)),  # 44.843 s in microseconds
+        ({"type_": "TIME"}, 44_843_000_000, timedelta(seconds=44843)),
+        ({"type_": "TIME"}, -3_020_399_000, timedelta(seconds=-3020399)),
+        ({"type_": "TIME"}, 7_000_000, None),  # 7 s, or 01:56:40 in milliseconds
+        (TIME_6, 44_843_123, None),
+        (TIME_6, 90_000_000, timedelta(seconds=90)),
+        (TIME_6, 0, timedelta()),
+    ],
+)  # fmt: skip
+def test_units_of_times_without_a_schema(type_: dict[str, Any], wire: int, expected: Any) -> None:
+    assert value_of(decode(type_, wire, None), "timePrecisionMode") == expected
 
 
 def test_times_in_another_unit_name_the_option() -> None:

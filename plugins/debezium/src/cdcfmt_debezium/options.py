@@ -13,6 +13,7 @@ from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.message import DEFAULT_PLACEHOLDER, TICDC
 
 _UNITS: Final[dict[str, tuple[str | None, str | None]]] = {
+    "auto": ("auto", "auto"),
     "adaptive_time_microseconds": (None, "us"),
     "adaptive": (None, None),
     "connect": ("ms", "ms"),
@@ -46,8 +47,10 @@ OPTIONS = (
         name="timePrecisionMode",
         type="choice",
         choices=tuple(_UNITS),
-        default="adaptive_time_microseconds",
-        help="The connector's `time.precision.mode`; needed where messages have no schema.",
+        default="auto",
+        help="The connector's `time.precision.mode`, where messages have no schema. `auto`: the "
+        "connectors' own default (`adaptive_time_microseconds`), or another unit where the value "
+        "shows it; a number that may be two times is a bad value.",
     ),
     Option(
         name="binaryHandlingMode",

@@ -14,8 +14,8 @@ from cdcfmt_core.mysql import json_value_parser, text_parser
 from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
 from cdcfmt_core.types import InvalidValue
 from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.time_units import HINT, datetime_reader, time_reader
 
-_HINT: Final = "set timePrecisionMode to the connector's time.precision.mode"
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
@@ -41,7 +41,7 @@ def datetime_parser(
     logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
     from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    microseconds = _unit_parser(_unit(encoding.datetimes, logical.fsp), counts)
+    microseconds = _unit_parser(encoding.datetimes, logical.fsp, counts, datetime_reader)
 
     def parse(value: Any) -> Any:
         if type(value) is int:
@@ -49,7 +49,7 @@ def datetime_parser(
                 return EPOCH + timedelta(0, 0, microseconds(value))
             except OverflowError:
                 if encoding.guessed:
-                    raise ValueError(f"outside of the years 1 to 9999; {_HINT}") from None
+                    raise ValueError(f"outside of the years 1 to 9999; {HINT}") from None
                 return InvalidValue(str(value))
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
@@ -85,8 +85,8 @@ def timestamp_parser(
 
 def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    microseconds = _unit_parser(_unit(encoding.times, logical.fsp), counts)
-    beyond = "beyond 838:59:59" + (f"; {_HINT}" if encoding.guessed else "")
+    microseconds = _unit_parser(encoding.times, logical.fsp, counts, time_reader)
+    beyond = "beyond 838:59:59" + (f"; {HINT}" if encoding.guessed else "")
 
     def parse(value: Any) -> Any:
         if type(value) is int:
@@ -104,11 +104,14 @@ def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[
     return parse
 
 
-def _unit(unit: str | None, fsp: int | None) -> str:
-    return unit or ("us" if (fsp or 0) > 3 else "ms")
-
-
-def _unit_parser(unit: str, counts: Counter[str]) -> Callable[[int], int]:
+def _unit_parser(
+    unit: str | None,
+    fsp: int | None,
+    counts: Counter[str],
+    detector: Callable[[int | None], Callable[[int], int]],
+) -> Callable[[int], int]:
+    if unit == "auto":
+        return detector(fsp)
     if unit == "ns":
 
         def from_nanoseconds(value: int) -> int:
@@ -118,7 +121,7 @@ def _unit_parser(unit: str, counts: Counter[str]) -> Callable[[int], int]:
             return microseconds
 
         return from_nanoseconds
-    return _MICROSECONDS[unit].__mul__
+    return _MICROSECONDS[unit or ("us" if (fsp or 0) > 3 else "ms")].__mul__
 
 
 def year_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
