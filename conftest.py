@@ -37,6 +37,7 @@ _ONE_PYTHON = (
     "test_columnar",
     "test_conversions",
     "test_mutants",
+    "test_soak",
 )
 """How the names of modules begin that `make unit-pythons` leaves out."""
 

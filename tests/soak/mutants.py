@@ -191,6 +191,9 @@ def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:
     both.different = sum(s.different.value for s in slots)
     both.seconds = sum(s.comparing_seconds.value for s in slots)
     mutants.seconds = time.monotonic() - started - both.seconds
+    for row in (mutants, both):
+        if row.failures():
+            row.notes.append(f"{protocol}: the messages are in {findings.FOLDER}")
     return [mutants, both]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
@@ -73,6 +75,19 @@ def one(spark: SparkSession, corpus: Corpus, dice: random.Random, folder: Path, 
         row.notes.append(f"{corpus.name}: Spark {found}, the reference {counted}: {path}")
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """What starts in the body inherits no stderr: workers log each of their tasks."""
+    before = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+
+
 def run(seconds: float) -> list[Row]:
     begun, seed = time.monotonic(), int(time.time())
     progress(NAME, f"seed {seed}")
@@ -82,7 +97,8 @@ def run(seconds: float) -> list[Row]:
         for name in FORMATS
     }
     every = {name: list(corpora(name)) for name in FORMATS}
-    spark = session()
+    with quiet():
+        spark = session()
     try:
         while time.monotonic() < begun + seconds or not all(row.runs for row in rows.values()):
             for name, row in rows.items():

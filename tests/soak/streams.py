@@ -209,7 +209,7 @@ def rows_of(found: list[dict[str, Any]], feed: Feed, killing: Killing, seconds: 
             counted = result["topics"].get(topic_of(wire), {})
             row = Row(
                 campaign=NAME,
-                format=wire,
+                format="open-protocol" if wire == "open" else wire,
                 target=f"{stream.name} into {stream.target.capitalize()}",
                 runs=1 + killing.kills["driver"],
                 kills=sum(killing.kills.values()),
