@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from cdcfmt_core.errors import OptionError, show
 
 
 def fold(name: str, *, case_sensitive: bool) -> str:
@@ -26,3 +28,39 @@ def spelled(
         return tuple(names)
     folded = {column.lower(): column for column in reversed(columns)}
     return tuple(name if name in columns else folded.get(name.lower(), name) for name in names)
+
+
+def option_names(option: str, given: Iterable[str], columns: Sequence[str]) -> tuple[str, ...]:
+    """Names of an option as the table's columns spell them; one without a column stays as it is.
+
+    :raises OptionError: for a name that several columns match.
+    """
+    for name in given:
+        alike = [column for column in columns if column.lower() == name.lower()]
+        if len(alike) > 1 and name not in alike:
+            raise OptionError(f"option {option}: {show(name)} may be {' or '.join(alike)}")
+    return spelled(given, columns, case_sensitive=False)
+
+
+class UnitedNames:
+    """The columns of a table's messages: of two spellings in two of them the first counts.
+
+    Columns of one message that differ only in case stay apart.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[str, str] = {}
+        self._all: dict[str, None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def of(self, columns: Sequence[str]) -> dict[str, str]:
+        """The name of each of a message's columns, by the message's own."""
+        apart = {name for group in clashes(columns) for name in group}
+        names = {
+            name: name if name in apart else self._first.setdefault(name.lower(), name)
+            for name in columns
+        }
+        self._all.update(dict.fromkeys(names.values()))
+        return names

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from cdcfmt_core.cli.json_text import image_values, time_text
 from cdcfmt_core.cli.reading import Decoded
+from cdcfmt_core.column_names import UnitedNames, option_names
 from cdcfmt_core.events import (
     KIND_OF,
     Corrupt,
@@ -47,7 +48,7 @@ def event_record(
     }
     if isinstance(event, RowChange):
         record["op"] = event.op
-        record["key_columns"] = key_columns or event.table.key_columns
+        record["key_columns"] = _keys(event, key_columns)
         for name, image in (("before", event.before), ("after", event.after)):
             record[name] = None if image is None else image_values(event.table, image)
     if isinstance(event, SchemaChange):
@@ -68,7 +69,7 @@ def change_records(
     *,
     after_only: bool,
     key_columns: tuple[str, ...],
-    columns: Iterable[str],
+    columns: UnitedNames,
 ) -> Iterator[dict[str, Any]]:
     """The rows of an event in the changes shape; none for events that are no change.
 
@@ -77,17 +78,26 @@ def change_records(
     if isinstance(event, Corrupt):
         yield {"_corrupt_record": _corrupt_record(decoded, event)}
     elif isinstance(event, RowChange):
-        keys = key_columns or event.table.key_columns
+        keys = _keys(event, key_columns)
+        names = columns.of(event.table.column_names)
         for part in split_key_update(event, keys) if after_only else [event]:
             for change_type, image in change_images(part, after_only=after_only):
                 added = change_position(decoded.message, part, change_type, keys)
                 added["commit_timestamp"] = time_text(added["commit_timestamp"])
-                absent = [name for name in columns if name not in image.values]
+                present = {names[name] for name in image.values}
+                absent = [name for name in columns if name not in present]
+                cells = image_values(event.table, image)
                 yield {
-                    **image_values(event.table, image),
+                    **{names[name]: value for name, value in cells.items()},
                     **{f"_{name}": value for name, value in added.items()},
                     "_absent": absent,
                 }
+
+
+def _keys(event: RowChange, key_columns: tuple[str, ...]) -> tuple[str, ...]:
+    if not key_columns:
+        return event.table.key_columns
+    return option_names("keyColumns", key_columns, event.table.column_names)
 
 
 def table_of(event: Event) -> dict[str, str | None]:

@@ -20,6 +20,8 @@ from pyspark.sql.types import (
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.sinks import CommitId, FileSink
 from pyspark_cdcfmt import DefaultSource
+from pyspark_cdcfmt.event_writer import check_rows, open_input
+from pyspark_cdcfmt.output_options import parse_write_options
 
 
 def schema(**columns: DataType) -> StructType:
@@ -57,6 +59,11 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (schema(id=MapType(TEXT, TEXT), _change_type=TEXT), {}, "column id: map"),
     (CHANGES, {"keyColumns": "key"}, "option keyColumns: there is no column key"),
     (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is no known type"),
+    (
+        schema(id=LongType(), ID=LongType(), _change_type=TEXT),
+        {"keyColumns": "Id"},
+        "option keyColumns: 'Id' may be id or ID",
+    ),
 ]
 
 
@@ -74,6 +81,17 @@ def test_columns_that_cannot_be_written(tmp_path: Path, to: str, streaming: bool
         with pytest.raises(OptionError, match=said):
             open_writer(wrong, overwrite=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_options_match_without_case(tmp_path: Path) -> None:
+    """As when reading."""
+    given = {"table": "shop.orders", "keyColumns": "ID", "columnTypes": '{"Id": "int unsigned"}'}
+    options = parse_write_options({"protocol": "canal-json", "path": str(tmp_path), **given})
+    check_rows(CHANGES, options)
+    table = open_input(CHANGES, options)._table  # type: ignore[union-attr]
+    assert table.key_columns == ("id",)
+    assert table.columns[0].key
+    assert table.columns[0].source_type == "int unsigned"
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:

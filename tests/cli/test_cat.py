@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 import pytest
+from canal_messages import row_message
 from cli_tools import run, run_lines, write_messages
 from click.testing import Result
 from golden_data import load_variant, native_messages
@@ -104,6 +105,28 @@ def test_what_a_row_lacks_of_the_whole_table(tmp_path: Path) -> None:
     # What can be read only once is told by what came before.
     found = run_lines("cat", "-", "--table", "d.t", stdin=dump.read_bytes())
     assert [row["_absent"] for row in found] == [[], []]
+
+
+def test_names_match_without_case(tmp_path: Path) -> None:
+    """As Spark's reader does: of two spellings the first one counts."""
+    rows = [{"id": "1", "name": "7"}, {"ID": "2", "Name": "8"}]
+    messages = [
+        Message(None, json.dumps(row_message("INSERT", row)).encode(), offset=offset)
+        for offset, row in enumerate(rows)
+    ]
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    changes = run_lines("cat", path, "--table", "shop.orders", "--key-columns", "Id")
+    found = [(each["id"], each["name"], each["_absent"]) for each in changes]
+    assert found == [(1, "7", []), (2, 8, [])]
+    events = run_lines("cat", path, "--key-columns", "Id")
+    assert [event["key_columns"] for event in events] == [["id"], ["ID"]]
+    both = json.dumps(row_message("INSERT", {"id": "1", "ID": "2"})).encode()
+    path = write_messages(tmp_path / "both.jsonl", [Message(None, both, offset=0)])
+    (change,) = run_lines("cat", path, "--table", "shop.orders")
+    assert (change["id"], change["ID"]) == (1, 2)
+    result = run("cat", path, "--key-columns", "Id")
+    assert result.exit_code == 2
+    assert "option keyColumns: 'Id' may be id or ID" in result.stderr
 
 
 def test_truncates_are_counted(tmp_path: Path) -> None:

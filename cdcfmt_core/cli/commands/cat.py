@@ -18,6 +18,7 @@ from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_record
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.tables import write_changes, write_events
 from cdcfmt_core.cli.writers import Record, write_csv, write_json
+from cdcfmt_core.column_names import UnitedNames
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
@@ -121,7 +122,7 @@ class _Rows:
     def __init__(self, reader: Reader, settings: Settings, *, again: bool) -> None:
         self._reader = reader
         self._again = again
-        self._columns: dict[str, None] = {}
+        self._columns = UnitedNames()
         self._met_all = False
         self._last: TableSchema | None = None
         self._changes = settings.table is not None
@@ -174,7 +175,7 @@ class _Rows:
             return
         if isinstance(event, RowChange) and event.table is not self._last:
             self._last = event.table
-            self._columns.update(dict.fromkeys(event.table.column_names))
+            self._columns.of(event.table.column_names)
 
     def _drop_images(self, record: Record) -> None:
         if self._images == "none" or "after" in record:

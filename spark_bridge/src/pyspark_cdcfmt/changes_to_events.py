@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
@@ -100,7 +101,7 @@ def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
             "option keyColumns: name the columns that identify a row ([] if the table has none)"
         )
     for option, given in (("keyColumns", options["keyColumns"]), ("columnTypes", declared)):
-        for name in given:
+        for name in option_names(option, given, names):
             if name not in names:
                 raise OptionError(
                     f"option {option}: there is no column {name} ({join_names(names)})"
@@ -299,8 +300,10 @@ def _table(
     resolve_type: Callable[[str], LogicalType],
 ) -> tuple[TableSchema, dict[str, Convert | None]]:
     """The table, and how the cells of its columns are converted; None: they are as they are."""
-    declared = options.column_types
-    keys = tuple(options["keyColumns"])
+    names = [field.name for field in fields]
+    given = options.column_types
+    declared = dict(zip(option_names("columnTypes", given, names), given.values(), strict=True))
+    keys = option_names("keyColumns", options["keyColumns"], names)
     columns = []
     for field in fields:
         text = declared.get(field.name, "")

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import CdcfmtError, EncodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
@@ -172,6 +173,7 @@ class InputTables:
             self._own.clear()
         own = self._own.setdefault(identity, {})
         resolve = self._resolver(protocol)
+        keys = option_names("keyColumns", keys, columns[0])
         made = []
         for name, source_type, nullable, key in zip(*columns, strict=True):
             type_ = own.get(name) or (resolve(source_type) if source_type else Unknown(""))
