@@ -7,12 +7,12 @@ gigabytes.  Sizes are estimates, which a test compares with the memory that is r
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Generic, TypeVar
 
 from cdcfmt_core.events import Column, TableSchema
 
-MAX_CACHE_BYTES: Final = 64 << 20
+MAX_CACHE_BYTES = 64 << 20
 
 _ENTRY: Final = 300
 _COLUMN: Final = 150
@@ -31,8 +31,8 @@ class Cache(Generic[K, V]):
 
     __slots__ = ("_bytes", "_entries", "_half", "_max_bytes")
 
-    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, max_bytes: int | None = None) -> None:
+        self._max_bytes = max_bytes = MAX_CACHE_BYTES if max_bytes is None else max_bytes
         self._half = max_bytes // 2
         self._bytes = 0
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -64,6 +64,9 @@ class Cache(Generic[K, V]):
             _, (_, freed) = self._entries.popitem(last=False)
             self._bytes -= freed
         return value
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._entries)
 
     def discard(self, key: K) -> None:
         """Forget the value of this key, if there is one."""
@@ -107,9 +110,9 @@ class Variants(Generic[K, V]):
 
     __slots__ = ("_cache", "_limit", "_max_bytes")
 
-    def __init__(self, limit: int = 100, max_bytes: int = MAX_CACHE_BYTES) -> None:
+    def __init__(self, limit: int = 100, max_bytes: int | None = None) -> None:
         self._limit = limit
-        self._max_bytes = max_bytes
+        self._max_bytes = MAX_CACHE_BYTES if max_bytes is None else max_bytes
         self._cache: Cache[K, tuple[list[V], list[int]]] = Cache(max_bytes)
 
     @property

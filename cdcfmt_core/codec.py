@@ -21,7 +21,7 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
 from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.statements import Statement
-from cdcfmt_core.texts import open_logger
+from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.types import LogicalType
 
 logger = open_logger("cdcfmt_core")
@@ -126,7 +126,7 @@ class DecoderContext:
     def note_zoneless_timestamps(self, database: str, table: str) -> None:
         """To be called for a table with Timestamp columns on such a wire: warns once."""
         if self.source_time_zone is None:
-            self.on_zoneless(database, table)
+            self.on_zoneless(one_line(database, 200), one_line(table, 200))
 
 
 @attrs.frozen

@@ -14,7 +14,7 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op
 from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.texts import open_logger
+from cdcfmt_core.texts import one_line, open_logger
 
 logger = open_logger("cdcfmt_core")
 
@@ -44,7 +44,7 @@ class EncoderContext:
     def note_zoneless_timestamps(self, database: str, table: str) -> None:
         """To be called for a table with Timestamp columns on such a wire: warns once."""
         if self.source_time_zone is None:
-            _warn_zoneless_output(database, table)
+            _warn_zoneless_output(one_line(database, 200), one_line(table, 200))
 
 
 @functools.lru_cache(maxsize=10_000)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 import attrs
 
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import DecodeError, OptionError
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
@@ -89,8 +90,8 @@ class EventFilter:
     _includes_met: set[int] = attrs.field(init=False, factory=set, eq=False, repr=False)
     _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
-    _tables: dict[tuple[str, str | None, str], bool] = attrs.field(
-        init=False, factory=dict, eq=False, repr=False
+    _tables: Cache[tuple[str, str | None, str], bool] = attrs.field(
+        init=False, factory=lambda: Cache(32 << 20), eq=False, repr=False
     )
 
     def __attrs_post_init__(self) -> None:
@@ -102,11 +103,8 @@ class EventFilter:
         name = (database, schema, table)
         known = self._tables.get(name)
         if known is None:
-            if len(self._tables) > 100_000:
-                self._tables.clear()
-            known = self._tables[name] = self._judge_table(
-                tuple(part for part in name if part is not None)
-            )
+            known = self._judge_table(tuple(part for part in name if part is not None))
+            self._tables.add(name, known, text_size(*name))
         return known
 
     def _judge_table(self, parts: tuple[str, ...]) -> bool:

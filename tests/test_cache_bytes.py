@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cdcfmt_core import caches
 from cdcfmt_core.caches import Cache
 from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
 from cdcfmt_core.mysql import resolve_type
@@ -71,7 +72,7 @@ def renamed(message: Message, number: int) -> Message:
 def taken(work: Callable[[], Any]) -> tuple[int, int]:
     """The bytes that are held after it, and what all new caches say that they hold."""
     gc.collect()
-    before = {id(each) for each in caches()}
+    before = {id(each) for each in all_caches()}
     tracemalloc.start()
     try:
         kept = work()
@@ -80,10 +81,10 @@ def taken(work: Callable[[], Any]) -> tuple[int, int]:
     finally:
         tracemalloc.stop()
     assert kept
-    return held, sum(each.bytes for each in caches() if id(each) not in before)
+    return held, sum(each.bytes for each in all_caches() if id(each) not in before)
 
 
-def caches() -> list[Cache[Any, Any] | SchemaStore]:
+def all_caches() -> list[Cache[Any, Any] | SchemaStore]:
     """All that there are."""
     return [each for each in gc.get_objects() if isinstance(each, Cache | SchemaStore)]
 
@@ -104,3 +105,37 @@ def test_estimates_of_decoders_are_near_what_is_taken(variant: str) -> None:
     work()  # What is learned once and for all.
     held, said = taken(work)
     assert held / 1.5 <= said <= held * 4, (held, said)
+
+
+@pytest.mark.parametrize("variant", FORMATS)
+def test_estimates_of_encoders_are_near_what_is_taken(variant: str) -> None:
+    events = [row_of(COLUMNS, f"t{number}") for number in range(3)]
+    options = {"maxMessageBytes": "100000000", **FORMATS[variant]}
+
+    def work() -> Any:
+        encoder = open_encoder(variant.split()[0], options)
+        for event in events:
+            encoder.encode(event)
+            encoder.flush()
+        return encoder
+
+    work()
+    held, said = taken(work)
+    assert held / 1.5 <= said <= held * 4, (held, said)
+
+
+@pytest.mark.parametrize("variant", FORMATS)
+def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a bound by bytes it was 2.7 to 140 MB here."""
+    monkeypatch.setattr(caches, "MAX_CACHE_BYTES", 256 << 10)
+    messages = messages_of(variant, row_of(200))
+
+    def work() -> Any:
+        decoder = open_decoder(variant.split()[0], {"maxCachedSchemaBytes": str(256 << 10)})
+        for number in range(40):
+            for message in messages:
+                (event,) = decoder.decode(renamed(message, number))
+                assert not isinstance(event, Corrupt)
+        return decoder
+
+    assert taken(work)[0] < 1_500_000

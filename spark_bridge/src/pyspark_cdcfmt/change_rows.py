@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeAlias
 import attrs
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import show
 from cdcfmt_core.events import (
     Corrupt,
@@ -28,7 +29,8 @@ from pyspark_cdcfmt.policy import BadRow, BadValue, ValuePolicy, refuse
 from pyspark_cdcfmt.values import Convert, converter, plain_value
 from pyspark_cdcfmt.variant import encode_variant
 
-_MAX_TABLES = 1_000
+_COLUMN_BYTES = 800
+"""Of a column of a plan, beside its schema."""
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -77,7 +79,7 @@ class ChangeRows:
         self._on_value = on_change or "fail"
         self._on_column = on_change or ("rescue" if rescued else "fail")
         self._on_truncate = options["onTruncate"]
-        self._plans: dict[TableSchema, _TablePlan] = {}
+        self._plans: Cache[TableSchema, _TablePlan] = Cache()
         self._wire_columns: set[str] = set()
         self._ddl: str | None = None
 
@@ -225,9 +227,8 @@ class ChangeRows:
     def _plan(self, table: TableSchema) -> _TablePlan:
         plan = self._plans.get(table)
         if plan is None:
-            if len(self._plans) >= _MAX_TABLES:
-                self._plans.clear()
-            plan = self._plans[table] = self._make_plan(table)
+            plan = self._make_plan(table)
+            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
         return plan
 
     def _make_plan(self, table: TableSchema) -> _TablePlan:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from cdcfmt_core import default_registry
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
@@ -155,25 +156,20 @@ class EventWriter:
             logger.warning("cdc: %s", counts)
 
 
-_MAX_STATEMENTS = 10_000
-
-
 class _Statements:
     """The DDL that was met: producers send it to every partition."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[object, ...], None] = {}
+        self._seen: Cache[tuple[object, ...], bool] = Cache(16 << 20)
 
     def is_new(self, event: SchemaChange) -> bool:
         """Whether the statement was not met yet; without a commit_ts nobody can tell."""
         if event.commit_ts is None:
             return True
         key = (event.commit_ts, event.database, event.table, event.query)
-        if key in self._seen:
+        if self._seen.get(key):
             return False
-        if len(self._seen) >= _MAX_STATEMENTS:
-            self._seen.clear()
-        self._seen[key] = None
+        self._seen.add(key, True, text_size(event.database, event.table, event.query))
         return True
 
 

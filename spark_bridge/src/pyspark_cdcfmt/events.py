@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import (
     KIND_OF,
     Corrupt,
@@ -30,7 +31,8 @@ from pyspark_cdcfmt.values import plain_value, variant_form
 from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
 
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
-_MAX_WRITERS = 10_000
+_COLUMN_BYTES = 1_000
+"""Of a column of a writer, beside its schema."""
 _LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]
@@ -44,14 +46,14 @@ class EventRows:
         self._policy = policy
         self._key_columns = tuple(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
-        self._keys: dict[TableSchema, tuple[str, ...]] = {}
+        self._keys: Cache[TableSchema, tuple[str, ...]] = Cache(16 << 20)
         self._after_only = options["images"] == "after"
         self._split = options["splitKeyUpdates"] or self._after_only
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self.wants_columns = "columns" in schema.names
         self._wants_headers = "headers" in schema.names
-        self._writers: dict[TableSchema, Callable[[Image], Any]] = {}
+        self._writers: Cache[TableSchema, Callable[[Image], Any]] = Cache()
 
     def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
         """The rows of one event: one, or two where a key update is split.
@@ -73,11 +75,10 @@ class EventRows:
     def _keys_of(self, table: TableSchema) -> tuple[str, ...]:
         keys = self._keys.get(table)
         if keys is None:
-            if len(self._keys) >= _MAX_WRITERS:
-                self._keys.clear()
-            keys = self._keys[table] = match_keys(
+            keys = match_keys(
                 self._key_columns, table.column_names, case_sensitive=self._case_sensitive
             )
+            self._keys.add(table, keys, table_size(table))
         return keys
 
     def _row(
@@ -122,9 +123,8 @@ class EventRows:
     def _writer(self, table: TableSchema) -> Callable[[Image], Any]:
         write = self._writers.get(table)
         if write is None:
-            if len(self._writers) >= _MAX_WRITERS:
-                self._writers.clear()
-            write = self._writers[table] = image_writer(table, self._policy, as_json=self._json)
+            write = image_writer(table, self._policy, as_json=self._json)
+            self._writers.add(table, write, table_size(table, _COLUMN_BYTES))
         return write
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql.types import VariantVal
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
     Column,
@@ -36,7 +37,6 @@ from pyspark_cdcfmt.values import ParsedJson
 
 Restore: TypeAlias = Callable[[Any], Any]
 
-_MAX_TABLES = 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,7 +52,7 @@ class StoredEvents:
 
     def __init__(self, type_map: str | None) -> None:
         self._type_map = type_map
-        self._tables: dict[Any, _Table] = {}
+        self._tables: Cache[Any, _Table] = Cache()
         self.protocol: str | None = None
 
     def decode(self, message: Message) -> list[Event]:
@@ -102,8 +102,6 @@ class StoredEvents:
         key = (self.protocol, row["database"], row["schema"], row["table"], columns, keys)
         table = self._tables.get(key)
         if table is None:
-            if len(self._tables) >= _MAX_TABLES:
-                self._tables.clear()
             registry = default_registry()
             name = self._type_map or registry.get_codec(self.protocol or "").type_map
             resolve = registry.get_type_map(name)
@@ -117,7 +115,7 @@ class StoredEvents:
                 keys,
                 row["schema"],
             )
-            table = self._tables[key] = _Table(schema)
+            table = self._tables.add(key, _Table(schema), table_size(schema, 200))
         return table
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import CdcfmtError, EncodeError
 from cdcfmt_core.events import Column, Image, TableSchema
@@ -21,7 +22,8 @@ from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
 from pyspark_cdcfmt.event_values import Convert, Misfit, event_value, is_certain, own_type
 from pyspark_cdcfmt.variant_images import ImageReader
 
-_MAX_TABLES = 1_000
+_COLUMN_BYTES = 1_000
+"""Of a column, beside its schema."""
 _DEFAULT_TYPE_MAP = "mysql"
 
 ColumnCells: TypeAlias = tuple[
@@ -81,8 +83,8 @@ class InputTables:
         self._type_map = type_map
         self._by_values = by_values
         self._resolvers: dict[str | None, Callable[[str], LogicalType]] = {}
-        self._tables: dict[Any, InputTable] = {}
-        self._own: dict[Any, dict[str, LogicalType]] = {}
+        self._tables: Cache[Any, InputTable] = Cache()
+        self._own: Cache[Any, dict[str, LogicalType]] = Cache(16 << 20)
         self._last: tuple[Any, InputTable] | None = None
 
     def read(
@@ -143,7 +145,7 @@ class InputTables:
                     None if after is None else found.image(after, "after"),
                 )
             except Misfit as error:
-                self._widen(identity, error, cells)
+                self._widen(identity, found, self._own_types(identity, columns), error, cells)
         raise AssertionError("a column whose type does not hold its own value")
 
     def schema(
@@ -168,10 +170,7 @@ class InputTables:
         cells: tuple[Mapping[str, Any] | None, ...],
     ) -> InputTable:
         self._last = None
-        if len(self._tables) >= _MAX_TABLES:
-            self._tables.clear()
-            self._own.clear()
-        own = self._own.setdefault(identity, {})
+        own = self._own_types(identity, columns)
         resolve = self._resolver(protocol)
         keys = option_names("keyColumns", keys, columns[0])
         made = []
@@ -182,12 +181,13 @@ class InputTables:
             made.append(Column(name, source_type, type_, nullable, bool(key) or name in keys))
         database, schema, name = table
         converters = {column.name: self._converter(column.type) for column in made}
-        found = self._tables[identity] = InputTable(
-            TableSchema(database, name, tuple(made), keys, schema),
-            converters,
-            ImageReader(made, converters),
-        )
-        return found
+        read = TableSchema(database, name, tuple(made), keys, schema)
+        found = InputTable(read, converters, ImageReader(made, converters))
+        return self._tables.add(identity, found, table_size(read, _COLUMN_BYTES))
+
+    def _own_types(self, identity: Any, columns: ColumnCells) -> dict[str, LogicalType]:
+        own = self._own.get(identity)
+        return self._own.add(identity, {}, 200 * len(columns[0])) if own is None else own
 
     def _converter(self, type_: LogicalType) -> Convert:
         if not isinstance(type_, Unknown):
@@ -201,15 +201,18 @@ class InputTables:
         return keep
 
     def _widen(
-        self, identity: Any, error: Misfit, cells: tuple[Mapping[str, Any] | None, ...]
+        self,
+        identity: Any,
+        found: InputTable,
+        own: dict[str, LogicalType],
+        error: Misfit,
+        cells: tuple[Mapping[str, Any] | None, ...],
     ) -> None:
         """Take the type of a value that is not of the column's type, where only it can be right.
 
         :raises EncodeError: where it cannot.
         """
         name = error.column
-        own = self._own.setdefault(identity, {})
-        found = self._tables[identity]
         if name is None or name in own:
             raise EncodeError(str(error), column=name) from error
         (known,) = (column for column in found.schema.columns if column.name == name)
@@ -225,7 +228,7 @@ class InputTables:
                         f"{error}, and its source type is {known.source_type!r}", column=name
                     ) from error
                 own[name] = own_type(value)
-        del self._tables[identity]
+        self._tables.discard(identity)
 
     def _is_wider(self, type_: LogicalType, value: Any) -> bool:
         """Of formats whose values have types of their own (Aliyun DTS)."""

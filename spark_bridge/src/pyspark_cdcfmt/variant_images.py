@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.types import LogicalType
@@ -21,7 +22,7 @@ from pyspark_cdcfmt.variant_reader import SCALARS, UNREADABLE, field_names, numb
 _Readers: TypeAlias = tuple[Callable[[bytes, int], Any] | None, ...]
 _Field: TypeAlias = tuple[str, _Readers, Convert]
 
-_MAX_PLANS = 100
+_MAX_BYTES = 8 << 20
 
 _BOOLS = (1 << 2, 2 << 2)
 _INTS = {8: 3 << 2, 16: 4 << 2, 32: 5 << 2, 64: 6 << 2}
@@ -54,7 +55,7 @@ class ImageReader:
             column.name: (column.name, _readers(column.type), converters[column.name])
             for column in columns
         }
-        self._plans: dict[tuple[bytes, bytes], tuple[_Field, ...]] = {}
+        self._plans: Cache[tuple[bytes, bytes], tuple[_Field, ...]] = Cache(_MAX_BYTES)
 
     def read(self, value: bytes, metadata: bytes) -> dict[str, Any] | None:
         """The values of an image by column; None if the other way has to find out."""
@@ -88,11 +89,9 @@ class ImageReader:
         return values
 
     def _add(self, metadata: bytes, ids: bytes) -> tuple[_Field, ...]:
-        if len(self._plans) >= _MAX_PLANS:
-            self._plans.clear()
         names = field_names(metadata)
-        plan = self._plans[metadata, ids] = tuple(self._fields[names[field]] for field in ids)
-        return plan
+        plan = tuple(self._fields[names[field]] for field in ids)
+        return self._plans.add((metadata, ids), plan, text_size(metadata, ids, ids * 8))
 
 
 def _readers(type_: LogicalType) -> _Readers:

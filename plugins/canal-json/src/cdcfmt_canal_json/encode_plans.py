@@ -20,7 +20,7 @@ from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_prin
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Timestamp
 
-_COLUMN_BYTES: Final = 800
+_COLUMN_BYTES: Final = 1_400
 """Of a column of a plan, beside its schema."""
 _MAX_TYPES: Final = 1_000
 

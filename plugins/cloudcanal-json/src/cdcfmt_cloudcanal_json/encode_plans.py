@@ -19,7 +19,7 @@ from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_prin
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
 
-_COLUMN_BYTES: Final = 800
+_COLUMN_BYTES: Final = 500
 """Of a column of a plan, beside its schema."""
 
 

@@ -45,7 +45,7 @@ from cdcfmt_debezium.ddl_output import table_changes
 from cdcfmt_debezium.message import TICDC
 from cdcfmt_debezium.values_output import renderer
 
-_COLUMN_BYTES: Final = 1_500
+_COLUMN_BYTES: Final = 600
 """Of a column of a plan, beside its schema."""
 _WORDS: Final[dict[Op, str]] = {
     "insert": "c",

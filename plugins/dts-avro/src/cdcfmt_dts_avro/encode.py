@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.avro_output import NULL, write_array, write_long, write_optional, write_text
-from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -109,7 +109,7 @@ class _Encoder(Encoder):
         name = self._names.get(table)
         if name is None:
             name = _object_name(table.database, table.schema, table.table)
-            self._names.add(table, name, table_size(table))
+            self._names.add(table, name, text_size(name))
         return name
 
     def _schema_change(self, event: SchemaChange) -> list[bytes]:

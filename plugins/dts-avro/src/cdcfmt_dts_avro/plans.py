@@ -28,7 +28,7 @@ from cdcfmt_dts_avro.values import (
 
 PK_TAG = "pk_uk_info"
 _MAX_SCHEMAS_OF_A_TABLE = 4
-_COLUMN_BYTES = 900
+_COLUMN_BYTES = 1_000
 """Of a column of a plan, beside its schemas."""
 _MAX_FIELDS = 20_000
 """Beyond every database's columns; so many short names would fill the memory."""

@@ -36,7 +36,7 @@ from cdcfmt_simple.schema_output import (
     version_of,
 )
 
-_COLUMN_BYTES: Final = 1_500
+_COLUMN_BYTES: Final = 600
 """Of a column of a plan, beside its schema."""
 
 

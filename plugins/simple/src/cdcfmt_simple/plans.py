@@ -13,13 +13,10 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.caches import MAX_CACHE_BYTES, Cache, table_size
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import TableSchema
 from cdcfmt_simple.message import STREAM
-
-_MAX_BYTES = MAX_CACHE_BYTES // 2
-"""Mostly the same plans are in both caches."""
 
 
 class Plan(Protocol):
@@ -92,8 +89,8 @@ class TablePlans(Generic[P]):
     ) -> None:
         self._schemas = context.schemas
         self._make = make
-        self._known: Cache[tuple[str, str, int], Candidates[P]] = Cache(_MAX_BYTES)
-        self._plans: Cache[tuple[tuple[TableSchema, ...], frozenset[str]], P] = Cache(_MAX_BYTES)
+        self._known: Cache[tuple[str, str, int], Candidates[P]] = Cache()
+        self._plans: Cache[tuple[tuple[TableSchema, ...], frozenset[str]], P] = Cache()
         self._column_bytes = column_bytes
         self._last: tuple[int, str, str, int] | None = None
         self._last_found: Candidates[P] | None = None

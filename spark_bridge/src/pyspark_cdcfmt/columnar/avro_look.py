@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 
 from cdcfmt_core.avro_layout import AvroLayout, Field
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long
 from pyspark_cdcfmt.columnar.avro_windows import Places, Windows
 from pyspark_cdcfmt.columnar.looks import Kind, Look
 
-_MAX_VERDICTS: Final = 100_000
+_MAX_VERDICT_BYTES: Final = 32 << 20
 
 
 class AvroLook:
@@ -28,7 +29,7 @@ class AvroLook:
         self.quiet = layout.quiet
         self._ops = layout.ops
         self._filter = event_filter
-        self._verdicts: dict[tuple[bytes, bytes, int], Kind] = {}
+        self._verdicts: Cache[tuple[bytes, bytes, int], Kind] = Cache(_MAX_VERDICT_BYTES)
 
     def __call__(self, value: bytes, key: bytes | None = None) -> Kind:
         if not value.startswith(self.begins):
@@ -103,8 +104,6 @@ class AvroLook:
         """Of rows at a time that is wanted."""
         known = self._verdicts.get((database, table, op))
         if known is None:
-            if len(self._verdicts) > _MAX_VERDICTS:
-                self._verdicts.clear()
             wanted = not table or self._filter.wants(
                 "row",
                 database.decode("utf-8", "surrogateescape"),
@@ -113,7 +112,8 @@ class AvroLook:
                 # One that is in the range, if there is one.
                 commit_ts=self._filter.starting_commit_ts or self._filter.ending_commit_ts,
             )
-            known = self._verdicts[database, table, op] = "row" if wanted else "unwanted"
+            known = "row" if wanted else "unwanted"
+            self._verdicts.add((database, table, op), known, text_size(database, table))
         return known
 
 

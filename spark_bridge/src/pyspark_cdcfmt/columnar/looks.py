@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from pyspark_cdcfmt.columnar.structs import UNSET, struct
@@ -27,7 +28,7 @@ _LOOKED_AT: Mapping[str, Any] = {
 
 # The last one is not where it is a row's only time.
 _OPTIONAL = ("schema", "never", "commit_ts")
-_MAX_VERDICTS = 100_000
+_MAX_VERDICT_BYTES = 32 << 20
 
 
 class Look:
@@ -52,7 +53,7 @@ class Look:
             self._roles = [role for role in self._roles if role != "commit_ts"]
         self._get_all = attrgetter(*(places[role] for role in self._roles))
         self._get = {role: attrgetter(places[role]) for role in self._roles}
-        self._verdicts: dict[tuple[Any, ...], Kind] = {}
+        self._verdicts: Cache[tuple[Any, ...], Kind] = Cache(_MAX_VERDICT_BYTES)
         self._decode_quiet = msgspec.json.Decoder(_quiet(layout.members, layout.quiet)).decode
         self._frames: set[tuple[bytes, bytes]] = set()
         self._frame_bytes = 0
@@ -89,14 +90,14 @@ class Look:
                 found = tuple(_optional(self._get[role], message) for role in self._roles)
             verdict = self._verdicts.get(found)
             if verdict is None:
-                if len(self._verdicts) > _MAX_VERDICTS:
-                    self._verdicts.clear()
-                verdict = self._verdicts[found] = self._judge(
+                verdict = self._judge(
                     {
                         role: None if value is UNSET else value
                         for role, value in zip(self._roles, found, strict=True)
                     }
                 )
+                texts = (each for each in found if isinstance(each, str))
+                self._verdicts.add(found, verdict, text_size(*texts))
         except Exception:
             return "other"
         return verdict if known or verdict == "other" else "row"

@@ -11,6 +11,7 @@ import attrs
 import orjson
 
 from cdcfmt_core.avro_layout import AvroLayout
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, Message, RowChange, TableSchema
 from cdcfmt_core.layout import Layout, Parsers
 from pyspark_cdcfmt.columnar.columns import WireColumn, column_check, column_converter
@@ -29,7 +30,8 @@ from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_bytes import REPEATED_SHARE, table_bytes, value_bytes
 from pyspark_cdcfmt.variant import encode_variant
 
-_MAX_TABLES = 100
+_COLUMN_BYTES = 350
+"""Of the types that a column's values were seen to have, beside its schema."""
 
 _REPEATED = 1024
 _MOST_NULLS = 64
@@ -86,7 +88,7 @@ class Learner:
         self._layouts = layouts
         self._scans = ScanLearner(shape)
         self._shape = shape
-        self._seen: dict[TableSchema, dict[str, set[type]]] = {}
+        self._seen: Cache[TableSchema, dict[str, set[type]]] = Cache(16 << 20)
         self._zone_names = ZoneNames()
         self._source = protocol if shape.source else None
 
@@ -195,9 +197,9 @@ class Learner:
     ) -> dict[str, Kind]:
         if layout.texts:
             return {column.name: Kind.TEXT for column in table.columns}
-        if len(self._seen) > _MAX_TABLES:
-            self._seen.clear()
-        seen = self._seen.setdefault(table, {})
+        seen = self._seen.get(table)
+        if seen is None:
+            seen = self._seen.add(table, {}, table_size(table, _COLUMN_BYTES))
         for row in rows:
             for name, value in row.items():
                 if value is not None:

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from cdcfmt_core.avro_layout import AvroLayout, Cell, Form, ImageField, Wire
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.wire_avro import read_bytes
 from pyspark_cdcfmt.columnar.avro_example import Example, Skipped, Stands, take_apart
@@ -28,7 +29,6 @@ from pyspark_cdcfmt.columnar.wire_columns import (
     wire_converter,
 )
 
-_MAX_TABLES: Final = 100
 _NULL: Final = 0
 _LAST_COMMIT_TS: Final = (1 << 63) - 1
 _WIRE_TYPES: Final[Mapping[Wire, pa.DataType]] = {
@@ -85,7 +85,7 @@ class ScanLearner:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._seen: dict[tuple[AvroLayout, TableSchema], dict[str, Stands]] = {}
+        self._seen: Cache[tuple[AvroLayout, TableSchema], dict[str, Stands]] = Cache(16 << 20)
 
     def learn(self, layout: AvroLayout, value: bytes, table: TableSchema) -> ScanPlan:
         """The plan of a message of this layout, whose row has this schema.
@@ -155,9 +155,9 @@ class ScanLearner:
         names = set(table.column_names)
         if any(cells.keys() != names for cells in example.cells):
             raise Unlike("its rows have other columns than its schema")
-        if len(self._seen) > _MAX_TABLES:
-            self._seen.clear()
-        seen = self._seen.setdefault((layout, table), {})
+        seen = self._seen.get((layout, table))
+        if seen is None:
+            seen = self._seen.add((layout, table), {}, table_size(table))
         for cells in example.cells:
             seen.update({name: stands for name, stands in cells.items() if stands is not None})
         return seen

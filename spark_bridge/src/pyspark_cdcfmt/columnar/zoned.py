@@ -9,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, Final, Literal
 
+from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Zoned
 from cdcfmt_core.types import Timestamp
 from pyspark_cdcfmt.columnar.structs import struct
-
-_MAX_TABLES: Final = 100
 
 text_of: Final = attrgetter("f1")
 """The text of such a value, as :func:`zoned_type` has it."""
@@ -29,7 +28,7 @@ class ZoneNames:
     """The names of zones that columns have had, remembered from plan to plan."""
 
     def __init__(self) -> None:
-        self._seen: dict[TableSchema, dict[str, str | None]] = {}
+        self._seen: Cache[TableSchema, dict[str, str | None]] = Cache(8 << 20)
 
     def find(
         self, zoned: Zoned | None, table: TableSchema, rows: Iterable[Mapping[str, Any]]
@@ -38,9 +37,9 @@ class ZoneNames:
         columns = [column.name for column in table.columns if isinstance(column.type, Timestamp)]
         if zoned is None or not columns:
             return {}
-        if len(self._seen) > _MAX_TABLES:
-            self._seen.clear()
-        seen = self._seen.setdefault(table, {})
+        seen = self._seen.get(table)
+        if seen is None:
+            seen = self._seen.add(table, {}, table_size(table))
         for row in rows:
             for column in columns:
                 value = row.get(column)
