@@ -13,7 +13,10 @@ import click.testing
 import pytest
 from cli_tools import run, write_messages
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.events import Column, Message, TableSchema
+from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.types import Int
 
 EVIL = "\x1b]0;x\x07\x1b[2J\x7f\x9b2J\u202etxt\u2066\u061c"
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -71,6 +74,18 @@ def test_a_terminal_gets_nothing_to_obey(
         text = re.sub(r"\r|\x1b\[(\?25[lh]|1A|2K)", "", COLOURS.sub("", text))
         assert OBEYED.search(text) is None, repr(OBEYED.search(text))
     assert result.output
+
+
+@pytest.mark.parametrize("command", ["list", "check"])
+def test_a_schema_store_prints_nothing_to_obey(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = (Column(f"c{EVIL}", f"int{EVIL}", Int(32)),)
+    directory = SchemaDirectory(str(tmp_path))
+    directory.save(SchemaRecord(TableSchema(f"d{EVIL}", NAME, columns), (1,), f"s{EVIL}"))
+    (folder,) = tmp_path.iterdir()
+    (folder / f"bad{EVIL}.json").write_text(f'{{"format": "{EVIL}"}}')
+    test_a_terminal_gets_nothing_to_obey(("schemas", command), tmp_path, monkeypatch)
 
 
 def test_piped_data_is_data(hostile: Path) -> None:
