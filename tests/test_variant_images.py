@@ -89,7 +89,9 @@ def _table() -> InputTable:
     nothing = (None,) * len(TYPES)
     columns = tuple(f"c{number:02}" for number in range(len(TYPES))), TYPES, nothing, nothing
     tables.schema(KEY, (), columns, None)
-    (table,) = tables._tables.values()
+    (identity,) = tables._tables
+    table = tables._tables.get(identity)
+    assert table is not None
     return table
 
 
