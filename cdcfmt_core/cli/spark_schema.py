@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import attrs
@@ -12,6 +14,7 @@ from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
+from cdcfmt_core.events import Event, RowChange, SchemaChange, TableSchema, TableSchemaEvent
 from cdcfmt_core.options import validate
 
 BRIDGE_OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
@@ -52,9 +55,7 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
     :raises MissingDependencyError: without pyspark-cdcfmt or pyspark.
     :raises SourceError: if no row of the table is in the input.
     """
-    infer, types, options = (_bridge(name) for name in ("infer", "types", "options"))
-    declared = [option for option in options.bridge_options() if option.name in BRIDGE_OPTIONS]
-    chosen = validate(settings.rest, declared, owner="cdcfmt schema")
+    infer = _bridge("infer")
     event_filter = attrs.evolve(settings.event_filter(), table=table)
     one = Reader(source, settings, event_filter)
     every = Reader(source, settings, attrs.evolve(event_filter, table=None))
@@ -63,11 +64,65 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
         _Decoder(one),
         table,
         settings["inferSampleMessages"],
-        types.TypeOptions.of(chosen),
+        _type_options(settings),
         any_table=_Decoder(every),
         ends=source.ends,
         schemas=one.schemas_of(table),
     )
+    return _spark_columns(fields)
+
+
+class EveryTable:
+    """The columns of all tables as ``format("cdc")`` infers each, from one look at the input.
+
+    :raises MissingDependencyError: without pyspark-cdcfmt or pyspark.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._new = partial(_bridge("infer").UnitedColumns, _type_options(settings))
+        self._sample = settings["inferSampleMessages"]
+        self._columns: dict[tuple[str, ...], Any] = {}
+        self._rows: Counter[tuple[str, ...]] = Counter()
+
+    def see(self, events: Iterable[Event], *, of_end: bool = False) -> None:
+        """Take in a message; after each table's sample only the ends of the input count."""
+        for name, own in _by_table(events).items():
+            if of_end or self._rows[name] < self._sample:
+                if name not in self._columns:
+                    self._columns[name] = self._new()
+                self._rows[name] += self._columns[name].see_events(own)
+
+    def finish(self, source: Input, reader: Reader) -> None:
+        """Take in the input's ends, and the schemas that the scan has found."""
+        for message in source.ends():
+            self.see(reader.decode(0, message).events, of_end=True)
+        for name, columns in self._columns.items():
+            columns.add_missing(reader.schemas_of(name))
+
+    def of(self, table: tuple[str, ...]) -> list[SparkColumn]:
+        """The table's columns; none of a table without rows and schemas."""
+        columns = self._columns.get(table)
+        return _spark_columns(columns.fields()) if columns else []
+
+
+def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
+    found: dict[tuple[str, ...], list[Event]] = {}
+    for event in events:
+        of = event.table if isinstance(event, RowChange) else event
+        of = event.table_schema if isinstance(event, TableSchemaEvent) else of
+        if isinstance(of, TableSchema | SchemaChange):
+            names = (of.database, of.schema, of.table)
+            found.setdefault(tuple(name for name in names if name is not None), []).append(event)
+    return found
+
+
+def _type_options(settings: Settings) -> Any:
+    types, options = _bridge("types"), _bridge("options")
+    declared = [option for option in options.bridge_options() if option.name in BRIDGE_OPTIONS]
+    return types.TypeOptions.of(validate(settings.rest, declared, owner="cdcfmt schema"))
+
+
+def _spark_columns(fields: Iterable[Any]) -> list[SparkColumn]:
     return [SparkColumn(field.name, field.dataType.simpleString()) for field in fields]
 
 

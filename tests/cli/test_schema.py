@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cli_tools import run, run_json, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.types import TypeOptions, spark_type
 
 
@@ -129,3 +133,22 @@ def test_all_tables_by_name(canal: Path) -> None:
     assert only == "-- other.o\nid INT\n"
     once = run("schema", "-", "--as", "spark", stdin=canal.read_bytes())
     assert (once.exit_code, "can be read only once" in once.stderr) == (2, True)
+
+
+def test_all_tables_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = (golden.message for golden in load_variant("canal-json", "default").messages)
+    path = write_messages(tmp_path / "canal.jsonl", messages)
+    reads = []
+
+    def counted(self: Reader, what: str = "reading") -> Iterator[Message | BadLine]:
+        reads.append(what)
+        return read(self, what)
+
+    read = Reader.messages
+    monkeypatch.setattr(Reader, "messages", counted)
+    few = ("--as", "spark", "-o", "inferSampleMessages=1")
+    text = run("schema", path, *few).stdout
+    assert sorted(reads) == ["looking for table schemas", "reading"]
+    for table in ("golden.all_types", "ddl_db.t1", "golden.gen_cols", "golden.zero_dates"):
+        alone = run("schema", path, "--table", table, *few).stdout
+        assert f"-- {table}\n{alone.rstrip()}\n\n--" in text

@@ -15,7 +15,13 @@ from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.spark_schema import BRIDGE_OPTIONS, SparkColumn, spark_columns, spark_sql
+from cdcfmt_core.cli.spark_schema import (
+    BRIDGE_OPTIONS,
+    EveryTable,
+    SparkColumn,
+    spark_columns,
+    spark_sql,
+)
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
@@ -80,38 +86,55 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _show(table, spark, paths)
 
 
-def _collect(source: Input, settings: Settings) -> WireSchemas:
+def _collect(source: Input, settings: Settings, every: EveryTable | None = None) -> WireSchemas:
     schemas = WireSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
-    for decoded in Reader(source, settings, event_filter):
+    reader = Reader(source, settings, event_filter)
+    for decoded in reader:
         for event in decoded.events:
             schemas.add(event)
+        if every is not None:
+            every.see(decoded.events)
+    if every is not None:
+        every.finish(source, reader)
     return schemas
 
 
 def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str, ...]) -> None:
-    schemas = _collect(source, settings)
     if shape == "table":
-        _list_tables(schemas, paths)
+        _list_tables(_collect(source, settings), paths)
         return
-    if not source.again and shape != "create-table":
-        raise OptionError(
-            f"--as {shape} of all tables reads the input once for each, and this one can be read "
-            "only once: write it to a file, or take --as create-table"
-        )
+    every = None
+    if shape != "create-table":
+        if not source.again:
+            raise OptionError(
+                f"--as {shape} of all tables looks at the ends of the input again, and this one "
+                "can be read only once: write it to a file, or take --as create-table"
+            )
+        every = _every_table(settings)
+    schemas = _collect(source, settings, every)
     first = True
     for name, table in sorted(schemas.tables.items()):
         if shape == "json":
-            print_json(_json(table, _spark(source, settings, name)))
+            columns = every.of(name) if every else []
+            print_json(_json(table, {column.name: column for column in columns}))
             continue
         if shape in ("spark", "delta"):
-            columns = _spark(source, settings, name).values()
+            columns = every.of(name) if every else []
             text = spark_sql(columns, name if shape == "delta" else None)
         else:
             text = table.create_table()
         if text:
             print_lines(("" if first else "\n") + f"-- {table_names([name])}\n{text}")
             first = False
+
+
+def _every_table(settings: Settings) -> EveryTable | None:
+    try:
+        return EveryTable(settings)
+    except MissingDependencyError as error:
+        note(str(error))
+        return None
 
 
 def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, SparkColumn]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
@@ -82,9 +82,10 @@ class UnitedColumns:
 
     def see(self, message: Message | BadLine, decoder: MessageDecoder) -> bool:
         """Take in a message; whether it has rows of the table."""
-        if isinstance(message, BadLine):
-            return False
-        events = decoder.decode(message)
+        return not isinstance(message, BadLine) and self.see_events(decoder.decode(message))
+
+    def see_events(self, events: Sequence[Event]) -> bool:
+        """Take in the table's events of a message; whether there are rows among them."""
         for schema, nulls in _schemas_and_nulls(events):
             if (schema, nulls) not in self._merged:
                 self._merged.add((schema, nulls))
