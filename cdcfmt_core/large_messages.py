@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import DecodeError, MissingDependencyError, show
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.options import Option
 
 COMPRESSION_OPTION = Option(
@@ -171,7 +172,7 @@ class ClaimCheckStore:
                 f"claim check {name} cannot be read under {self.root} ({error}); "
                 "set claimCheckStorageUri to the folder that the producer wrote to"
             ) from error
-        return _unwrap(body)
+        return _unwrap(body, limit)
 
 
 def resolve_claim_check(
@@ -192,8 +193,9 @@ def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
     return error.at(reason=f"claim check {show(location)}: {error.reason}")
 
 
-def _unwrap(body: bytes) -> tuple[bytes | None, bytes]:
+def _unwrap(body: bytes, limit: int) -> tuple[bytes | None, bytes]:
     if body[:1] == b"{":
+        check_values(body, limit)
         try:
             wrapped = json.loads(body)
         except (ValueError, RecursionError):

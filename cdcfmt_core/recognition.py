@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import Message
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import compression_hint
 from cdcfmt_core.wire_json import loads_exact
 
@@ -61,6 +62,7 @@ def _trouble(value: bytes | None) -> str:
         return ""
     if value.lstrip()[:1] in (b"{", b"["):
         try:
+            check_values(value, 0)
             loads_exact(value)
         except DecodeError as error:
             return f"{error.reason}; "

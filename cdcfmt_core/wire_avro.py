@@ -13,6 +13,7 @@ import struct
 from cdcfmt_core.errors import DecodeError
 
 _MAX_LONG_BYTES = 10
+_MAX_ITEMS = 1 << 16
 _FLOAT = struct.Struct("<f")
 
 
@@ -77,15 +78,19 @@ def read_choice(data: bytes, at: int, count: int, what: str) -> tuple[int, int]:
     return number, at
 
 
-def read_block(data: bytes, at: int) -> tuple[int, int]:
+def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
     """The number of items in an array's or map's next block, 0 at the end.
 
+    ``before`` are those of the blocks before it, where all of them are kept: an item is a byte
+    or two, and some hundred in Python.
     A count below zero is followed by the block's size, which helps only who skips it.
     """
     count, at = read_long(data, at)
     if count < 0:
         _, at = read_long(data, at)
-        return -count, at
+        count = -count
+    if before + count > _MAX_ITEMS:
+        raise DecodeError(f"an array or map has {before + count} items, more than {_MAX_ITEMS}")
     return count, at
 
 

@@ -33,6 +33,9 @@ from pyspark_cdcfmt.row_maker import RowMaker
 
 logger = open_logger("pyspark_cdcfmt")
 
+_MOST_COUNTS = 100
+"""In the log line of a task."""
+
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
 
@@ -226,7 +229,8 @@ class Engine:
             "by reference": by_reference,
         }
         if self._counts:
-            line["counts"] = self._counts
+            # A message may have any number of columns with something to count.
+            line["counts"] = dict(self._counts.most_common(_MOST_COUNTS))
         if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
             # Who turned it on wants to see the lines of tasks without trouble, too.
             logger.setLevel(logging.INFO)

@@ -10,17 +10,19 @@ from typing import Any, Literal, NoReturn, TypeAlias
 import attrs
 import orjson
 
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.json_size import check_values
 from pyspark_cdcfmt.variant_scalars import unscaled
 
 MAX_JSON_DEPTH = 250
 """The deepest JSON column that is parsed; orjson writes no deeper document than 254."""
 
-KeepReason: TypeAlias = Literal["not JSON", "number", "depth"]
+KeepReason: TypeAlias = Literal["not JSON", "number", "depth", "size"]
 
 
 @attrs.frozen
 class KeepText:
-    """The column keeps its text: no JSON, a number beyond decimal(38), or nested too deeply."""
+    """The column keeps its text: no JSON, a number beyond decimal(38), or too deep or large."""
 
     reason: KeepReason
 
@@ -28,6 +30,7 @@ class KeepText:
 # orjson reads a fraction, an exponent or more than 64 bit as a double.
 _MAYBE_INEXACT = re.compile("[0-9](?:[.eE]|[0-9]{18})")
 _DEPTH_ERROR = re.compile("depth|[Rr]ecursion")  # orjson's own limit is 1024
+_MAX_UNSEEN = 1 << 18  # no text so short has too many values
 _MAX_NUMBER_TEXT = 400
 _EXACT = Context(prec=_MAX_NUMBER_TEXT)
 
@@ -43,6 +46,11 @@ def parse_json_column(text: str, max_depth: int = 200) -> Any:
     duplicate keys the last wins.  Text with lone surrogates counts as no JSON: a variant
     could not give them back.  ``max_depth`` above 250 counts as 250.
     """
+    if len(text) > _MAX_UNSEEN:
+        try:
+            check_values(text.encode("utf-8", "surrogatepass"), 0)
+        except DecodeError:
+            return KeepText("size")
     parsed = _parse_exactly(text) if _MAYBE_INEXACT.search(text) else _parse_fast(text)
     max_depth = min(max_depth, MAX_JSON_DEPTH)
     # Brackets within strings count too, so this only ever rules the slow check out.

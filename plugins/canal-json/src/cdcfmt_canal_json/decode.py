@@ -24,6 +24,7 @@ from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import (
     error_of_claim_check,
     open_decompressor,
@@ -63,6 +64,7 @@ class _Decoder:
     def _decode_value(self, value: bytes, claim_check: str | None = None) -> list[Event]:
         if self._decompress is not None:
             value = self._decompress(value)
+        check_values(value, self._context.max_message_bytes)
         try:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -11,6 +11,7 @@ from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.statements import Statement
 from cdcfmt_core.wire_json import text_of
@@ -33,6 +34,7 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             value = decompress(value)
         if value is None or not any(mark in value for mark in _MARKS):
             return ()
+        check_values(value, context.max_message_bytes)
         wire = orjson.loads(value)
         query = text_of(wire, "sql")
         if wire.get("isDdl") is not True or not query:

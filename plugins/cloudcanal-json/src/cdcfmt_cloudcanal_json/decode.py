@@ -31,6 +31,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
 from cdcfmt_core.mysql.table_changes import schema_from_table_changes
@@ -52,6 +53,7 @@ def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
 class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._filter = context.event_filter
+        self._max_message_bytes = context.max_message_bytes
         self._plans = TablePlans(options, context)
 
     def decode(self, message: Message) -> list[Event]:
@@ -60,6 +62,7 @@ class _Decoder:
             return []
         if not value:
             raise DecodeError("the value is empty")
+        check_values(value, self._max_message_bytes)
         try:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:

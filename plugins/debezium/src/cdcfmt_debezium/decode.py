@@ -22,6 +22,7 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.wire_json import loads_exact
@@ -81,6 +82,7 @@ class _Decoder:
             return self._tombstone(message)
         if self._decompress is not None:
             value = self._decompress(value)
+        check_values(value, self._context.max_message_bytes)
         document = self._documents.read(value)
         try:
             return self._events(document, message)
@@ -213,6 +215,7 @@ class _Decoder:
             with contextlib.suppress(DecodeError):
                 data = self._decompress(data)
         try:
+            check_values(data, self._context.max_message_bytes)
             key = loads_exact(data) if exact else orjson.loads(data)
         except (orjson.JSONDecodeError, DecodeError):
             key = None

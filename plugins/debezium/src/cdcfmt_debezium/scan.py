@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.schema_store import SchemaRecord
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
@@ -28,6 +29,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
             value = decompress(value)
         if value is None or _MARK not in value:
             return ()
+        check_values(value, context.max_message_bytes)
         payload = documents.read(value).payload
         if type(payload) is not dict or not is_schema_change(payload):
             return ()

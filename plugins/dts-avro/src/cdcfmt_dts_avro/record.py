@@ -97,14 +97,14 @@ def read_envelope(data: bytes) -> Envelope:
             for _ in range(count):
                 time, at = read_long(data, at)
                 process_timestamps.append(time)
-            count, at = read_block(data, at)
+            count, at = read_block(data, at, len(process_timestamps))
     tags: dict[str, str] = {}
     count, at = read_block(data, at)
     while count:
         for _ in range(count):
             name, at = read_text(data, at)
             tags[name], at = read_text(data, at)
-        count, at = read_block(data, at)
+        count, at = read_block(data, at, len(tags))
     return Envelope(
         version,
         id_,

@@ -16,6 +16,7 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import (
     compression_hint,
     error_of_claim_check,
@@ -116,7 +117,9 @@ class _Decoder:
             # All rows, wanted or not: what an event is must not hang on a filter.
             if isinstance(key, dict) and key["t"] == ROW and value and len(keys) > 1:
                 try:
-                    wire = _loads(self._decompressed(value))
+                    data = self._decompressed(value)
+                    check_values(data, self._max_bytes)
+                    wire = _loads(data)
                 except DecodeError:
                     continue
                 if type(wire) is dict and type(wire.get("p")) is dict:
@@ -140,6 +143,7 @@ class _Decoder:
             data = self._decompressed(value)
             if kind == ROW and key.get("ccl"):
                 data = self._claimed(key)
+            check_values(data, self._max_bytes)
             wire = _loads(data)
             if kind != ROW:
                 return schema_change(key, wire, extra_of(key), index)

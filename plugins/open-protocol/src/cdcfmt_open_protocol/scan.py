@@ -9,6 +9,7 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.statements import Statement
 from cdcfmt_open_protocol.event_key import read_key
@@ -34,7 +35,9 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
         for event, data in ((read_key(frame), data) for frame, data in frames):
             if event["t"] != DDL:
                 continue
-            wire = orjson.loads(data if decompress is None else decompress(data))
+            data = data if decompress is None else decompress(data)
+            check_values(data, context.max_message_bytes)
+            wire = orjson.loads(data)
             names = event.get("scm") or "", event.get("tbl") or ""
             # What has the statement's own commit_ts was sent before it.
             start = event["ts"] + 1

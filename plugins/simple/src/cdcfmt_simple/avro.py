@@ -200,7 +200,7 @@ def _read_array(
         for _ in range(count):
             item, at = read(data, at)
             items.append(item)
-        count, at = read_block(data, at)
+        count, at = read_block(data, at, len(items))
     return items, at
 
 

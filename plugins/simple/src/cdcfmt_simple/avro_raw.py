@@ -30,7 +30,7 @@ def read_raw_map(layout: Layout, data: bytes, at: int, field: str) -> tuple[dict
                 branch, at = read_choice(data, at, len(readers), "branch")
                 values[name], at = readers[branch](data, at)
             name = ""
-            count, at = read_block(data, at)
+            count, at = read_block(data, at, len(values))
     except DecodeError as error:
         path = f"{field}.{name[:_LONGEST_NAME]}" if name else field
         raise error.at(field=path) from error

@@ -25,6 +25,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import (
     error_of_claim_check,
     open_decompressor,
@@ -85,6 +86,7 @@ class _Decoder:
                 return self._event_of(avro.wire, avro, claimant)
             except IndexError:
                 raise DecodeError("the message ends before its end", sample=value) from None
+        check_values(value, self._context.max_message_bytes)
         try:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:

@@ -9,6 +9,7 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, ScanSchemas
 from cdcfmt_core.events import Message
+from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.schema_store import SchemaRecord
 from cdcfmt_core.wire_json import loads_refused
@@ -40,6 +41,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         elif _MARK not in value:
             return ()
         else:
+            check_values(value, context.max_message_bytes)
             try:
                 wire = orjson.loads(value)
             except orjson.JSONDecodeError:

@@ -1,0 +1,36 @@
+"""How many values JSON has, told without parsing it."""
+
+from __future__ import annotations
+
+import re
+
+from cdcfmt_core.errors import DecodeError
+
+_LEAST_VALUES = 1 << 19
+_BYTES_A_VALUE = 256
+_NO_STRUCTURE = bytes(set(range(256)) - set(b'",[{'))
+_drop_texts = re.compile(rb'"[^"]*"').sub
+
+
+def check_values(data: bytes, max_message_bytes: int) -> None:
+    """Refuse JSON of more values than memory is meant for, before it is parsed.
+
+    A value is some bytes of JSON and some hundred in Python, whatever the message's size.
+
+    :raises DecodeError: for more than 524 288 values, or than one for each 256 bytes of the
+        largest message.
+    """
+    most = max(_LEAST_VALUES, max_message_bytes // _BYTES_A_VALUE)
+    if len(data) <= most or _count_structure(data) <= most:
+        return
+    # Now without what stands within texts.
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NO_STRUCTURE)
+    if bare.count(b'"') > 8 * (most + 1) or len(_drop_texts(b"", bare)) > most:
+        raise DecodeError(
+            f"the JSON has more than {most} values; raise maxMessageBytes to {_BYTES_A_VALUE} "
+            "times their number if they are real"
+        )
+
+
+def _count_structure(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")

@@ -1,0 +1,168 @@
+"""Hostile messages of every size through Spark: ``python tests/soak/sweep.py --sizes 20k,1m,64m``.
+
+A query for each wire, shape and mode. It prints a table and exits with 1 where a worker takes more
+than MOST_MEGABYTES, or where a query ends that has to go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+from hostile import DATABASE, ENCODERS, TABLE, Hostile, hostile
+from processes import peak_memory
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+from cdcfmt_core.events import Message
+from pyspark_cdcfmt import CORRUPT_RECORD
+
+MOST_MEGABYTES = 600
+WIRES = (*ENCODERS, "canal-flat")
+SHAPES: dict[str, dict[str, str]] = {
+    "changes": {
+        "table": f"{DATABASE}.{TABLE}",
+        "incompleteRows": "emit",
+        "onSchemaChange": "corrupt",
+        "onTruncate": "row",
+        "requireTables": "false",
+    },
+    "json": {"imageFormat": "json"},
+    "variant": {"imageFormat": "variant"},
+}
+MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
+SCHEMA = (
+    "a INT, b STRING, _change_type STRING, _absent ARRAY<STRING>, "
+    f"_corrupt_record {CORRUPT_RECORD.simpleString()}"
+)
+
+
+@attrs.frozen
+class Run:
+    """A query: the largest worker's megabytes, and what is wrong with it."""
+
+    name: str
+    messages: int
+    rows: int
+    megabytes: float
+    seconds: float
+    trouble: str | None
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name:48} {self.messages:9} {self.rows:9} {self.megabytes:7.0f} "
+            f"{self.seconds:8.1f}  {self.trouble or 'ok'}"
+        )
+
+
+HEAD = f"{'wire, size, shape, mode':48} {'messages':>9} {'rows':>9} {'MB':>7} {'seconds':>8}"
+
+
+def run(
+    spark: SparkSession,
+    folder: Path,
+    size: int,
+    wires: Iterable[str] = WIRES,
+    shapes: Sequence[str] = tuple(SHAPES),
+    modes: Sequence[str] = MODES,
+) -> Iterator[Run]:
+    """Every query over the messages of one size, which are written to ``folder``."""
+    for wire in wires:
+        path = folder / f"{wire}-{size}"
+        path.mkdir()
+        count = 0
+        protocol, options = "", {}
+        for number, each in enumerate(hostile(size, (wire,))):
+            write(path / f"{number:04}.json", each)
+            count += 1
+            protocol, options = each.protocol, each.options
+        for shape in shapes:
+            for mode in modes:
+                name = f"{wire}, {size >> 10} KiB, {shape}, {mode}"
+                yield query(spark, name, path, count, protocol, options | SHAPES[shape], mode)
+
+
+def write(path: Path, each: Hostile) -> None:
+    """A file of a message and those before it, as whole messages."""
+    with path.open("w", encoding="ascii") as file:
+        for message in (*each.before, Message(each.key, each.value)):
+            held = {"value": message.value, "key": message.key}
+            text = {k: base64.b64encode(v).decode() for k, v in held.items() if v is not None}
+            file.write(json.dumps(text) + "\n")
+
+
+def query(
+    spark: SparkSession,
+    name: str,
+    path: Path,
+    messages: int,
+    protocol: str,
+    options: dict[str, str],
+    mode: str,
+) -> Run:
+    """One query, all rows of which are counted by their bytes."""
+    reader = spark.read.format("cdc").options(**options, protocol=protocol, mode=mode)
+    if "table" in options:
+        reader = reader.schema(SCHEMA)
+    rows, trouble = 0, None
+    started = time.perf_counter()
+    with peak_memory() as peak:
+        try:
+            df = reader.load(str(path))
+            # What is bad is not looked at, but comes through.
+            (row,) = df.select(f.count("*"), f.max(f.length("_corrupt_record.value"))).collect()
+            rows = row[0]
+        except Exception as error:
+            if mode != "FAILFAST":
+                trouble = " ".join(str(error).split())[-300:]
+    if peak() > MOST_MEGABYTES:
+        trouble = f"over {MOST_MEGABYTES} MB{'' if trouble is None else '; ' + trouble}"
+    return Run(name, messages, rows, peak(), time.perf_counter() - started, trouble)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The sweep from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", default="20k,1m,64m")
+    parser.add_argument("--wires", default=",".join(WIRES))
+    parser.add_argument("--shapes", default=",".join(SHAPES))
+    parser.add_argument("--modes", default=",".join(MODES))
+    given = parser.parse_args(arguments)
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "3g")
+        .config("spark.python.worker.reuse", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    print(HEAD, flush=True)
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for text in given.sizes.split(","):
+            size = int(text[:-1]) << {"k": 10, "m": 20}[text[-1]]
+            for each in run(
+                spark,
+                Path(folder),
+                size,
+                given.wires.split(","),
+                given.shapes.split(","),
+                given.modes.split(","),
+            ):
+                print(each, flush=True)
+                bad += each.trouble is not None
+    spark.stop()
+    print(f"{bad} violations")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
