@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
@@ -23,6 +22,7 @@ from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
 from cdcfmt_core.statements import Statement
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.types import LogicalType
+from cdcfmt_core.zoneless import warn_zoneless
 
 logger = open_logger("cdcfmt_core")
 
@@ -87,15 +87,6 @@ class Projection:
         return frozenset(name for name in columns if same(name) in named).union(key)
 
 
-@functools.lru_cache(maxsize=10_000)
-def _warn_zoneless(database: str, table: str) -> None:
-    logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are read "
-        "as UTC; set sourceTimeZone to the source's zone",
-        f"{database}.{table}",
-    )
-
-
 @attrs.define
 class DecoderContext:
     """What a decoder may use besides its own options; the same for every format.
@@ -116,7 +107,7 @@ class DecoderContext:
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
     schemas: SchemaStore = attrs.field(factory=SchemaStore)
     counts: Counter[str] = attrs.field(factory=Counter)
-    on_zoneless: Callable[[str, str], None] = _warn_zoneless
+    on_zoneless: Callable[[str, str], None] = warn_zoneless
 
     @property
     def time_zone(self) -> tzinfo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -14,9 +13,10 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op
 from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.texts import one_line, open_logger
+from cdcfmt_core.texts import one_line
+from cdcfmt_core.zoneless import warn_zoneless
 
-logger = open_logger("cdcfmt_core")
+_WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 
 
 @attrs.define
@@ -44,16 +44,7 @@ class EncoderContext:
     def note_zoneless_timestamps(self, database: str, table: str) -> None:
         """To be called for a table with Timestamp columns on such a wire: warns once."""
         if self.source_time_zone is None:
-            _warn_zoneless_output(one_line(database, 200), one_line(table, 200))
-
-
-@functools.lru_cache(maxsize=10_000)
-def _warn_zoneless_output(database: str, table: str) -> None:
-    logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are "
-        "written as UTC; set sourceTimeZone to the zone that the reader expects",
-        f"{database}.{table}",
-    )
+            warn_zoneless(one_line(database, 200), one_line(table, 200), _WRITTEN)
 
 
 class Encoder(ABC):

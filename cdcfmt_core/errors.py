@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypedDict, TypeVar, Unpack
 
 from cdcfmt_core.texts import harmless, one_line
 
@@ -98,7 +98,31 @@ class _Located:
         return error
 
 
-class DecodeError(_Located, CdcfmtError, ValueError):
+class Position(TypedDict, total=False):
+    """Where a message stood, and its format."""
+
+    protocol: str | None
+    topic: str | None
+    path: str | None
+    partition: int | None
+    offset: int | None
+
+
+class _OfMessage(_Located):
+    protocol: str | None
+    topic: str | None
+    path: str | None
+    partition: int | None
+    offset: int | None
+
+    def _set_position(self, position: Position) -> None:
+        if unknown := position.keys() - Position.__annotations__.keys():
+            raise TypeError(f"no part of a position: {', '.join(unknown)}")
+        for name in Position.__annotations__:
+            setattr(self, name, position.get(name))
+
+
+class DecodeError(_OfMessage, CdcfmtError, ValueError):
     """A message, or one of its rows, cannot be decoded.
 
     Codecs raise it with ``reason`` and, where they know, ``field`` (the path in the
@@ -112,20 +136,12 @@ class DecodeError(_Located, CdcfmtError, ValueError):
         *,
         field: str | None = None,
         sample: object = None,
-        protocol: str | None = None,
-        topic: str | None = None,
-        path: str | None = None,
-        partition: int | None = None,
-        offset: int | None = None,
+        **position: Unpack[Position],
     ) -> None:
         self.reason = reason
         self.field = field
         self.sample = None if sample is None else show(sample)
-        self.protocol = protocol
-        self.topic = topic
-        self.path = path
-        self.partition = partition
-        self.offset = offset
+        self._set_position(position)
         super().__init__(str(self))
 
     @property
@@ -170,7 +186,7 @@ class MissingSchemaError(DecodeError):
         super().__init__(reason or f"schema {name}@{where} not seen", **known)
 
 
-class PolicyError(_Located, CdcfmtError, ValueError):
+class PolicyError(_OfMessage, CdcfmtError, ValueError):
     """The input holds what an option refuses by ``fail``: it ends the read, in every mode.
 
     ``reason`` has the value and what to do; :meth:`at` adds where the message came from.
@@ -182,20 +198,12 @@ class PolicyError(_Located, CdcfmtError, ValueError):
         *,
         table: str | None = None,
         column: str | None = None,
-        protocol: str | None = None,
-        topic: str | None = None,
-        path: str | None = None,
-        partition: int | None = None,
-        offset: int | None = None,
+        **position: Unpack[Position],
     ) -> None:
         self.reason = reason
         self.table = table
         self.column = column
-        self.protocol = protocol
-        self.topic = topic
-        self.path = path
-        self.partition = partition
-        self.offset = offset
+        self._set_position(position)
         super().__init__(str(self))
 
     def __str__(self) -> str:

@@ -75,20 +75,22 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Invalid \\u") and bool(_CUT_ESCAPE(rest))
 
 
-def loads_refused(value: bytes) -> Any:
+def loads_refused(value: bytes, subject: str = "the value ") -> Any:
     """:func:`loads_exact` for a message's whole value that a fast parser refused.
+
+    ``subject`` is what errors call it; the error of a part has its field instead.
 
     :raises DecodeError: also if the value is empty, or compressed where nobody said so.
     """
     if not value:
-        raise DecodeError("the value is empty")
+        raise DecodeError(f"{subject}is empty")
     try:
         return loads_exact(value)
     except DecodeError as error:
         hint = compression_hint(value)
         if hint is None:
             raise
-        raise DecodeError(f"the value {hint} ({error.reason})", sample=value) from error
+        raise DecodeError(f"{subject}{hint} ({error.reason})", sample=value) from error
 
 
 def _is_deep(value: Any) -> bool:

@@ -18,13 +18,12 @@ from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import (
-    compression_hint,
     error_of_claim_check,
     open_decompressor,
     resolve_claim_check,
 )
 from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.wire_json import loads_exact, loads_refused
 from cdcfmt_open_protocol.ddl import schema_change
 from cdcfmt_open_protocol.event_key import EventKey, extra_of, read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
@@ -193,15 +192,7 @@ def _loads(data: bytes) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        if not data:
-            raise DecodeError("is empty") from None
-        try:
-            return loads_exact(data)
-        except DecodeError as error:
-            hint = compression_hint(data)
-            if hint is None:
-                raise
-            raise DecodeError(f"{hint} ({error.reason})", sample=data) from error
+        return loads_refused(data, "")
 
 
 def _below(field: str, error: DecodeError) -> DecodeError:
