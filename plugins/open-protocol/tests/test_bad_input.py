@@ -17,6 +17,7 @@ import cramjam
 import lz4.frame
 import pytest
 from bad_input import check_error, check_row, patient
+from golden_data import scan_schemas
 from hypothesis import given
 from hypothesis import strategies as st
 from open_messages import (
@@ -568,3 +569,11 @@ def test_unknown_stays_what_it_was() -> None:
     assert isinstance(event, RowChange)
     assert event.after == Image({"c": {"a": [1, 1.5]}})
     assert event.table.columns[0].type == types.Unknown("null")
+
+
+@pytest.mark.parametrize("query", [["ALTER"], {"a": 1}, 7, "", None])
+def test_a_statement_that_is_no_text_does_not_end_the_look_ahead(query: Any) -> None:
+    bad = message([DDL_KEY], [{"q": query, "t": 3}])
+    good = message([DDL_KEY], [{"q": "CREATE TABLE t1 (id decimal(10,2))", "t": 3}])
+    store = scan_schemas([bad, good], protocol="open-protocol")
+    assert [table.table for table in store.statements.tables()] == ["t1"]

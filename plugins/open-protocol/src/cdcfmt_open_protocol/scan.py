@@ -12,6 +12,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.json_size import check_values
 from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.statements import Statement
+from cdcfmt_core.wire_json import text_of
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import DDL
@@ -38,10 +39,11 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             data = data if decompress is None else decompress(data)
             check_values(data, context.max_message_bytes)
             wire = orjson.loads(data)
-            names = event.get("scm") or "", event.get("tbl") or ""
-            # What has the statement's own commit_ts was sent before it.
-            start = event["ts"] + 1
-            yield Statement(wire["q"], *names, start, start)
+            if query := text_of(wire, "q"):
+                names = event.get("scm") or "", event.get("tbl") or ""
+                # What has the statement's own commit_ts was sent before it.
+                start = event["ts"] + 1
+                yield Statement(query, *names, start, start)
 
     # Compression hides it.  TiCDC sends DDL to every partition.
     return MarkedScan(scan, (_MARK,) if decompress is None else (), one_partition=True)
