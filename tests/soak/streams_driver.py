@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import spark_jars
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.types import StructType
@@ -105,15 +106,25 @@ def compare(spark: SparkSession, folder: Path, stream: dict[str, Any]) -> dict[s
         )
         .collect()
     )
-    samples = joined.where((e != a) | differ).limit(5).collect()
+    wrong = joined.where((e != a) | differ).select(*KEY).limit(3).collect()
     result = {
         "name": stream["name"],
         "topics": {row.topic: row.asDict() for row in counted},
-        "samples": [str(row.asDict()) for row in samples],
+        "samples": [
+            f"{place.asDict()}: expected {texts(expected, place)}, found {texts(out, place)}"
+            for place in wrong
+        ],
     }
     if "_sequence" in schema.names:
         result["changes"] = distinct_changes(out)
     return result
+
+
+def texts(frame: DataFrame, place: Row) -> list[str]:
+    """The rows of one message, for who looks into a failure."""
+    of_place = [f.col(f"_source.{part}").eqNullSafe(place[part]) for part in KEY[:3]]
+    rows = frame.where(reduce(Column.__and__, of_place)).toJSON()
+    return [str(row) for row in rows.collect()]
 
 
 def hashed(frame: DataFrame, schema: StructType, name: str) -> DataFrame:
