@@ -30,7 +30,7 @@ from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import parsed, read
 
 NAME = "mutants through Spark"
-MUTANTS = 1_500
+MUTANTS = 900
 MOST_RSS = 600.0
 
 
