@@ -122,3 +122,18 @@ def test_a_type_map_sees_the_whole_type() -> None:
 
     column = Column("x", "tinyint(1)", resolve_type("tinyint(1)") or Bool())
     assert refined_type("tinyint", resolve("tinyint"), column, resolve) == ("tinyint(1)", Bool())
+
+
+def test_tables_of_ddl_are_bounded_by_bytes(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("cdcfmt_core.statements._MAX_BYTES", 100_000)
+    made = statements(
+        (f"create table t ({', '.join(f'c{n} int' for n in range(100))})", 0, 0),
+        *((f"create table t{n} like t", n, n) for n in range(1, 20)),
+    )
+    # Short statements make wide tables; which of them count must not hang on their order.
+    assert types_at(made, 5) is None
+    assert types_at(made, 19, "t19") is None
+    assert not made
+    assert "column types are those that rows tell" in caplog.text

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cdcfmt_core.errors import SourceError
+from cdcfmt_core.caches import table_size
+from cdcfmt_core.errors import MissingSchemaError, SourceError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.schema_json import record_to_json
 from cdcfmt_core.schema_store import SchemaRecord
-from cdcfmt_core.sources import SchemaDirectory, schema_directory
+from cdcfmt_core.sources import KeptSchemaStore, SchemaDirectory, schema_directory
 from cdcfmt_core.types import Int
 
 
@@ -153,3 +154,27 @@ def test_a_schema_that_is_too_large_is_left_out(
     assert [entry.size for entry in broken] == [limit + 1]
     again.forget(broken[0].name)
     assert [entry.record is None for entry in again.entries()] == [False]
+
+
+def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirectory) -> None:
+    size = table_size(record(3).table) + 300
+    store = KeptSchemaStore(directory, 2 * size)
+    for number in range(20):
+        for version in (1, 2, 3):
+            store.add(record(version, f"t{number}"))
+    assert store.bytes <= 2 * size
+    for number in (0, 10, 19, 0):
+        found = store.find("shop", f"t{number}", (2,))
+        assert found is not None
+        assert len(found.columns) == 2
+        (exact,) = store.at("shop", f"t{number}", (3,))
+        assert len(exact.columns) == 3
+    assert store.bytes <= 2 * size
+    # One table alone has more than there is room for: its oldest is an error, and no other one.
+    for version in range(4, 20):
+        store.add(record(version, "t0"))
+    with pytest.raises(MissingSchemaError, match="maxCachedSchemaBytes"):
+        store.find("shop", "t0", (1,))
+    newest = store.find("shop", "t0", (99,))
+    assert newest is not None
+    assert len(newest.columns) == 19
