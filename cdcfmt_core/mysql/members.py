@@ -6,15 +6,17 @@ an empty string; bit n stands for member n, and members are printed in defined o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, Final
 
 MAX_ENUM: Final = 65_535
 MAX_SET: Final = (1 << 64) - 1
 _MAX_DIGITS: Final = 20
-_MAX_REMEMBERED: Final = 4_096
+_MAX_REMEMBERED: Final = 1_024
 
 
+@functools.lru_cache(maxsize=128)
 def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Index → name, or the index itself where the names are unknown."""
     limit = MAX_ENUM if names is None else len(names)
@@ -40,6 +42,7 @@ def enum_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     return parse
 
 
+@functools.lru_cache(maxsize=128)
 def set_parser(names: tuple[str, ...] | None) -> Callable[[str], str | int]:
     """Bitmap → names joined by commas, or the bitmap where the names are unknown."""
     limit = MAX_SET if names is None else (1 << len(names)) - 1
