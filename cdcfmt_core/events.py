@@ -185,6 +185,10 @@ class Corrupt:
     error: DecodeError
     index: int = 0
 
+    def __attrs_post_init__(self) -> None:
+        # The frames of a message's bad rows would be most of what it takes in memory.
+        self.error.__traceback__ = self.error.__cause__ = self.error.__context__ = None
+
 
 Event: TypeAlias = (
     RowChange

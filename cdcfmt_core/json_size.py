@@ -6,8 +6,8 @@ import re
 
 from cdcfmt_core.errors import DecodeError
 
-_LEAST_VALUES = 1 << 19
-_BYTES_A_VALUE = 256
+_LEAST_VALUES = 350_000
+_BYTES_A_VALUE = 384
 _NO_STRUCTURE = bytes(set(range(256)) - set(b'",[{'))
 _drop_texts = re.compile(rb'"[^"]*"').sub
 
@@ -17,7 +17,7 @@ def check_values(data: bytes, max_message_bytes: int) -> None:
 
     A value is some bytes of JSON and some hundred in Python, whatever the message's size.
 
-    :raises DecodeError: for more than 524 288 values, or than one for each 256 bytes of the
+    :raises DecodeError: for more than 350 000 values, or than one for each 384 bytes of the
         largest message.
     """
     most = max(_LEAST_VALUES, max_message_bytes // _BYTES_A_VALUE)

@@ -23,6 +23,7 @@ from cdcfmt_core.errors import (
     join_names,
     show,
 )
+from cdcfmt_core.events import Corrupt
 from cdcfmt_core.types import Unknown
 
 ALL = [
@@ -227,3 +228,15 @@ def test_what_a_log_line_quotes_is_harmless(caplog: pytest.LogCaptureFixture) ->
     assert OBEYED.search(line) is None
     assert len(line) < 2_000
     assert "sourceTimeZone" in line
+
+
+def test_a_bad_row_keeps_no_frames() -> None:
+    """A message may have any number of them."""
+    try:
+        try:
+            int("x")
+        except ValueError as cause:
+            raise DecodeError("bad") from cause
+    except DecodeError as error:
+        kept = Corrupt(error).error
+    assert kept.__traceback__ is kept.__cause__ is kept.__context__ is None
