@@ -102,25 +102,48 @@ def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
     A character of text counts as one byte; in UTF-8 it has four at most.
     """
     fixed = fixed_bytes(schema)
-    plain: list[int] = []
-    other: list[int] = []
-    for place, field in enumerate(schema.fields):
-        if isinstance(field.dataType, StringType | BinaryType):
-            plain.append(place)
-        elif isinstance(field.dataType, VariantType | StructType | ArrayType):
-            other.append(place)
+    weighers = [_weigher(field.dataType) for field in schema.fields]
+    varying = [(place, weigh) for place, weigh in enumerate(weighers) if weigh is not None]
 
     def weigh(row: tuple[Any, ...]) -> int:
         size = fixed
-        for place in plain:
-            if row[place] is not None:
-                size += len(row[place])
-        for place in other:
-            if row[place] is not None:
-                size += value_bytes(row[place])
+        for place, of_value in varying:
+            value = row[place]
+            if value is not None:
+                size += of_value(value)
         return size
 
     return weigh
+
+
+def _weigher(type_: DataType) -> Callable[[Any], int] | None:
+    """What weighs a value besides its fixed bytes; None where it has no others."""
+    if isinstance(type_, StringType | BinaryType):
+        return len
+    if isinstance(type_, VariantType):
+        return _variant_bytes
+    if not isinstance(type_, StructType):
+        return value_bytes if isinstance(type_, ArrayType) else None
+    found = [(field.name, _weigher(field.dataType)) for field in type_.fields]
+    varying = [(name, weigh) for name, weigh in found if weigh is not None]
+    if not varying:
+        return None
+
+    def of_struct(value: Any) -> int:
+        if type(value) is not dict:
+            return value_bytes(value)
+        size = 0
+        for name, weigh in varying:
+            item = value.get(name)
+            if item is not None:
+                size += weigh(item)
+        return size
+
+    return of_struct
+
+
+def _variant_bytes(pair: tuple[bytes, bytes]) -> int:
+    return len(pair[0]) + len(pair[1])
 
 
 def value_bytes(value: Any) -> int:
