@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import cycle, islice
+from itertools import cycle, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -103,10 +103,13 @@ def golden_of(wire: str) -> list[Message]:
             messages = [*native_messages("dts/dts"), *messages]
     else:
         others = [each.message for each in load_variant(wire, golden).messages]
-        messages = [*others, *load(bench)[: 250 if wire == "open" else 2_000]]
+        rows = load(bench)[: 250 if wire == "open" else 2_000]
+        # In turns, so that a short run has both.
+        pairs = zip_longest(rows, others)
+        messages = [message for pair in pairs for message in pair if message is not None]
     # Simple's schemas stand in partition 0 alone, rows in all.
     decode = open_decoder(protocol=PROTOCOLS.get(wire, wire)).decode
-    rows = [any(isinstance(e, RowChange) for e in decode(message)) for message in messages]
+    are_rows = [any(isinstance(e, RowChange) for e in decode(message)) for message in messages]
     return [
         attrs.evolve(
             message,
@@ -116,7 +119,7 @@ def golden_of(wire: str) -> list[Message]:
             timestamp=None,
             headers=(),
         )
-        for number, (message, is_row) in enumerate(zip(messages, rows, strict=True))
+        for number, (message, is_row) in enumerate(zip(messages, are_rows, strict=True))
     ]
 
 
