@@ -81,6 +81,8 @@ def run_lane(parts: list[Part], seconds: float) -> list[Row]:
             found = [Row(campaign=part.name, notes=[traceback.format_exc()])]
         for row in found:
             row.seconds = row.seconds or (time.monotonic() - started) / len(found)
+            if row.failures():
+                progress(part.name, f"{row.format}, {row.target}: {', '.join(row.failures())}")
         rows += found
         progress(part.name, f"ends after {time.monotonic() - started:.0f} seconds")
     return rows
