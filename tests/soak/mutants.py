@@ -161,7 +161,7 @@ def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:
     both = Row(campaign="fast path = reference", format=protocol, target="Arrow")
     slots: list[Slot] = []
     said = started
-    while time.time() < until:
+    while not slots or time.time() < until:
         slot = Slot()
         slots.append(slot)
         process = context.Process(

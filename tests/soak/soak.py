@@ -23,6 +23,7 @@ import mutants
 import spark_mutants
 import streams
 import writers
+from sweep import MODES
 from table import Row, as_text, progress, write_page
 
 Campaign = Callable[[float], list[Row]]
@@ -43,9 +44,9 @@ SWEEP = Path(__file__).with_name("sweep.py")
 def sweep(seconds: float) -> list[Row]:
     """Hostile sizes through Spark, the large ones in long runs: a program with its own table."""
     row = Row(campaign="hostile sizes", target="Spark")
-    sizes = "20k,1m,64m" if seconds >= 300 else "20k"
+    some = ["20k,1m,64m", ",".join(MODES)] if seconds >= 300 else ["20k", "PERMISSIVE"]
     done = subprocess.run(
-        [sys.executable, str(SWEEP), "--sizes", sizes],
+        [sys.executable, str(SWEEP), "--sizes", some[0], "--modes", some[1]],
         stdout=sys.stderr,
         # A guard against hangs.
         timeout=seconds + 3_600,
