@@ -33,6 +33,7 @@ Role: TypeAlias = Literal[
     "deleted",
     "row_id",
     "extra",
+    "object",
     "passed",
 ]
 """What a member of the envelope is.
@@ -46,7 +47,8 @@ Role: TypeAlias = Literal[
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, where it has a member of its own.
 - ``row_id``: an integer; where it is missing, NULLs in ``before`` may be something else.
-- ``extra``: what only an event's ``extra`` shows; ``passed``: what nobody looks at.
+- ``extra``: what only an event's ``extra`` shows.
+- ``object``, ``passed``: an object or null, any value, neither of them read.
 """
 
 Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
@@ -73,6 +75,22 @@ class Parser:
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
+"""By columns."""
+
+
+@attrs.frozen
+class Encoding:
+    """A value encoding: how a column's values stand on the wire.
+
+    - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
+      binary values are ``padded`` with zeros to so many bytes.
+    """
+
+    name: Literal["mysql-text"]
+    padded: int = 0
+
+
+Encodings: TypeAlias = Mapping[str, Encoding]
 """By columns."""
 
 
@@ -128,6 +146,9 @@ class Layout:
     ``cell`` is the member of a column that has its value; a column's other members must be the
     same in all rows.
 
+    ``encodings(table)`` are those of a table's columns, for the compiled kernel, which asks once a
+    schema.
+
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
     that cannot be told.
@@ -154,6 +175,7 @@ class Layout:
     split: Split | None = None
     tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
+    encodings: Callable[[TableSchema], Encodings] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
         | None

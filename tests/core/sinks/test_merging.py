@@ -246,7 +246,7 @@ def test_a_reader_beside_a_writer_that_does_not_stop(sink: FileSink) -> None:
             assert writer.stdout is not None
             writer.stdout.readline()
             began, seen = time.monotonic(), set()
-            while time.monotonic() - began < 2:
+            while time.monotonic() - began < 2 or len(seen) <= MERGE_AT:
                 found = [file.path for file in list_files(sink.path)]
                 of_batch = Counter(name.rpartition("/")[2].split("-")[2] for name in found)
                 assert set(of_batch.values()) <= {3}

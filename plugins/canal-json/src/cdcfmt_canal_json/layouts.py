@@ -11,7 +11,7 @@ import attrs
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
 from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
-from cdcfmt_canal_json.plans import column_parsers
+from cdcfmt_canal_json.plans import column_encodings, column_parsers
 from cdcfmt_core.layout import Layout, Members
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.wire_json import text_of
@@ -27,7 +27,7 @@ _MEMBERS: Members = {
     "ts": "other_time",
     "sql": "extra",
     # It depends on the value: that of a bigint unsigned is -5 or 3.
-    "sqlType": "passed",
+    "sqlType": "object",
     "mysqlType": "same",
     "old": "before",
     "data": "after",
@@ -40,6 +40,7 @@ _CANAL = Layout(
     ops=OP_OF_TYPE,
     quiet=(WATERMARK,),
     parsers=column_parsers,
+    encodings=column_encodings,
     texts=True,
     in_lists=True,
     deleted_row="after",

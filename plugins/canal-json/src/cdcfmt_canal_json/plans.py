@@ -12,7 +12,7 @@ import attrs
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Parser
+from cdcfmt_core.layout import Encoding, Parser
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,
@@ -144,13 +144,25 @@ def column_parsers(
     return by_name
 
 
+def column_encodings(table: TableSchema) -> dict[str, Encoding]:
+    """The value encodings of a table's columns."""
+    return {
+        column.name: Encoding("mysql-text", _padded_length(column.source_type))
+        for column in table.columns
+    }
+
+
 def _padded_as(source_type: str, parse: ParseValue) -> ParseValue:
+    length = _padded_length(source_type)
+    return _padded(parse, length) if length else parse
+
+
+def _padded_length(source_type: str) -> int:
+    """The n of BINARY(n), else 0."""
     column_type = parse_column_type(source_type)
     length = column_type.params[0] if column_type.params else 0
     # A length that MySQL does not have is not one to allocate.
-    if column_type.base == "binary" and length <= _MAX_BINARY_LENGTH:
-        return _padded(parse, length)
-    return parse
+    return length if column_type.base == "binary" and length <= _MAX_BINARY_LENGTH else 0
 
 
 def _padded(parse: ParseValue, length: int) -> ParseValue:

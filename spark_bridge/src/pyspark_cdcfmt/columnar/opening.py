@@ -33,6 +33,7 @@ from pyspark_cdcfmt.columnar.formats import Format, Reference, Rows
 from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Learner
 from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.kernel import KernelChunks, is_installed
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_bytes import fixed_bytes
@@ -87,7 +88,7 @@ def open_chunks(
     schemas: SchemaStore,
     policy: ValuePolicy,
     inferred: bool,
-) -> Chunks | None:
+) -> Chunks | KernelChunks | None:
     """What decodes by columns, in a format that has layouts.
 
     That is for the changes of a table, and for events with images.
@@ -114,6 +115,22 @@ def open_chunks(
     )
 
     guesses = str(options["protocol"]).lower() == AUTO
+    builder = BatchBuilder(schema)
+    reference = Reference(
+        make, builder.weigh, decoder.changes, decoder.found_nothing_wrong, builder.batch
+    )
+    if not guesses and not events:
+        layouts = _kernel_layouts(decoder.protocol, options)
+        if layouts:
+            return KernelChunks(
+                str(decoder.protocol),
+                layouts,
+                shape,
+                arrow,
+                metadata,
+                reference,
+                options["maxMessageBytes"],
+            )
     formats: dict[str, Format | None] = {}
 
     def find_format() -> Format | None:
@@ -127,12 +144,11 @@ def open_chunks(
 
     if not guesses and find_format() is None:
         return None
-    builder = BatchBuilder(schema)
     return Chunks(
         arrow,
         metadata,
         find_format,
-        Reference(make, builder.weigh, decoder.changes, decoder.found_nothing_wrong, builder.batch),
+        reference,
         options["maxMessageBytes"],
         policy.counts,
         schemas,
@@ -143,6 +159,18 @@ def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
     return bool({"before", "after"} & set(schema.names)) and not {"columns", "headers"} & set(
         schema.names
     )
+
+
+def _kernel_layouts(protocol: str | None, options: ReadOptions) -> Sequence[Layout]:
+    """The layouts of a format that the kernel can read."""
+    if protocol is None or not is_installed():
+        return ()
+    codec = default_registry().get_codec(protocol)
+    if codec.open_layouts is None:
+        return ()
+    layouts = codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
+    known = [each for each in layouts if isinstance(each, Layout) and each.encodings is not None]
+    return known if len(known) == len(layouts) else ()
 
 
 def _open_format(

@@ -33,6 +33,21 @@ class Sources:
             some = origins_of(origins, name)
             values += some if places is None else [some[place] for place in places]
 
+    def add_lines(self, path: str, count: int) -> None:
+        """Some lines of a file; their offsets come from elsewhere."""
+        for name, values in self._values.items():
+            values += [path if name == "path" else None] * count
+
+    def column_of(
+        self, type_: pa.DataType, index: pa.Array, places: pa.Array, offsets: pa.Array
+    ) -> pa.Array:
+        """``_source`` of rows with these places in their messages, at these offsets."""
+        column = self.column(type_, index, places)
+        arrays = [
+            offsets if field.name == "offset" else column.field(field.name) for field in type_
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=list(type_))
+
     @property
     def offsets(self) -> pa.Array:
         """All offsets."""

@@ -1,0 +1,49 @@
+"""The compiled decoder: messages to Arrow record batches."""
+
+from typing import Any
+
+class Rows:
+    """Rows of a batch, for ``pyarrow.record_batch``."""
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
+
+class Kernel:
+    """Reads the messages of one format into batches.
+
+    ``settings`` are JSON (``pyspark_cdcfmt/kernel_plans.py``).
+    """
+
+    def __init__(self, settings: str) -> None: ...
+    def read(self, values: list[bytes | None], offsets: list[int | None], start: int) -> int:
+        """Reads messages from ``start`` on; returns the number of the first one not read."""
+    def read_lines(self, data: bytes, offset: int, at: int) -> int:
+        """Reads lines from the byte ``at`` on; returns the place of the first one not read.
+
+        ``offset`` is that of ``data`` in its file.
+        """
+    @property
+    def stop(self) -> tuple[str, int] | None:
+        """Why the last message was not read: full, unknown or a reason, and at which byte."""
+    def names(self, value: bytes) -> tuple[str, str, str] | None:
+        """Database, schema and table of a message; None where it has no layout."""
+    def skip_table(self, database: str, schema: str, table: str) -> None:
+        """Messages of this table are skipped."""
+    def add_plan(self, value: bytes, plan: str) -> None:
+        """Adds the plan of messages with the schema key of this one.
+
+        :raises ValueError: if the message has none.
+        """
+    def clear_plans(self) -> None: ...
+    def pass_over(self) -> int:
+        """Counts a message that the reference reads; returns its number in the batch."""
+    @property
+    def messages(self) -> int:
+        """Messages of the batch."""
+    @property
+    def rows(self) -> int:
+        """Rows of the batch."""
+    @property
+    def skipped(self) -> int:
+        """Messages that the filters do not want, of all batches."""
+    def finish(self) -> Rows:
+        """The rows of the batch, which is empty afterwards."""

@@ -1,0 +1,459 @@
+//! Columns of a batch while it grows, in Spark's Arrow types.
+
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
+    StructArray,
+};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
+use serde::Deserialize;
+
+use crate::refusal::{Refusal, Step};
+use crate::temporal;
+use crate::variant::Variants;
+use crate::{json, numbers};
+
+/// A Spark type, by its name in Spark's DDL.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Target {
+    Boolean,
+    Byte,
+    Short,
+    Integer,
+    Long,
+    Float,
+    Double,
+    Decimal { precision: u8, scale: u8 },
+    String,
+    Binary,
+    Date,
+    Timestamp,
+    TimestampNtz,
+    Interval,
+    Variant,
+}
+
+/// Text or bytes of all rows, one behind the other.
+#[derive(Default)]
+pub struct Bytes {
+    pub data: Vec<u8>,
+    ends: Vec<i32>,
+}
+
+impl Bytes {
+    /// Ends a row whose bytes are in `data`.
+    fn end(&mut self) -> Step<()> {
+        let end = i32::try_from(self.data.len());
+        self.ends.push(end.map_err(|_| Refusal::new("a column of 2 GiB", 0))?);
+        Ok(())
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.ends.truncate(rows);
+        self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
+    }
+
+    fn row(&self, row: usize) -> std::ops::Range<usize> {
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        start as usize..self.ends[row] as usize
+    }
+
+    fn repeat_last(&mut self) -> Step<()> {
+        let range = self.row(self.ends.len() - 1);
+        self.data.extend_from_within(range);
+        self.end()
+    }
+
+    fn offsets(&mut self) -> OffsetBuffer<i32> {
+        let mut offsets = Vec::with_capacity(self.ends.len() + 1);
+        offsets.push(0);
+        offsets.append(&mut self.ends);
+        OffsetBuffer::new(ScalarBuffer::from(offsets))
+    }
+}
+
+enum Values {
+    Boolean(Vec<bool>),
+    Byte(Vec<i8>),
+    Short(Vec<i16>),
+    Integer(Vec<i32>),
+    Long(Vec<i64>),
+    Float(Vec<f32>),
+    Double(Vec<f64>),
+    Decimal(Vec<i128>, u8, u8),
+    String(Bytes),
+    Binary(Bytes),
+    Date(Vec<i32>),
+    Timestamp(Vec<i64>),
+    TimestampNtz(Vec<i64>),
+    Interval(Vec<i64>),
+    Variant(Bytes, Bytes),
+}
+
+/// One column; rows are appended at its end, and can be taken back.
+pub struct Column {
+    values: Values,
+    valid: Vec<bool>,
+    nulls: usize,
+    nullable: bool,
+}
+
+const WRONG: Refusal = Refusal::new("a value of another type than the column", 0);
+const RANGE: Refusal = Refusal::new("a value out of the column's range", 0);
+/// Of Python's datetimes.
+const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+
+impl Column {
+    pub fn new(target: &Target, nullable: bool) -> Self {
+        let values = match *target {
+            Target::Boolean => Values::Boolean(Vec::new()),
+            Target::Byte => Values::Byte(Vec::new()),
+            Target::Short => Values::Short(Vec::new()),
+            Target::Integer => Values::Integer(Vec::new()),
+            Target::Long => Values::Long(Vec::new()),
+            Target::Float => Values::Float(Vec::new()),
+            Target::Double => Values::Double(Vec::new()),
+            Target::Decimal { precision, scale } => Values::Decimal(Vec::new(), precision, scale),
+            Target::String => Values::String(Bytes::default()),
+            Target::Binary => Values::Binary(Bytes::default()),
+            Target::Date => Values::Date(Vec::new()),
+            Target::Timestamp => Values::Timestamp(Vec::new()),
+            Target::TimestampNtz => Values::TimestampNtz(Vec::new()),
+            Target::Interval => Values::Interval(Vec::new()),
+            Target::Variant => Values::Variant(Bytes::default(), Bytes::default()),
+        };
+        Self { values, valid: Vec::new(), nulls: 0, nullable }
+    }
+
+    fn added(&mut self) {
+        self.valid.push(true);
+    }
+
+    pub fn push_null(&mut self) -> Step<()> {
+        if !self.nullable {
+            return Err(Refusal::new("NULL in a column that is NOT NULL", 0));
+        }
+        self.valid.push(false);
+        self.nulls += 1;
+        match &mut self.values {
+            Values::Boolean(values) => values.push(false),
+            Values::Byte(values) => values.push(0),
+            Values::Short(values) => values.push(0),
+            Values::Integer(values) | Values::Date(values) => values.push(0),
+            Values::Long(values)
+            | Values::Timestamp(values)
+            | Values::TimestampNtz(values)
+            | Values::Interval(values) => values.push(0),
+            Values::Float(values) => values.push(0.0),
+            Values::Double(values) => values.push(0.0),
+            Values::Decimal(values, _, _) => values.push(0),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.end()?,
+            Values::Variant(value, metadata) => {
+                value.end()?;
+                metadata.end()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One more row, equal to the last one.
+    pub fn repeat_last(&mut self) -> Step<()> {
+        fn again<T: Copy>(values: &mut Vec<T>) {
+            if let Some(last) = values.last().copied() {
+                values.push(last);
+            }
+        }
+        let valid = self.valid.last().copied().unwrap_or(false);
+        self.valid.push(valid);
+        self.nulls += usize::from(!valid);
+        match &mut self.values {
+            Values::Boolean(values) => again(values),
+            Values::Byte(values) => again(values),
+            Values::Short(values) => again(values),
+            Values::Integer(values) | Values::Date(values) => again(values),
+            Values::Long(values)
+            | Values::Timestamp(values)
+            | Values::TimestampNtz(values)
+            | Values::Interval(values) => again(values),
+            Values::Float(values) => again(values),
+            Values::Double(values) => again(values),
+            Values::Decimal(values, _, _) => again(values),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.repeat_last()?,
+            Values::Variant(value, metadata) => {
+                value.repeat_last()?;
+                metadata.repeat_last()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn push_integer(&mut self, value: i128) -> Step<()> {
+        match &mut self.values {
+            Values::Byte(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Short(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Integer(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Long(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Boolean(values) if (0..=1).contains(&value) => values.push(value == 1),
+            Values::Decimal(..) => return self.push_decimal(value, 0),
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+        let Values::Decimal(values, precision, column_scale) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let value = match column_scale.checked_sub(scale) {
+            Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,
+            None => {
+                let less = 10_i128.checked_pow(u32::from(scale - *column_scale)).ok_or(RANGE)?;
+                if value % less != 0 {
+                    return Err(RANGE);
+                }
+                value / less
+            }
+        };
+        if value.abs() >= 10_i128.checked_pow(u32::from(*precision)).ok_or(RANGE)? {
+            return Err(RANGE);
+        }
+        values.push(value);
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_float(&mut self, value: f64) -> Step<()> {
+        match &mut self.values {
+            Values::Double(values) => values.push(value),
+            Values::Float(values) => {
+                #[allow(clippy::cast_possible_truncation)]
+                let rounded = value as f32;
+                if rounded.is_infinite() {
+                    return Err(RANGE);
+                }
+                values.push(rounded);
+            }
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_boolean(&mut self, value: bool) -> Step<()> {
+        let Values::Boolean(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(value);
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_text(&mut self, text: &str) -> Step<()> {
+        let Values::String(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        bytes.data.extend_from_slice(text.as_bytes());
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
+    /// Text with one character a byte (Latin-1), padded with zeros.
+    pub fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+        let Values::Binary(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let start = bytes.data.len();
+        if text.is_ascii() {
+            bytes.data.extend_from_slice(text.as_bytes());
+        } else {
+            for character in text.chars() {
+                let byte = u8::try_from(u32::from(character));
+                bytes.data.push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
+            }
+        }
+        let length = (bytes.data.len() - start).max(padded);
+        bytes.data.resize(start + length, 0);
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_date(&mut self, days: i32) -> Step<()> {
+        let Values::Date(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(days);
+        self.added();
+        Ok(())
+    }
+
+    /// A wall clock.
+    pub fn push_datetime(&mut self, micros: i64) -> Step<()> {
+        let Values::TimestampNtz(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(micros);
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_instant(&mut self, micros: i64) -> Step<()> {
+        let Values::Timestamp(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        if !(FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
+            return Err(RANGE);
+        }
+        values.push(micros);
+        self.added();
+        Ok(())
+    }
+
+    pub fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()> {
+        match &mut self.values {
+            Values::Interval(values) | Values::Long(values) => values.push(micros),
+            Values::String(bytes) => {
+                scratch.clear();
+                temporal::print_time(micros, fsp, scratch);
+                bytes.data.extend_from_slice(scratch.as_bytes());
+                bytes.end()?;
+            }
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    /// The text of a JSON column: parsed for a variant, or as it is.
+    pub fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+        match &mut self.values {
+            Values::Variant(value, metadata) => {
+                variants.append(text, &mut value.data, &mut metadata.data)?;
+                value.end()?;
+                metadata.end()?;
+                self.added();
+                Ok(())
+            }
+            _ => self.push_text(text),
+        }
+    }
+
+    /// Only the first rows stay; what was begun behind them goes, too.
+    pub fn truncate(&mut self, rows: usize) {
+        match &mut self.values {
+            Values::Boolean(values) => values.truncate(rows),
+            Values::Byte(values) => values.truncate(rows),
+            Values::Short(values) => values.truncate(rows),
+            Values::Integer(values) | Values::Date(values) => values.truncate(rows),
+            Values::Long(values)
+            | Values::Timestamp(values)
+            | Values::TimestampNtz(values)
+            | Values::Interval(values) => values.truncate(rows),
+            Values::Float(values) => values.truncate(rows),
+            Values::Double(values) => values.truncate(rows),
+            Values::Decimal(values, _, _) => values.truncate(rows),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.truncate(rows),
+            Values::Variant(value, metadata) => {
+                value.truncate(rows);
+                metadata.truncate(rows);
+            }
+        }
+        self.nulls -= self.valid[rows.min(self.valid.len())..].iter().filter(|valid| !**valid).count();
+        self.valid.truncate(rows);
+    }
+
+    /// Bytes of the rows' text and binary values.
+    pub fn size(&self) -> usize {
+        match &self.values {
+            Values::String(bytes) | Values::Binary(bytes) => bytes.data.len(),
+            Values::Variant(value, metadata) => value.data.len() + metadata.data.len(),
+            _ => 0,
+        }
+    }
+
+    /// The rows as an array; the column is empty afterwards.
+    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        fn primitive<T: ArrowPrimitiveType>(
+            values: &mut Vec<T::Native>,
+            nulls: Option<NullBuffer>,
+        ) -> Result<PrimitiveArray<T>, ArrowError> {
+            PrimitiveArray::try_new(ScalarBuffer::from(std::mem::take(values)), nulls)
+        }
+        let valid = std::mem::take(&mut self.valid);
+        let nulls = (self.nulls > 0).then(|| NullBuffer::from(valid));
+        self.nulls = 0;
+        let array: ArrayRef = match &mut self.values {
+            Values::Boolean(values) => {
+                Arc::new(BooleanArray::new(std::mem::take(values).into(), nulls))
+            }
+            Values::Byte(values) => Arc::new(primitive::<Int8Type>(values, nulls)?),
+            Values::Short(values) => Arc::new(primitive::<Int16Type>(values, nulls)?),
+            Values::Integer(values) => Arc::new(primitive::<Int32Type>(values, nulls)?),
+            Values::Long(values) => Arc::new(primitive::<Int64Type>(values, nulls)?),
+            Values::Float(values) => Arc::new(primitive::<Float32Type>(values, nulls)?),
+            Values::Double(values) => Arc::new(primitive::<Float64Type>(values, nulls)?),
+            Values::Decimal(values, precision, scale) => {
+                let scale = i8::try_from(*scale).unwrap_or(i8::MAX);
+                let array = primitive::<Decimal128Type>(values, nulls)?;
+                Arc::new(array.with_precision_and_scale(*precision, scale)?)
+            }
+            Values::String(bytes) => {
+                let offsets = bytes.offsets();
+                let data = std::mem::take(&mut bytes.data).into();
+                Arc::new(StringArray::try_new(offsets, data, nulls)?)
+            }
+            Values::Binary(bytes) => Arc::new(binary(bytes, nulls)?),
+            Values::Date(values) => Arc::new(primitive::<Date32Type>(values, nulls)?),
+            Values::Timestamp(values) => {
+                let array = primitive::<TimestampMicrosecondType>(values, nulls)?;
+                Arc::new(array.with_timezone("UTC"))
+            }
+            Values::TimestampNtz(values) => {
+                Arc::new(primitive::<TimestampMicrosecondType>(values, nulls)?)
+            }
+            Values::Interval(values) => {
+                Arc::new(primitive::<DurationMicrosecondType>(values, nulls)?)
+            }
+            Values::Variant(value, metadata) => {
+                let fields = variant_fields();
+                let arrays: Vec<ArrayRef> =
+                    vec![Arc::new(binary(value, None)?), Arc::new(binary(metadata, None)?)];
+                Arc::new(StructArray::try_new(fields, arrays, nulls)?)
+            }
+        };
+        Ok(array)
+    }
+}
+
+fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
+    let offsets = bytes.offsets();
+    BinaryArray::try_new(offsets, std::mem::take(&mut bytes.data).into(), nulls)
+}
+
+fn variant_fields() -> Fields {
+    ["value", "metadata"].map(|name| Field::new(name, DataType::Binary, false)).to_vec().into()
+}
+
+/// The unit of all timestamps.
+pub const UNIT: TimeUnit = TimeUnit::Microsecond;
+
+/// The text of a token, without its escapes.
+pub fn plain<'a>(token: json::Token, document: &'a str, scratch: &'a mut String) -> &'a str {
+    let text = token.text(document);
+    if token.kind != json::Kind::Escaped {
+        return text;
+    }
+    scratch.clear();
+    json::unescape(text, scratch);
+    scratch
+}

@@ -1,0 +1,172 @@
+//! Value encodings: how a column's values stand on the wire.
+//!
+//! The table of their names is in `cdcfmt_core/encodings.py`, with the Python readers.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::columns::{Column, Target, plain};
+use crate::json::{Kind, Token};
+use crate::refusal::{Refusal, Step};
+use crate::temporal::Zone;
+use crate::variant::Variants;
+use crate::{numbers, temporal};
+
+/// MySQL's text of a logical type (`cdcfmt_core/types.py`).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum MysqlText {
+    Bool,
+    /// Integers between the bounds.
+    Int { low: i64, high: u64 },
+    Float,
+    Decimal,
+    Text,
+    /// Padded with zeros to so many bytes.
+    Binary { padded: usize },
+    Date,
+    DateTime,
+    Timestamp,
+    Time { fsp: Option<u32> },
+    Year,
+    /// An index or a name; `names` are the column's.
+    Enum { names: Option<Vec<String>> },
+    /// A bitmap, or names joined by commas.
+    Set { names: Option<Vec<String>> },
+    Json,
+}
+
+/// An encoding with what it takes from the column's type.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "encoding", rename_all = "kebab-case")]
+pub enum Encoding {
+    MysqlText(MysqlText),
+}
+
+/// What readers share: scratch space, and the zone of TIMESTAMP text.
+#[derive(Default)]
+pub struct Tools {
+    pub zone: Zone,
+    pub variants: Variants,
+    pub text: String,
+    pub more: String,
+}
+
+const BROKEN: Refusal = Refusal::new("text that is no value of the column's type", 0);
+
+/// Reads the values of one column.
+pub struct Reader {
+    encoding: Encoding,
+    /// Text → name, of an enum.
+    names: HashMap<String, String>,
+}
+
+impl Reader {
+    pub fn new(encoding: Encoding) -> Self {
+        let mut known = HashMap::new();
+        if let Encoding::MysqlText(MysqlText::Enum { names: Some(names) }) = &encoding {
+            known.extend(names.iter().map(|name| (name.clone(), name.clone())));
+            known.insert("0".into(), String::new());
+            // An index wins over a name that is made of digits.
+            known.extend(names.iter().enumerate().map(|(at, name)| ((at + 1).to_string(), name.clone())));
+        }
+        Self { encoding, names: known }
+    }
+
+    /// Appends a value to the column.
+    pub fn read(&self, token: Token, document: &str, column: &mut Column, tools: &mut Tools) -> Step<()> {
+        if token.kind == Kind::Null {
+            return column.push_null();
+        }
+        match &self.encoding {
+            Encoding::MysqlText(logical) => {
+                if !token.is_text() {
+                    return Err(Refusal::new("a value that is no text", token.start as usize));
+                }
+                let Tools { zone, variants, text, more } = tools;
+                let text = plain(token, document, text);
+                self.mysql_text(logical, text, column, zone, variants, more)
+                    .map_err(|refusal| Refusal { at: token.start as usize, ..refusal })
+            }
+        }
+    }
+
+    /// Reads a value that is not kept.
+    pub fn check(&self, token: Token, document: &str, target: &Target, tools: &mut Tools) -> Step<()> {
+        self.read(token, document, &mut Column::new(target, true), tools)
+    }
+
+    fn mysql_text(
+        &self,
+        logical: &MysqlText,
+        text: &str,
+        column: &mut Column,
+        zone: &Zone,
+        variants: &mut Variants,
+        scratch: &mut String,
+    ) -> Step<()> {
+        match logical {
+            MysqlText::Int { low, high } => {
+                let value = numbers::integer(text).ok_or(BROKEN)?;
+                if value < i128::from(*low) || value > i128::from(*high) {
+                    return Err(BROKEN);
+                }
+                column.push_integer(value)
+            }
+            MysqlText::Text => column.push_text(text),
+            MysqlText::Decimal => {
+                let (value, scale) = numbers::decimal(text).ok_or(BROKEN)?;
+                column.push_decimal(value, scale)
+            }
+            MysqlText::Float => column.push_float(numbers::float(text).ok_or(BROKEN)?),
+            MysqlText::Date => column.push_date(temporal::date(text).ok_or(BROKEN)?),
+            MysqlText::DateTime => column.push_datetime(temporal::datetime(text).ok_or(BROKEN)?),
+            MysqlText::Timestamp => column.push_instant(zone.instant(text).ok_or(BROKEN)?),
+            MysqlText::Time { fsp } => {
+                column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)
+            }
+            MysqlText::Year => column.push_integer(numbers::year(text).ok_or(BROKEN)?),
+            MysqlText::Json => column.push_json(text, variants),
+            MysqlText::Binary { padded } => column.push_latin1(text, *padded),
+            MysqlText::Bool => match text {
+                "0" | "false" => column.push_boolean(false),
+                "1" | "true" => column.push_boolean(true),
+                _ => Err(BROKEN),
+            },
+            MysqlText::Enum { names } => match (names, self.names.get(text)) {
+                (Some(_), Some(name)) => column.push_text(name),
+                (Some(_), None) if !is_number(text) => column.push_text(text),
+                (None, _) if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), 65_535)?)
+                }
+                _ => Err(BROKEN),
+            },
+            MysqlText::Set { names } => match names {
+                Some(_) if !is_number(text) => column.push_text(text),
+                Some(names) => {
+                    let most = 1_i128.checked_shl(u32::try_from(names.len()).unwrap_or(127));
+                    let bitmap = within(numbers::integer(text), most.unwrap_or(0) - 1)?;
+                    let of_bits = names.iter().enumerate();
+                    let some: Vec<&str> = of_bits
+                        .filter(|(bit, _)| bitmap >> bit & 1 == 1)
+                        .map(|(_, name)| name.as_str())
+                        .collect();
+                    column.push_text(&some.join(","))
+                }
+                None if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), i128::from(u64::MAX))?)
+                }
+                None => Err(BROKEN),
+            },
+        }
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn within(value: Option<i128>, most: i128) -> Step<i128> {
+    value.filter(|value| *value <= most).ok_or(BROKEN)
+}

@@ -1,0 +1,333 @@
+//! A strict reader of JSON (RFC 8259): positions of values in a document, nothing copied.
+//!
+//! The document is valid UTF-8 before it comes here. Lone surrogates, control characters in
+//! text, numbers with leading zeros and nesting beyond [`MAX_DEPTH`] are refused.
+
+use crate::refusal::{Refusal, Step};
+
+/// Deepest nesting of arrays and objects that is walked.
+pub const MAX_DEPTH: usize = 100;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// No such member.
+    Missing,
+    Null,
+    True,
+    False,
+    /// Text without escapes; the span is between the quotes.
+    Text,
+    /// Text with escapes.
+    Escaped,
+    Integer,
+    /// A number with a fraction or an exponent.
+    Fraction,
+    Object,
+    Array,
+}
+
+/// A value's kind and place in its document.
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    pub kind: Kind,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Token {
+    pub const MISSING: Self = Self { kind: Kind::Missing, start: 0, end: 0 };
+
+    fn new(kind: Kind, start: usize, end: usize) -> Self {
+        // Documents are shorter than 4 GiB: `Cursor::new` checks it.
+        #[allow(clippy::cast_possible_truncation)]
+        Self { kind, start: start as u32, end: end as u32 }
+    }
+
+    pub fn text<'a>(&self, document: &'a str) -> &'a str {
+        document.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+
+    pub fn is_text(self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Escaped)
+    }
+}
+
+pub struct Cursor<'a> {
+    pub document: &'a str,
+    data: &'a [u8],
+    at: usize,
+}
+
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The lowest set bit marks the first quote, backslash or control character of eight bytes.
+fn special(word: u64) -> u64 {
+    let quotes = word ^ (LOW_BITS * b'"' as u64);
+    let slashes = word ^ (LOW_BITS * b'\\' as u64);
+    let zeros = |bytes: u64| bytes.wrapping_sub(LOW_BITS) & !bytes;
+    let controls = word.wrapping_sub(LOW_BITS * 0x20) & !word;
+    (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(document: &'a str) -> Step<Self> {
+        if document.len() >= u32::MAX as usize {
+            return Err(Refusal::new("a document of 4 GiB", 0));
+        }
+        Ok(Self { document, data: document.as_bytes(), at: 0 })
+    }
+
+    /// Reading goes on at this place.
+    pub fn at(document: &'a str, at: u32) -> Step<Self> {
+        let mut cursor = Self::new(document)?;
+        cursor.at = at as usize;
+        Ok(cursor)
+    }
+
+    pub fn refuse<T>(&self, reason: &'static str) -> Step<T> {
+        Err(Refusal::new(reason, self.at))
+    }
+
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn peek(&self) -> u8 {
+        self.data.get(self.at).copied().unwrap_or(0)
+    }
+
+    pub fn blanks(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    pub fn is_object(&self) -> bool {
+        self.peek() == b'{'
+    }
+
+    /// Whether the next character is this one, which is taken then.
+    pub fn take(&mut self, byte: u8) -> bool {
+        self.blanks();
+        let found = self.peek() == byte && byte != 0;
+        self.at += usize::from(found);
+        found
+    }
+
+    pub fn expect(&mut self, byte: u8, reason: &'static str) -> Step<()> {
+        if self.take(byte) { Ok(()) } else { self.refuse(reason) }
+    }
+
+    /// Only blanks are left.
+    pub fn end(&mut self) -> Step<()> {
+        self.blanks();
+        if self.at == self.data.len() { Ok(()) } else { self.refuse("more behind the document") }
+    }
+
+    /// The next member's name and the colon behind it.
+    pub fn name(&mut self) -> Step<Token> {
+        self.expect(b'"', "no member's name")?;
+        let name = self.string()?;
+        self.expect(b':', "no colon behind a name")?;
+        Ok(name)
+    }
+
+    /// Whether more items of the object or array follow; its end is taken.
+    pub fn more(&mut self, end: u8) -> Step<bool> {
+        if self.take(b',') {
+            return Ok(true);
+        }
+        self.expect(end, "neither a comma nor the end")?;
+        Ok(false)
+    }
+
+    /// Any value.
+    pub fn value(&mut self) -> Step<Token> {
+        self.value_within(0)
+    }
+
+    fn value_within(&mut self, depth: usize) -> Step<Token> {
+        self.blanks();
+        let start = self.at;
+        match self.peek() {
+            b'"' => {
+                self.at += 1;
+                self.string()
+            }
+            b'n' => self.word("null", Kind::Null),
+            b't' => self.word("true", Kind::True),
+            b'f' => self.word("false", Kind::False),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => {
+                self.at += 1;
+                self.nested(depth)?;
+                if !self.take(b'}') {
+                    loop {
+                        self.name()?;
+                        self.value_within(depth + 1)?;
+                        if !self.more(b'}')? {
+                            break;
+                        }
+                    }
+                }
+                Ok(Token::new(Kind::Object, start, self.at))
+            }
+            b'[' => {
+                self.at += 1;
+                self.nested(depth)?;
+                if !self.take(b']') {
+                    loop {
+                        self.value_within(depth + 1)?;
+                        if !self.more(b']')? {
+                            break;
+                        }
+                    }
+                }
+                Ok(Token::new(Kind::Array, start, self.at))
+            }
+            _ => self.refuse("no JSON value"),
+        }
+    }
+
+    fn nested(&self, depth: usize) -> Step<()> {
+        if depth >= MAX_DEPTH { self.refuse("nested too deeply") } else { Ok(()) }
+    }
+
+    fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
+        let start = self.at;
+        if !self.data[start..].starts_with(word.as_bytes()) {
+            return self.refuse("no JSON value");
+        }
+        self.at += word.len();
+        Ok(Token::new(kind, start, self.at))
+    }
+
+    fn digits(&mut self) -> Step<()> {
+        let start = self.at;
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        if self.at == start { self.refuse("a number without digits") } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Step<Token> {
+        let start = self.at;
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        if self.peek() == b'0' {
+            self.at += 1;
+            if self.peek().is_ascii_digit() {
+                return self.refuse("a zero before a number");
+            }
+        } else {
+            self.digits()?;
+        }
+        let mut kind = Kind::Integer;
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+            kind = Kind::Fraction;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.digits()?;
+            kind = Kind::Fraction;
+        }
+        Ok(Token::new(kind, start, self.at))
+    }
+
+    /// Text, behind its opening quote.
+    fn string(&mut self) -> Step<Token> {
+        let start = self.at;
+        let mut kind = Kind::Text;
+        let mut at = start;
+        loop {
+            while let Some(bytes) = self.data.get(at..at + 8) {
+                let word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+                let found = special(word);
+                if found != 0 {
+                    at += (found.trailing_zeros() / 8) as usize;
+                    break;
+                }
+                at += 8;
+            }
+            match self.data.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Ok(Token::new(kind, start, at));
+                }
+                Some(b'\\') => {
+                    kind = Kind::Escaped;
+                    self.at = at;
+                    at += escape(self.data, at).ok_or(Refusal::new("a broken escape", at))?;
+                }
+                Some(0x20..) => at += 1,
+                _ => {
+                    self.at = at;
+                    return self.refuse("text without an end, or with a control character");
+                }
+            }
+        }
+    }
+}
+
+fn hex(data: &[u8], at: usize) -> Option<u32> {
+    let digits = data.get(at..at + 4)?;
+    let mut value = 0;
+    for digit in digits {
+        value = value << 4 | (*digit as char).to_digit(16)?;
+    }
+    Some(value)
+}
+
+/// The length of the escape at a backslash; None for a broken one or a lone surrogate.
+fn escape(data: &[u8], at: usize) -> Option<usize> {
+    match data.get(at + 1)? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
+        b'u' => match hex(data, at + 2)? {
+            0xd800..=0xdbff => {
+                let pair = data.get(at + 6..at + 8)? == b"\\u"
+                    && (0xdc00..=0xdfff).contains(&hex(data, at + 8)?);
+                pair.then_some(12)
+            }
+            0xdc00..=0xdfff => None,
+            _ => Some(6),
+        },
+        _ => None,
+    }
+}
+
+/// The text of an escaped token, appended to `out`.
+pub fn unescape(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let data = rest.as_bytes();
+        let length = escape(data, at).unwrap_or(1);
+        let character = match data.get(at + 1) {
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                let mut code = hex(data, at + 2).unwrap_or(0);
+                if length == 12 {
+                    let low = hex(data, at + 8).unwrap_or(0xdc00);
+                    code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+                }
+                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+            }
+            Some(other) => *other as char,
+            None => break,
+        };
+        out.push(character);
+        rest = &rest[at + length..];
+    }
+    out.push_str(rest);
+}

@@ -1,0 +1,107 @@
+//! A layout: how rows lie in a format's messages, as data (`cdcfmt_core/layout.py`).
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+/// What a member of the envelope is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    Database,
+    Schema,
+    Table,
+    /// A part of the schema key: equal in all messages of a plan.
+    Same,
+    /// Must be false, null or missing.
+    Never,
+    Op,
+    CommitTs,
+    SourceTime,
+    OtherTime,
+    Before,
+    After,
+    /// An object or null, not read.
+    Object,
+    /// Any value, not read.
+    Extra,
+    Passed,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum RoleOrMembers {
+    Role(Role),
+    Members(Vec<Member>),
+}
+
+/// A member of an object: its name, as it stands in the document, and what it is.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Member {
+    pub name: String,
+    pub role: RoleOrMembers,
+    /// The number of the part of the schema key.
+    #[serde(skip)]
+    pub part: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    Insert,
+    Read,
+    Update,
+    Upsert,
+    Delete,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Image {
+    Before,
+    After,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Layout {
+    /// Bytes that every such message begins with.
+    pub begins: String,
+    pub members: Vec<Member>,
+    pub ops: HashMap<String, Op>,
+    /// Images lie in lists, one for each row.
+    pub in_lists: bool,
+    /// Where the row of a delete lies.
+    pub deleted_row: Image,
+    /// A column that `before` lacks did not change.
+    pub completes_before: bool,
+    /// The smallest and the largest time, and the microseconds in one.
+    pub times: (i64, i64, i64),
+    /// A source time is exactly `commit_ts >> 18`.
+    pub orders_by_source_time: bool,
+    /// The member of the schema key that has the type of every column.
+    pub column_types: Option<String>,
+    #[serde(skip)]
+    pub parts: Vec<String>,
+}
+
+impl Layout {
+    /// Numbers the parts of the schema key.
+    pub fn prepare(&mut self) {
+        let mut parts = Vec::new();
+        number(&mut self.members, &mut parts);
+        self.parts = parts;
+    }
+}
+
+fn number(members: &mut [Member], parts: &mut Vec<String>) {
+    for member in members {
+        match &mut member.role {
+            RoleOrMembers::Role(Role::Same) => {
+                member.part = parts.len();
+                parts.push(member.name.clone());
+            }
+            RoleOrMembers::Role(_) => {}
+            RoleOrMembers::Members(inner) => number(inner, parts),
+        }
+    }
+}

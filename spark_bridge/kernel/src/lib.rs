@@ -1,0 +1,29 @@
+//! The compiled decoder of cdcfmt: messages to Arrow record batches.
+//!
+//! It is strict: a message on which anything is unusual is refused, and the reference decoder in
+//! Python reads it. Nothing here is trusted about a message; nothing is allocated by a length
+//! that a message claims.
+
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod columns;
+pub mod encodings;
+pub mod envelope;
+pub mod json;
+pub mod kernel;
+pub mod layout;
+pub mod numbers;
+pub mod plans;
+mod python;
+pub mod refusal;
+pub mod temporal;
+pub mod variant;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<python::PyKernel>()?;
+    module.add_class::<python::Rows>()
+}

@@ -1,0 +1,154 @@
+//! MySQL's numbers as text; the Python readers are in `cdcfmt_core/mysql/numbers.py`.
+//!
+//! Each reader accepts a part of what its Python twin accepts, with the same value. None
+//! leaves the message to the reference.
+
+/// Most digits of a number that is read here; 10^38 is the limit of a decimal of 128 bits.
+const MAX_DIGITS: usize = 38;
+
+/// An integer; zeros before it and a sign are fine.
+pub fn integer(text: &str) -> Option<i128> {
+    let (negative, digits) = sign(text.as_bytes());
+    let value = digits_of(digits)?;
+    Some(if negative { -value } else { value })
+}
+
+fn sign(data: &[u8]) -> (bool, &[u8]) {
+    match data {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, data),
+    }
+}
+
+fn digits_of(digits: &[u8]) -> Option<i128> {
+    if digits.is_empty() || digits.len() > MAX_DIGITS {
+        return None;
+    }
+    let (head, tail) = digits.split_at(digits.len().min(18));
+    let mut value = i128::from(small(head)?);
+    for digit in tail {
+        value = value * 10 + i128::from(digit_of(*digit)?);
+    }
+    Some(value)
+}
+
+fn small(digits: &[u8]) -> Option<i64> {
+    let mut value = 0;
+    for digit in digits {
+        value = value * 10 + i64::from(digit_of(*digit)?);
+    }
+    Some(value)
+}
+
+fn digit_of(byte: u8) -> Option<u8> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit < 10).then_some(digit)
+}
+
+/// A decimal without exponent: its digits as an integer, and how many stand behind the point.
+pub fn decimal(text: &str) -> Option<(i128, u8)> {
+    let data = text.as_bytes();
+    let (negative, data) = match data {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, data),
+    };
+    let (value, scale) = match memchr::memchr(b'.', data) {
+        None => (digits_of(data)?, 0),
+        Some(point) => {
+            let (whole, fraction) = (&data[..point], &data[point + 1..]);
+            if whole.is_empty() || fraction.is_empty() || whole.len() + fraction.len() > MAX_DIGITS
+            {
+                return None;
+            }
+            let mut value = digits_of(whole)?;
+            for digit in fraction {
+                value = value * 10 + i128::from(digit_of(*digit)?);
+            }
+            (value, u8::try_from(fraction.len()).ok()?)
+        }
+    };
+    Some((if negative { -value } else { value }, scale))
+}
+
+/// A finite double: digits, perhaps a point with digits behind it, perhaps an exponent.
+pub fn float(text: &str) -> Option<f64> {
+    let data = text.as_bytes();
+    let (_, mut rest) = match data {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, data),
+    };
+    rest = skip_digits(rest)?;
+    if let [b'.', fraction @ ..] = rest {
+        rest = skip_digits(fraction)?;
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        rest = skip_digits(sign(exponent).1)?;
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    let value: f64 = text.parse().ok()?;
+    value.is_finite().then_some(value)
+}
+
+fn skip_digits(data: &[u8]) -> Option<&[u8]> {
+    let count = data.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    (count > 0).then(|| &data[count..])
+}
+
+/// YEAR: 0 or 1901 to 2155.
+pub fn year(text: &str) -> Option<i128> {
+    if text == "0" {
+        return Some(0);
+    }
+    if text.len() != 4 {
+        return None;
+    }
+    let value = digits_of(text.as_bytes())?;
+    (value == 0 || (1901..=2155).contains(&value)).then_some(value)
+}
+
+/// `value` × 10^`power`, where that fits.
+pub fn scaled(value: i128, power: u8) -> Option<i128> {
+    value.checked_mul(10_i128.checked_pow(u32::from(power))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers() {
+        assert_eq!(integer("-0012"), Some(-12));
+        assert_eq!(integer("18446744073709551615"), Some(18_446_744_073_709_551_615));
+        for text in ["", "-", "1_0", "0x1F", "1.0", " 1", "1 "] {
+            assert_eq!(integer(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals() {
+        assert_eq!(decimal("-1.50"), Some((-150, 2)));
+        assert_eq!(decimal("7"), Some((7, 0)));
+        for text in [".5", "5.", "1e2", "+1", "1.5.2", ""] {
+            assert_eq!(decimal(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn floats() {
+        assert_eq!(float("4.9E-324"), Some(4.9e-324));
+        assert_eq!(float("-0"), Some(-0.0));
+        for text in ["nan", "inf", "1e999", ".5", "1.", "1e", "1_0"] {
+            assert_eq!(float(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn years() {
+        assert_eq!(year("0000"), Some(0));
+        assert_eq!(year("1900"), None);
+        assert_eq!(year("2155"), Some(2155));
+    }
+}

@@ -1,0 +1,304 @@
+//! Plans: how the rows of one table schema become columns, found by the schema key.
+
+use std::sync::Arc;
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+
+use crate::columns::Target;
+use crate::encodings::{Encoding, Reader};
+use crate::envelope::Envelope;
+use crate::json::{Cursor, Kind, Token};
+use crate::layout::Layout;
+use crate::refusal::{Refusal, Step};
+
+/// A plan as the bridge describes it.
+#[derive(Deserialize)]
+pub struct Description {
+    columns: Vec<ColumnDescription>,
+    /// The names in `_absent`.
+    absent: Vec<String>,
+    keyed: bool,
+    /// First and last commit_ts, or source time, for which the schema holds.
+    #[serde(default)]
+    commit_ts: Option<(i64, i64)>,
+    #[serde(default)]
+    source_time: Option<(i64, i64)>,
+}
+
+#[derive(Deserialize)]
+struct ColumnDescription {
+    /// As it stands in documents.
+    name: String,
+    #[serde(flatten)]
+    encoding: Encoding,
+    #[serde(rename = "use")]
+    use_: Use,
+    /// A change of its value is a change of the key.
+    key: bool,
+}
+
+/// What becomes of a column's values.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Use {
+    /// The number of the batch's column.
+    Output(usize),
+    /// Parsed as this type, not kept.
+    Check(Target),
+    /// Must be NULL.
+    Null,
+    Nothing,
+}
+
+pub enum Sink {
+    Output(usize),
+    Check(Target),
+    Null,
+    Nothing,
+}
+
+pub struct PlanColumn {
+    pub reader: Reader,
+    pub sink: Sink,
+    pub key: bool,
+}
+
+/// Of one part of the schema key.
+#[derive(PartialEq, Eq)]
+enum Part {
+    Missing,
+    /// The bytes of the value.
+    Bytes(String),
+    Members(Members),
+}
+
+/// An object: names and values in any order.
+#[derive(PartialEq, Eq)]
+struct Members {
+    entries: Vec<(String, String)>,
+    places: HashMap<String, usize>,
+}
+
+pub struct Plan {
+    key: Vec<Part>,
+    pub columns: Vec<PlanColumn>,
+    names: Vec<String>,
+    places: HashMap<String, usize>,
+    pub absent: Arc<[String]>,
+    /// Columns of the batch that the table lacks.
+    pub lacking: Vec<usize>,
+    pub keyed: bool,
+    commit_ts: Option<(i64, i64)>,
+    source_time: Option<(i64, i64)>,
+}
+
+impl Plan {
+    pub fn new(
+        description: Description,
+        outputs: usize,
+        layout: &Layout,
+        envelope: &Envelope,
+        document: &str,
+    ) -> Step<Self> {
+        let mut lacking: Vec<bool> = vec![true; outputs];
+        let mut names = Vec::new();
+        let mut columns = Vec::new();
+        for column in description.columns {
+            names.push(column.name);
+            let sink = match column.use_ {
+                Use::Output(place) => {
+                    if lacking.get(place) != Some(&true) {
+                        return Err(Refusal::new("a plan with a wrong column", 0));
+                    }
+                    lacking[place] = false;
+                    Sink::Output(place)
+                }
+                Use::Check(target) => Sink::Check(target),
+                Use::Null => Sink::Null,
+                Use::Nothing => Sink::Nothing,
+            };
+            columns.push(PlanColumn { reader: Reader::new(column.encoding), sink, key: column.key });
+        }
+        let mut key = Vec::new();
+        for (token, name) in envelope.key.iter().zip(&layout.parts) {
+            let part = part_of(*token, document)?;
+            if layout.column_types.as_ref() == Some(name) {
+                let Part::Members(types) = &part else {
+                    return Err(Refusal::new("no types of columns", token.start as usize));
+                };
+                let has_type = |name: &String| types.is_text(name);
+                if !names.iter().all(has_type) {
+                    return Err(Refusal::new("a column without a type", token.start as usize));
+                }
+            }
+            key.push(part);
+        }
+        let places = names.iter().cloned().enumerate().map(|(place, name)| (name, place)).collect();
+        let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
+        Ok(Self {
+            key,
+            columns,
+            names,
+            places,
+            absent: description.absent.into(),
+            lacking,
+            keyed: description.keyed,
+            commit_ts: description.commit_ts,
+            source_time: description.source_time,
+        })
+    }
+
+    /// Whether the plan is for messages with the same key and columns as the other one.
+    pub fn replaces(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.names == other.names
+            && self.commit_ts == other.commit_ts
+            && self.source_time == other.source_time
+    }
+
+    /// Whether the envelope's schema key is the plan's.
+    pub fn fits(&self, envelope: &Envelope, document: &str) -> bool {
+        let within = |span: Option<(i64, i64)>, time: Option<i64>| match span {
+            None => true,
+            Some((low, high)) => time.is_some_and(|time| low <= time && time <= high),
+        };
+        within(self.commit_ts, envelope.commit_ts)
+            && within(self.source_time, envelope.source_time)
+            && self.key.iter().zip(&envelope.key).all(|(part, token)| match part {
+                Part::Missing => token.kind == Kind::Missing,
+                Part::Bytes(bytes) => bytes_of(*token, document) == bytes,
+                Part::Members(members) => {
+                    token.kind == Kind::Object && members.are(*token, document) == Ok(true)
+                }
+            })
+    }
+
+    /// The place of a column of this name, which is mostly the expected one.
+    fn place(&self, expected: usize, name: &str) -> Option<usize> {
+        if self.names.get(expected).is_some_and(|known| known == name) {
+            return Some(expected);
+        }
+        self.places.get(name).copied()
+    }
+
+    /// The values of an image, by the places of their columns, appended to `tokens`.
+    ///
+    /// None where the columns are others; `whole`: none may be missing.
+    pub fn image(
+        &self,
+        cursor: &mut Cursor,
+        whole: bool,
+        tokens: &mut Vec<Token>,
+    ) -> Step<Option<()>> {
+        let start = tokens.len();
+        tokens.resize(start + self.names.len(), Token::MISSING);
+        cursor.expect(b'{', "an image that is no object")?;
+        let mut count = 0;
+        let mut expected = 0;
+        if !cursor.take(b'}') {
+            loop {
+                let name = cursor.name()?;
+                let Some(place) = self.place(expected, name.text(cursor.document)) else {
+                    return Ok(None);
+                };
+                let cell = &mut tokens[start + place];
+                if cell.kind != Kind::Missing {
+                    return Err(Refusal::new("two members of one name", name.start as usize));
+                }
+                *cell = cursor.value()?;
+                count += 1;
+                expected = place + 1;
+                if !cursor.more(b'}')? {
+                    break;
+                }
+            }
+        }
+        Ok((!whole || count == self.names.len()).then_some(()))
+    }
+}
+
+fn part_of(token: Token, document: &str) -> Step<Part> {
+    match token.kind {
+        Kind::Missing => Ok(Part::Missing),
+        Kind::Object => Ok(Part::Members(Members::read(token, document)?)),
+        _ => Ok(Part::Bytes(bytes_of(token, document).to_owned())),
+    }
+}
+
+impl Members {
+    fn read(token: Token, document: &str) -> Step<Self> {
+        let mut entries = Vec::new();
+        let mut places = HashMap::new();
+        let mut cursor = Cursor::at(document, token.start + 1)?;
+        if !cursor.take(b'}') {
+            loop {
+                let name = cursor.name()?.text(document).to_owned();
+                let value = cursor.value()?;
+                if places.insert(name.clone(), entries.len()).is_some() {
+                    return cursor.refuse("two members of one name");
+                }
+                entries.push((name, bytes_of(value, document).to_owned()));
+                if !cursor.more(b'}')? {
+                    break;
+                }
+            }
+        }
+        Ok(Self { entries, places })
+    }
+
+    /// Whether a member is text that is not blank.
+    fn is_text(&self, name: &str) -> bool {
+        let value = self.places.get(name).map_or("", |place| &self.entries[*place].1);
+        value.strip_prefix('"').is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
+    }
+
+    /// Whether these are the members of an object.
+    fn are(&self, token: Token, document: &str) -> Step<bool> {
+        let mut cursor = Cursor::at(document, token.start + 1)?;
+        let mut expected = 0;
+        // Which ones were met, once they come in another order.
+        let mut met: Option<Vec<bool>> = None;
+        let mut count = 0;
+        if cursor.take(b'}') {
+            return Ok(self.entries.is_empty());
+        }
+        loop {
+            let name = cursor.name()?;
+            let name = name.text(document);
+            let mut place = expected;
+            if met.is_some() || self.entries.get(place).is_none_or(|(known, _)| known != name) {
+                let Some(found) = self.places.get(name) else {
+                    return Ok(false);
+                };
+                place = *found;
+                let met = met.get_or_insert_with(|| {
+                    let mut met = vec![false; self.entries.len()];
+                    met[..count].fill(true);
+                    met
+                });
+                if std::mem::replace(&mut met[place], true) {
+                    return Ok(false);
+                }
+            }
+            let value = cursor.value()?;
+            if self.entries[place].1 != bytes_of(value, document) {
+                return Ok(false);
+            }
+            expected = place + 1;
+            count += 1;
+            if !cursor.more(b'}')? {
+                return Ok(count == self.entries.len());
+            }
+        }
+    }
+}
+
+/// A value's bytes, with the quotes of text.
+fn bytes_of(token: Token, document: &str) -> &str {
+    if token.is_text() {
+        let (start, end) = (token.start as usize - 1, token.end as usize + 1);
+        return document.get(start..end).unwrap_or_default();
+    }
+    token.text(document)
+}

@@ -1,0 +1,173 @@
+//! The kernel for Python; rows leave through Arrow's C data interface.
+
+use arrow_array::StructArray;
+use arrow_array::Array;
+use arrow_array::ffi::to_ffi;
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyList};
+
+use crate::kernel::{Kernel, Outcome};
+
+/// As many messages are read between two looks at Python's signals.
+const WINDOW: usize = 128;
+
+/// Rows that a batch has gathered, for `pyarrow.record_batch`.
+#[pyclass(frozen, name = "Rows")]
+pub struct Rows(StructArray);
+
+#[pymethods]
+impl Rows {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let _ = requested_schema;
+        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
+            to_ffi(&self.0.to_data()).map_err(value_error)?;
+        Ok((
+            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
+            PyCapsule::new_with_value(py, array, c"arrow_array")?,
+        ))
+    }
+}
+
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Reads messages into batches; see `cdcfmt_kernel.pyi`.
+#[pyclass(name = "Kernel", unsendable)]
+pub struct PyKernel {
+    kernel: Kernel,
+    stop: Option<(&'static str, usize)>,
+}
+
+#[pymethods]
+impl PyKernel {
+    #[new]
+    fn new(settings: &str) -> PyResult<Self> {
+        let settings = serde_json::from_str(settings).map_err(value_error)?;
+        Ok(Self { kernel: Kernel::new(settings), stop: None })
+    }
+
+    /// Reads messages from `start` on; the number of the first one that was not read.
+    fn read(
+        &mut self,
+        values: &Bound<'_, PyList>,
+        offsets: &Bound<'_, PyList>,
+        start: usize,
+    ) -> PyResult<usize> {
+        self.stop = None;
+        let mut at = start;
+        while at < values.len() {
+            let value = values.get_item(at)?;
+            let Ok(value) = value.cast::<PyBytes>() else {
+                self.stop = Some(("no value", 0));
+                return Ok(at);
+            };
+            let offset: Option<i64> = offsets.get_item(at)?.extract()?;
+            if !self.one(value.as_bytes(), offset) {
+                return Ok(at);
+            }
+            at += 1;
+        }
+        Ok(at)
+    }
+
+    /// Reads lines from the byte `at` on; the place of the first one that was not read.
+    fn read_lines(&mut self, py: Python<'_>, data: &[u8], offset: i64, at: usize) -> PyResult<usize> {
+        self.stop = None;
+        let mut at = at;
+        let mut left = WINDOW;
+        while at < data.len() {
+            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
+            let line = &data[at..end];
+            if !line.trim_ascii().is_empty()
+                && !self.one(line, i64::try_from(at).ok().map(|at| offset + at))
+            {
+                return Ok(at);
+            }
+            at = end + 1;
+            left -= 1;
+            if left == 0 {
+                py.check_signals()?;
+                left = WINDOW;
+            }
+        }
+        Ok(data.len())
+    }
+
+    /// Why the last message was not read: "full", "unknown" or a reason, and the byte.
+    #[getter]
+    fn stop(&self) -> Option<(&'static str, usize)> {
+        self.stop
+    }
+
+    fn names(&mut self, value: &[u8]) -> Option<(String, String, String)> {
+        self.kernel.names(value)
+    }
+
+    fn skip_table(&mut self, database: String, schema: String, table: String) {
+        self.kernel.skip_table((database, schema, table));
+    }
+
+    fn add_plan(&mut self, value: &[u8], plan: &str) -> PyResult<()> {
+        let description = serde_json::from_str(plan).map_err(value_error)?;
+        let added = self.kernel.add_plan(value, description);
+        added.map_err(|refusal| {
+            PyValueError::new_err(format!("{} at byte {}", refusal.reason, refusal.at))
+        })
+    }
+
+    fn clear_plans(&mut self) {
+        self.kernel.clear_plans();
+    }
+
+    /// The number of a message that somebody else reads.
+    fn pass_over(&mut self) -> i32 {
+        let batch = self.kernel.batch();
+        batch.messages += 1;
+        batch.messages - 1
+    }
+
+    /// Messages in the batch so far.
+    #[getter]
+    fn messages(&mut self) -> i32 {
+        self.kernel.batch().messages
+    }
+
+    #[getter]
+    fn rows(&mut self) -> usize {
+        self.kernel.batch().len()
+    }
+
+    /// Messages that the filters do not want, so far.
+    #[getter]
+    fn skipped(&self) -> usize {
+        self.kernel.skipped
+    }
+
+    /// The rows of the batch, which is empty afterwards.
+    fn finish(&mut self) -> PyResult<Rows> {
+        Ok(Rows(self.kernel.batch().finish().map_err(value_error)?))
+    }
+}
+
+impl PyKernel {
+    fn one(&mut self, value: &[u8], offset: Option<i64>) -> bool {
+        if self.kernel.is_full() {
+            self.stop = Some(("full", 0));
+            return false;
+        }
+        self.stop = match self.kernel.read(value, offset) {
+            Outcome::Read | Outcome::Skipped => None,
+            Outcome::Unknown => Some(("unknown", 0)),
+            Outcome::Refused(refusal) => Some((refusal.reason, refusal.at)),
+        };
+        self.stop.is_none()
+    }
+}

@@ -1,0 +1,182 @@
+//! MySQL's dates and times as text; the Python readers are in `cdcfmt_core/mysql/temporal.py`
+//! and `instants.py`. None leaves the message to the reference.
+
+use serde::Deserialize;
+
+const DAY_MICROS: i64 = 86_400_000_000;
+
+fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
+    let (high, low) = (data.get(at)?.wrapping_sub(b'0'), data.get(at + 1)?.wrapping_sub(b'0'));
+    let value = i64::from(high) * 10 + i64::from(low);
+    (high < 10 && low < 10 && value <= most).then_some(value)
+}
+
+fn mark(data: &[u8], at: usize, byte: u8) -> Option<()> {
+    (*data.get(at)? == byte).then_some(())
+}
+
+/// Days since 1970 of `YYYY-MM-DD`, from the year 1 on; `data` may go on behind it.
+fn day(data: &[u8]) -> Option<i64> {
+    let year = pair(data, 0, 99)? * 100 + pair(data, 2, 99)?;
+    mark(data, 4, b'-')?;
+    let month = pair(data, 5, 12)?;
+    mark(data, 7, b'-')?;
+    let day = pair(data, 8, 31)?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    if year == 0 || month == 0 || day == 0 || day > last {
+        return None;
+    }
+    // Howard Hinnant's days_from_civil; the year begins in March.
+    let shifted = year - i64::from(month <= 2);
+    let era = shifted / 400;
+    let of_era = shifted - era * 400;
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
+}
+
+/// Microseconds of `hh:mm:ss` with up to six digits behind a point.
+fn clock(data: &[u8], most_hours: i64) -> Option<i64> {
+    let hours = pair(data, 0, most_hours)?;
+    mark(data, 2, b':')?;
+    let minutes = pair(data, 3, 59)?;
+    mark(data, 5, b':')?;
+    let seconds = pair(data, 6, 59)?;
+    let fraction = match data.get(8..)? {
+        [] => 0,
+        [b'.', digits @ ..] if (1..=6).contains(&digits.len()) => {
+            let mut value = 0;
+            for place in 0..6 {
+                let digit = digits.get(place).map_or(0, |byte| byte.wrapping_sub(b'0'));
+                if digit > 9 {
+                    return None;
+                }
+                value = value * 10 + i64::from(digit);
+            }
+            value
+        }
+        _ => return None,
+    };
+    Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction)
+}
+
+/// DATE: days since 1970.
+pub fn date(text: &str) -> Option<i32> {
+    let data = text.as_bytes();
+    if data.len() != 10 {
+        return None;
+    }
+    i32::try_from(day(data)?).ok()
+}
+
+/// DATETIME: microseconds since 1970 by the wall clock.
+pub fn datetime(text: &str) -> Option<i64> {
+    let data = text.as_bytes();
+    let days = day(data)?;
+    if !matches!(data.get(10)?, b' ' | b'T') {
+        return None;
+    }
+    Some(days * DAY_MICROS + clock(data.get(11..)?, 23)?)
+}
+
+/// TIME: microseconds, within ±838:59:59.
+pub fn time(text: &str) -> Option<i64> {
+    let data = text.as_bytes();
+    let (negative, data) = match data {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, data),
+    };
+    let value = if data.get(3) == Some(&b':') {
+        let hundreds = i64::from(data[0].wrapping_sub(b'0'));
+        if hundreds > 9 {
+            return None;
+        }
+        hundreds * 360_000_000_000 + clock(&data[1..], 99)?
+    } else {
+        clock(data, 99)?
+    };
+    const MOST: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000;
+    (value < MOST).then_some(if negative { -value } else { value })
+}
+
+/// TIME as MySQL prints it, with `fsp` digits behind the point.
+///
+/// Without `fsp`, or where its digits do not hold the fraction, six digits for a fraction.
+pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
+    use std::fmt::Write;
+    let sign = if micros < 0 { "-" } else { "" };
+    let micros = micros.unsigned_abs();
+    let (seconds, fraction) = (micros / 1_000_000, micros % 1_000_000);
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    let _ = write!(out, "{sign}{hours:02}:{minutes:02}:{:02}", seconds % 60);
+    let digits = match fsp {
+        Some(fsp) if fsp <= 6 && fraction % 10_u64.pow(6 - fsp) == 0 => fsp,
+        _ if fraction != 0 => 6,
+        _ => 0,
+    };
+    if digits > 0 {
+        let _ = write!(out, ".{:0width$}", fraction / 10_u64.pow(6 - digits), width = digits as usize);
+    }
+}
+
+/// Offsets of a time zone by local days, as the bridge found them.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Zone {
+    /// First days since 1970 of spans, ascending; the last one is only an end.
+    starts: Vec<i32>,
+    /// Microseconds east of UTC in each span; None where the clock changes.
+    offsets: Vec<Option<i64>>,
+}
+
+impl Zone {
+    /// TIMESTAMP: microseconds since 1970 in UTC.
+    pub fn instant(&self, text: &str) -> Option<i64> {
+        let wall = datetime(text)?;
+        let day = i32::try_from(wall.div_euclid(DAY_MICROS)).ok()?;
+        let span = self.starts.partition_point(|start| *start <= day).checked_sub(1)?;
+        Some(wall - (*self.offsets.get(span)?)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        assert_eq!(date("1970-01-01"), Some(0));
+        assert_eq!(date("0001-01-01"), Some(-719_162));
+        assert_eq!(date("9999-12-31"), Some(2_932_896));
+        assert_eq!(date("2024-02-29"), Some(19_782));
+        for text in ["2023-02-29", "0000-01-01", "2023-00-01", "2023-1-1", "2023-01-010"] {
+            assert_eq!(date(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn datetimes() {
+        assert_eq!(datetime("1970-01-02 00:00:01.5"), Some(86_401_500_000));
+        assert_eq!(datetime("1969-12-31T23:59:59"), Some(-1_000_000));
+        for text in ["1970-01-01", "1970-01-01 24:00:00", "1970-01-01 00:00:00."] {
+            assert_eq!(datetime(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn times() {
+        let mut out = String::new();
+        for text in ["-838:59:59.000001", "00:00:01", "100:00:00"] {
+            out.clear();
+            print_time(time(text).unwrap(), None, &mut out);
+            assert_eq!(out, text);
+        }
+        assert_eq!(time("839:00:00"), None);
+        out.clear();
+        print_time(1_500_000, Some(3), &mut out);
+        assert_eq!(out, "00:00:01.500");
+    }
+}

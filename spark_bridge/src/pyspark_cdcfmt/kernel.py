@@ -1,0 +1,275 @@
+"""The compiled kernel: messages to record batches; refused messages go the reference's way.
+
+The kernel reads messages in order until it refuses one.  The reference decodes that message in
+its place, and the bridge adds the plan of its table schema, so that the kernel reads the next one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import orjson
+import pyarrow as pa
+
+from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.formats import Reference, Row
+from pyspark_cdcfmt.columnar.made import Made, in_order
+from pyspark_cdcfmt.columnar.origins import Sources
+from pyspark_cdcfmt.columnar.structs import Unlike
+from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings
+
+try:
+    from cdcfmt_kernel import Kernel
+except ImportError:  # Without the wheel the reference does all the work.
+    Kernel = None
+
+logger = open_logger("pyspark_cdcfmt")
+
+_CHUNK_MESSAGES = 1024
+_CHUNK_BYTES = 4 << 20
+_MAX_LEARNED = 200
+_WORTH_A_PLAN = 1000
+"""So many messages read by the kernel pay for one more plan."""
+
+
+def is_installed() -> bool:
+    """Whether the wheel cdcfmt-kernel is there."""
+    return Kernel is not None
+
+
+@attrs.define
+class _Held:
+    """What a batch has of messages: the reference's rows, and where messages come from.
+
+    ``rows`` are by the messages' numbers in the batch; ``origins`` are messages and lines with
+    the numbers of the first and behind the last.
+    """
+
+    rows: list[tuple[int, list[Row]]] = attrs.field(factory=list)
+    origins: list[tuple[Sequence[Message | BadLine] | Lines, int, int]] = attrs.field(factory=list)
+    size: int = 0
+    reference_size: int = 0
+
+
+class KernelChunks:
+    """Decodes the messages of one format.
+
+    ``metadata`` are the names of the schema's columns besides the table's own, with what they are
+    without prefix.  ``by_columns`` and ``by_reference`` count messages.
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        layouts: Sequence[Layout],
+        shape: Shape,
+        schema: pa.Schema,
+        metadata: Mapping[str, str],
+        reference: Reference,
+        max_message_bytes: int,
+    ) -> None:
+        self._protocol = protocol
+        self._layouts = layouts
+        self._shape = shape
+        self._schema = schema
+        self._metadata = metadata
+        self._reference = reference
+        self._kernel = Kernel(
+            json.dumps(describe_settings(layouts, shape, schema, metadata, max_message_bytes))
+        )
+        self._known_schemas = shape.schemas.changes
+        self._held = _Held()
+        self._learned = 0
+        self._taken = 0
+        self.by_reference = 0
+
+    @property
+    def by_columns(self) -> int:
+        """Messages that the kernel has read."""
+        return self._taken - self.unwanted
+
+    @property
+    def unwanted(self) -> int:
+        """Messages that the filters do not want."""
+        return int(self._kernel.skipped)
+
+    def batches(
+        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
+    ) -> Iterator[Made]:
+        """Record batches in the order of the messages.
+
+        Batches have a row at least, unless ``count_rows`` asks for the rows of every message.
+
+        :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
+        """
+        for chunk in _chunks(messages):
+            self._forget_old_plans()
+            if isinstance(chunk, Lines):
+                yield from self._read_lines(chunk, count_rows)
+            else:
+                yield from self._read_messages(chunk, count_rows)
+        yield from self._finish(count_rows)
+
+    def _forget_old_plans(self) -> None:
+        if self._shape.schemas.changes != self._known_schemas:
+            self._known_schemas = self._shape.schemas.changes
+            self._kernel.clear_plans()
+
+    def _read_messages(
+        self, chunk: Sequence[Message | BadLine], count_rows: bool
+    ) -> Iterator[Made]:
+        values = [None if type(item) is BadLine else item.value for item in chunk]
+        offsets = [item.offset for item in chunk]
+        at = 0
+        while at < len(chunk):
+            first, start = self._kernel.messages, at
+            at = self._kernel.read(values, offsets, at)
+            self._add_origins(chunk[start:at], first)
+            self._held.size += sum(len(value or b"") for value in values[start:at])
+            if at < len(chunk):
+                if self._is_full():
+                    yield from self._finish(count_rows)
+                elif self._pass_over(chunk[at]):
+                    at += 1
+
+    def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[Made]:
+        data, at = lines.data, 0
+        while at < len(data):
+            first, start = self._kernel.messages, at
+            at = self._kernel.read_lines(data, lines.offset, at)
+            self._add_origins(lines, first)
+            self._held.size += at - start
+            if at < len(data):
+                if self._is_full():
+                    yield from self._finish(count_rows)
+                    continue
+                end = data.index(b"\n", at)
+                line = data[at:end].removesuffix(b"\r")
+                if self._pass_over(lines.parse(line, lines.offset + at)):
+                    at = end + 1
+
+    def _is_full(self) -> bool:
+        return self._kernel.stop[0] == "full" or self._held.reference_size >= MAX_MESSAGE_BYTES
+
+    def _add_origins(self, origins: Sequence[Message | BadLine] | Lines, first: int) -> None:
+        if self._kernel.messages > first:
+            self._taken += self._kernel.messages - first
+            self._held.origins.append((origins, first, self._kernel.messages))
+
+    def _pass_over(self, message: Message | BadLine) -> bool:
+        """Has a refused message decoded; False where the kernel is to try it again."""
+        unknown = self._kernel.stop[0] == "unknown"
+        value = message.value or b""
+        if unknown:
+            database, schema, table = self._kernel.names(value)
+            if not self._shape.event_filter.wants_table(database, table, schema or None):
+                self._kernel.skip_table(database, schema, table)
+                return False
+        rows = self._reference.rows(message)
+        self.by_reference += 1
+        number = self._kernel.pass_over()
+        self._held.rows.append((number, rows))
+        self._held.origins.append(([message], number, number + 1))
+        self._held.size += len(value)
+        self._held.reference_size += len(value)
+        self._forget_old_plans()
+        if unknown and isinstance(message, Message):
+            self._learn(message)
+        return True
+
+    def _learn(self, message: Message) -> None:
+        changes = self._reference.changes()
+        if not changes or self._learned >= _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN:
+            return
+        self._learned += 1
+        try:
+            self._kernel.add_plan(message.value, json.dumps(self._describe(message, changes)))
+        except (Unlike, ValueError) as error:
+            logger.debug("not by the kernel: %s", error)
+
+    def _describe(self, message: Message, changes: Sequence[RowChange]) -> dict[str, Any]:
+        table = changes[0].table
+        if any(change.table is not table for change in changes):
+            raise Unlike("its rows have several schemas")
+        value = message.value or b""
+        layout = next(each for each in self._layouts if value.startswith(each.begins))
+        limits = {}
+        if layout.limits is not None:
+            limits = layout.limits(orjson.loads(value), self._shape.schemas)
+        return describe_plan(layout, table, self._shape, limits)
+
+    def _finish(self, count_rows: bool) -> Iterator[Made]:
+        held, self._held = self._held, _Held()
+        count = self._kernel.messages
+        if not count:
+            return
+        rows = pa.record_batch(self._kernel.finish())
+        pieces = [self._batch(rows, held)] if rows.num_rows else []
+        owners = rows.column("message").to_pylist() if held.rows or count_rows else []
+        others = [row for _, some in held.rows for row in some]
+        if others or (count_rows and not pieces):
+            pieces.append(self._reference.batch(others))
+            owners += [number for number, some in held.rows for _ in some]
+        if not pieces:
+            return
+        counts = [0] * count if count_rows else []
+        if count_rows:
+            for owner in owners:
+                counts[owner] += 1
+        yield Made(in_order(pieces, owners), held.size, counts)
+
+    def _batch(self, rows: pa.RecordBatch, held: _Held) -> pa.RecordBatch:
+        arrays = []
+        for field in self._schema:
+            if field.name in rows.schema.names:
+                arrays.append(rows.column(field.name).cast(field.type))
+            elif self._metadata.get(field.name) == "source":
+                arrays.append(self._source(rows, held, field.type))
+            elif self._metadata.get(field.name) == "invalid":
+                # A row with a changed value is the reference's.
+                empty = pa.ListArray.from_arrays([0] * (rows.num_rows + 1), pa.array([], pa.string()))
+                arrays.append(empty.cast(field.type))
+            else:
+                arrays.append(pa.nulls(rows.num_rows, field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _source(self, rows: pa.RecordBatch, held: _Held, type_: pa.DataType) -> pa.Array:
+        sources = Sources(self._protocol)
+        for origins, first, end in held.origins:
+            if isinstance(origins, Lines):
+                sources.add_lines(origins.path, end - first)
+            else:
+                sources.add(origins)
+        return sources.column_of(
+            type_, rows.column("index"), rows.column("message"), rows.column("offset")
+        )
+
+
+def _chunks(
+    messages: Iterable[Message | BadLine | Lines],
+) -> Iterator[list[Message | BadLine] | Lines]:
+    chunk: list[Message | BadLine] = []
+    size = 0
+    for item in messages:
+        if isinstance(item, Lines):
+            if chunk:
+                yield chunk
+                chunk, size = [], 0
+            yield item
+            continue
+        chunk.append(item)
+        size += len(item.value or b"")
+        if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

@@ -1,0 +1,215 @@
+"""What the kernel is given: layouts, outputs and plans, as data."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.layout import Encoding, Layout, Members
+from cdcfmt_core.mysql.instants import offset_of_day
+from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.structs import Unlike
+from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.types import TypeOptions, spark_type
+
+_METADATA = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
+_TARGETS: dict[type, str] = {
+    spark.BooleanType: "boolean",
+    spark.ByteType: "byte",
+    spark.ShortType: "short",
+    spark.IntegerType: "integer",
+    spark.LongType: "long",
+    spark.FloatType: "float",
+    spark.DoubleType: "double",
+    spark.StringType: "string",
+    spark.BinaryType: "binary",
+    spark.DateType: "date",
+    spark.TimestampType: "timestamp",
+    spark.TimestampNTZType: "timestamp_ntz",
+    spark.DayTimeIntervalType: "interval",
+    spark.VariantType: "variant",
+}
+_PLAIN: dict[type, str] = {
+    logical.Bool: "bool",
+    logical.Float: "float",
+    logical.Decimal: "decimal",
+    logical.Text: "text",
+    logical.Unknown: "text",
+    logical.Date: "date",
+    logical.DateTime: "date_time",
+    logical.Timestamp: "timestamp",
+    logical.Year: "year",
+    logical.Json: "json",
+}
+_FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
+"""MySQL's TIMESTAMP ends in January 2038."""
+
+
+def describe_settings(
+    layouts: Sequence[Layout],
+    shape: Shape,
+    schema: pa.Schema,
+    metadata: Mapping[str, str],
+    max_message_bytes: int,
+) -> dict[str, Any]:
+    """What holds for all messages."""
+    outputs: list[dict[str, Any]] = []
+    for field in shape.fields:
+        target = _target(field.dataType)
+        if target is not None:
+            outputs.append(
+                {"name": field.name, "content": "value", "nullable": field.nullable, **target}
+            )
+        elif not field.nullable:
+            raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
+    for name, plain in metadata.items():
+        if plain in _METADATA:
+            outputs.append({"name": name, "content": plain})
+    outputs.append({"name": "message", "content": "message"})
+    if "source" in metadata.values():
+        outputs += [{"name": name, "content": name} for name in ("index", "offset")]
+    return {
+        "layouts": [_layout(layout) for layout in layouts],
+        "outputs": outputs,
+        "zone": _zone(shape.policy.time_zone),
+        "starting_commit_ts": shape.event_filter.starting_commit_ts,
+        "ending_commit_ts": shape.event_filter.ending_commit_ts,
+        "before_updates": shape.projection.before_updates,
+        "splits_keys": shape.split,
+        "max_message_bytes": max_message_bytes,
+        "max_rows": MAX_ROWS,
+        "max_bytes": MAX_MESSAGE_BYTES,
+    }
+
+
+def describe_plan(
+    layout: Layout,
+    table: TableSchema,
+    shape: Shape,
+    limits: Mapping[tuple[str, ...], tuple[int, int]] | None,
+) -> dict[str, Any]:
+    """How the rows of a table schema become columns.
+
+    :raises Unlike: if they are for the reference.
+    """
+    if layout.encodings is None or limits is None:
+        raise Unlike("no value encodings, or no end of the schema's span")
+    encodings = layout.encodings(table)
+    own, wanted = shape.own_of(table), shape.wanted_of(table)
+    places = {}
+    for field in shape.fields:
+        if _target(field.dataType) is not None:
+            places[field.name] = len(places)
+    keys = shape.keys_of(table)
+    columns = []
+    for column in table.columns:
+        field = own.get(column.name)
+        use: Any = "nothing"
+        if field is not None:
+            use = {"output": places[field.name]} if field.name in places else "null"
+        elif column.name in wanted and shape.inferred:
+            use = "null"
+        elif column.name in wanted:
+            use = {"check": _target(spark_type(column.type, TypeOptions()))}
+        if use == {"check": None}:
+            raise Unlike(f"{column.name} is of a type that the kernel lacks")
+        columns.append(
+            {
+                "name": json.dumps(column.name, ensure_ascii=False)[1:-1],
+                "use": use,
+                "key": column.name in keys,
+                **_encoding(column, encodings[column.name]),
+            }
+        )
+    found = {field.name for field in own.values()}
+    spans = {}
+    for path, span in limits.items():
+        spans[_role(layout.members, path)] = span
+    return {
+        "columns": columns,
+        "absent": [field.name for field in shape.fields if field.name not in found],
+        "keyed": shape.is_keyed(table),
+        **spans,
+    }
+
+
+def _role(members: Members, path: tuple[str, ...]) -> str:
+    role = members[path[0]]
+    return role if isinstance(role, str) else _role(role, path[1:])
+
+
+def _target(type_: spark.DataType) -> dict[str, Any] | None:
+    if isinstance(type_, spark.DecimalType):
+        return {"type": "decimal", "precision": type_.precision, "scale": type_.scale}
+    name = _TARGETS.get(type(type_))
+    return None if name is None else {"type": name}
+
+
+def _encoding(column: Column, encoding: Encoding) -> dict[str, Any]:
+    type_ = column.type
+    described: dict[str, Any]
+    if isinstance(type_, logical.Int):
+        low, high = type_.bounds
+        described = {"logical": "int", "low": low, "high": high}
+    elif isinstance(type_, logical.Bit):
+        described = {"logical": "int", "low": 0, "high": (1 << (type_.bits or 64)) - 1}
+    elif isinstance(type_, logical.Binary):
+        described = {"logical": "binary", "padded": encoding.padded}
+    elif isinstance(type_, logical.Time):
+        described = {"logical": "time", "fsp": type_.fsp}
+    elif isinstance(type_, logical.Enum | logical.Set):
+        kind = "enum" if isinstance(type_, logical.Enum) else "set"
+        described = {"logical": kind, "names": type_.names}
+    elif type(type_) in _PLAIN:
+        described = {"logical": _PLAIN[type(type_)]}
+    else:
+        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+    return {"encoding": encoding.name, **described}
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "begins": layout.begins.decode(),
+        "members": _members(layout.members),
+        "ops": dict(layout.ops),
+        "in_lists": layout.in_lists,
+        "deleted_row": layout.deleted_row,
+        "completes_before": layout.completes_before,
+        "times": layout.times,
+        "orders_by_source_time": layout.orders_by_source_time,
+        "column_types": layout.column_types,
+    }
+
+
+def _members(members: Members) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "role": role if isinstance(role, str) else _members(role)}
+        for name, role in members.items()
+    ]
+
+
+@functools.cache
+def _zone(zone: tzinfo) -> dict[str, Any]:
+    """The offsets of a zone by spans of local days; None where the clock changes."""
+    if zone is UTC:
+        return {"starts": [-719_162, 2_932_897], "offsets": [0]}
+    starts: list[int] = []
+    offsets: list[int | None] = []
+    day = _FIRST_DAY
+    while day < _LAST_DAY:
+        offset = offset_of_day(day, zone)
+        micros = None if offset is None else offset // timedelta(microseconds=1)
+        if not offsets or offsets[-1] != micros:
+            starts.append((day - _FIRST_DAY).days)
+            offsets.append(micros)
+        day += timedelta(days=1)
+    starts.append((day - _FIRST_DAY).days)
+    return {"starts": starts, "offsets": offsets}
