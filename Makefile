@@ -3,6 +3,9 @@ PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
 
+NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
+	slower. Install Rust 1.85 or newer, and run make setup again.
+
 .PHONY: demo test setup lint site tests unit-shared unit-alone unit-pythons smoke
 .PHONY: soak bench bench-kafka docs clean
 
@@ -12,7 +15,7 @@ demo: setup
 test: lint site tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
-	$(UV) sync --quiet
+	@$(UV) sync --quiet --group kernel || { $(UV) sync --quiet && echo "$(NO_KERNEL)"; }
 
 .uv/bin/uv:
 	$(PYTHON) -m venv .uv

@@ -22,10 +22,16 @@ class Kernel:
         ``offset`` is that of ``data`` in its file.
         """
     @property
-    def stop(self) -> tuple[str, int] | None:
-        """Why the last message was not read: full, unknown or a reason, and at which byte."""
-    def names(self, value: bytes) -> tuple[str, str, str] | None:
-        """Database, schema and table of a message; None where it has no layout."""
+    def stop(self) -> tuple[str, int]:
+        """Why the last message was not read: full, unknown or a reason, and at which byte.
+
+        Empty text if it was read.
+        """
+    def names(self, value: bytes) -> tuple[str, str, str]:
+        """Database, schema and table of a message.
+
+        :raises ValueError: if it has no layout.
+        """
     def skip_table(self, database: str, schema: str, table: str) -> None:
         """Messages of this table are skipped."""
     def add_plan(self, value: bytes, plan: str) -> None:

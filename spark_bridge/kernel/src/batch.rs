@@ -81,6 +81,8 @@ pub struct Origin {
     pub orders_by_source_time: bool,
     pub unit: i64,
     pub absent: Arc<[String]>,
+    /// Of a row, besides its text and binary values.
+    pub row_bytes: usize,
 }
 
 struct Row {
@@ -94,6 +96,7 @@ pub struct Batch {
     pub columns: Vec<Column>,
     rows: Vec<Row>,
     origins: Vec<Origin>,
+    row_bytes: usize,
     pub messages: i32,
 }
 
@@ -106,15 +109,22 @@ impl Batch {
                 _ => None,
             })
             .collect();
-        Self { outputs, columns, rows: Vec::new(), origins: Vec::new(), messages: 0 }
+        Self {
+            outputs,
+            columns,
+            rows: Vec::new(),
+            origins: Vec::new(),
+            row_bytes: 0,
+            messages: 0,
+        }
     }
 
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
     pub fn size(&self) -> usize {
-        self.columns.iter().map(Column::size).sum()
+        self.row_bytes + self.columns.iter().map(Column::size).sum::<usize>()
     }
 
     pub fn begin(&mut self, origin: Origin) {
@@ -124,12 +134,19 @@ impl Batch {
     #[allow(clippy::cast_possible_truncation)]
     pub fn push(&mut self, change: Change, index: usize) {
         let origin = self.origins.len() as u32 - 1;
-        self.rows.push(Row { change, index: index as i32, origin });
+        self.row_bytes += self.origins[origin as usize].row_bytes;
+        self.rows.push(Row {
+            change,
+            index: index as i32,
+            origin,
+        });
     }
 
     /// Takes back all rows but the first ones.
     pub fn truncate(&mut self, rows: usize) {
-        self.rows.truncate(rows);
+        let removed = self.rows.drain(rows.min(self.rows.len())..);
+        let bytes: usize = removed.map(|row| self.origins[row.origin as usize].row_bytes).sum();
+        self.row_bytes -= bytes;
         for column in &mut self.columns {
             column.truncate(rows);
         }
@@ -166,20 +183,27 @@ impl Batch {
             .collect();
         self.rows.clear();
         self.origins.clear();
+        self.row_bytes = 0;
         self.messages = 0;
         StructArray::try_new(fields, arrays, None)
     }
 
     fn metadata(&self, content: &Content) -> Result<ArrayRef, ArrowError> {
-        let rows = || self.rows.iter().map(|row| (row, &self.origins[row.origin as usize]));
+        let rows = || {
+            self.rows
+                .iter()
+                .map(|row| (row, &self.origins[row.origin as usize]))
+        };
         Ok(match content {
             Content::Value { .. } => unreachable!("columns have arrays"),
-            Content::ChangeType => {
-                Arc::new(StringArray::from_iter_values(rows().map(|(row, _)| row.change.name())))
-            }
-            Content::CommitVersion => {
-                Arc::new(rows().map(|(_, origin)| origin.commit_ts).collect::<Int64Array>())
-            }
+            Content::ChangeType => Arc::new(StringArray::from_iter_values(
+                rows().map(|(row, _)| row.change.name()),
+            )),
+            Content::CommitVersion => Arc::new(
+                rows()
+                    .map(|(_, origin)| origin.commit_ts)
+                    .collect::<Int64Array>(),
+            ),
             Content::CommitTimestamp => {
                 let array: TimestampMicrosecondArray = rows()
                     .map(|(_, origin)| match origin.commit_ts {
@@ -189,15 +213,17 @@ impl Batch {
                     .collect();
                 Arc::new(array.with_timezone("UTC"))
             }
-            Content::Message => {
-                Arc::new(Int32Array::from_iter_values(rows().map(|(_, origin)| origin.message)))
-            }
-            Content::Index => {
-                Arc::new(Int32Array::from_iter_values(rows().map(|(row, _)| row.index)))
-            }
-            Content::Offset => {
-                Arc::new(rows().map(|(_, origin)| origin.offset).collect::<Int64Array>())
-            }
+            Content::Message => Arc::new(Int32Array::from_iter_values(
+                rows().map(|(_, origin)| origin.message),
+            )),
+            Content::Index => Arc::new(Int32Array::from_iter_values(
+                rows().map(|(row, _)| row.index),
+            )),
+            Content::Offset => Arc::new(
+                rows()
+                    .map(|(_, origin)| origin.offset)
+                    .collect::<Int64Array>(),
+            ),
             Content::Sequence => self.sequence()?,
             Content::Absent => self.absent()?,
         })
@@ -250,6 +276,11 @@ impl Batch {
         let field = Arc::new(Field::new("element", DataType::Utf8, true));
         let values = Arc::new(StringArray::from(names));
         let offsets = OffsetBuffer::from_lengths(lengths);
-        Ok(Arc::new(ListArray::try_new(field, offsets, values, None::<NullBuffer>)?))
+        Ok(Arc::new(ListArray::try_new(
+            field,
+            offsets,
+            values,
+            None::<NullBuffer>,
+        )?))
     }
 }

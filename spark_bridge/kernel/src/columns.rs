@@ -51,13 +51,15 @@ impl Bytes {
     /// Ends a row whose bytes are in `data`.
     fn end(&mut self) -> Step<()> {
         let end = i32::try_from(self.data.len());
-        self.ends.push(end.map_err(|_| Refusal::new("a column of 2 GiB", 0))?);
+        self.ends
+            .push(end.map_err(|_| Refusal::new("a column of 2 GiB", 0))?);
         Ok(())
     }
 
     fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
-        self.data.truncate(self.ends.last().map_or(0, |end| *end as usize));
+        self.data
+            .truncate(self.ends.last().map_or(0, |end| *end as usize));
     }
 
     fn row(&self, row: usize) -> std::ops::Range<usize> {
@@ -130,11 +132,20 @@ impl Column {
             Target::Interval => Values::Interval(Vec::new()),
             Target::Variant => Values::Variant(Bytes::default(), Bytes::default()),
         };
-        Self { values, valid: Vec::new(), nulls: 0, nullable }
+        Self {
+            values,
+            valid: Vec::new(),
+            nulls: 0,
+            nullable,
+        }
     }
 
     fn added(&mut self) {
         self.valid.push(true);
+    }
+
+    pub fn is_text(&self) -> bool {
+        matches!(self.values, Values::String(_))
     }
 
     pub fn push_null(&mut self) -> Step<()> {
@@ -216,7 +227,9 @@ impl Column {
         let value = match column_scale.checked_sub(scale) {
             Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,
             None => {
-                let less = 10_i128.checked_pow(u32::from(scale - *column_scale)).ok_or(RANGE)?;
+                let less = 10_i128
+                    .checked_pow(u32::from(scale - *column_scale))
+                    .ok_or(RANGE)?;
                 if value % less != 0 {
                     return Err(RANGE);
                 }
@@ -278,7 +291,9 @@ impl Column {
         } else {
             for character in text.chars() {
                 let byte = u8::try_from(u32::from(character));
-                bytes.data.push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
+                bytes
+                    .data
+                    .push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
             }
         }
         let length = (bytes.data.len() - start).max(padded);
@@ -368,7 +383,10 @@ impl Column {
                 metadata.truncate(rows);
             }
         }
-        self.nulls -= self.valid[rows.min(self.valid.len())..].iter().filter(|valid| !**valid).count();
+        self.nulls -= self.valid[rows.min(self.valid.len())..]
+            .iter()
+            .filter(|valid| !**valid)
+            .count();
         self.valid.truncate(rows);
     }
 
@@ -426,8 +444,10 @@ impl Column {
             }
             Values::Variant(value, metadata) => {
                 let fields = variant_fields();
-                let arrays: Vec<ArrayRef> =
-                    vec![Arc::new(binary(value, None)?), Arc::new(binary(metadata, None)?)];
+                let arrays: Vec<ArrayRef> = vec![
+                    Arc::new(binary(value, None)?),
+                    Arc::new(binary(metadata, None)?),
+                ];
                 Arc::new(StructArray::try_new(fields, arrays, nulls)?)
             }
         };
@@ -441,7 +461,10 @@ fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, A
 }
 
 fn variant_fields() -> Fields {
-    ["value", "metadata"].map(|name| Field::new(name, DataType::Binary, false)).to_vec().into()
+    ["value", "metadata"]
+        .map(|name| Field::new(name, DataType::Binary, false))
+        .to_vec()
+        .into()
 }
 
 /// The unit of all timestamps.

@@ -19,21 +19,35 @@ use crate::{numbers, temporal};
 pub enum MysqlText {
     Bool,
     /// Integers between the bounds.
-    Int { low: i64, high: u64 },
+    Int {
+        low: i64,
+        high: u64,
+    },
     Float,
-    Decimal,
+    /// `scale` digits behind the point, if that is known.
+    Decimal {
+        scale: Option<usize>,
+    },
     Text,
     /// Padded with zeros to so many bytes.
-    Binary { padded: usize },
+    Binary {
+        padded: usize,
+    },
     Date,
     DateTime,
     Timestamp,
-    Time { fsp: Option<u32> },
+    Time {
+        fsp: Option<u32>,
+    },
     Year,
     /// An index or a name; `names` are the column's.
-    Enum { names: Option<Vec<String>> },
+    Enum {
+        names: Option<Vec<String>>,
+    },
     /// A bitmap, or names joined by commas.
-    Set { names: Option<Vec<String>> },
+    Set {
+        names: Option<Vec<String>>,
+    },
     Json,
 }
 
@@ -69,31 +83,62 @@ impl Reader {
             known.extend(names.iter().map(|name| (name.clone(), name.clone())));
             known.insert("0".into(), String::new());
             // An index wins over a name that is made of digits.
-            known.extend(names.iter().enumerate().map(|(at, name)| ((at + 1).to_string(), name.clone())));
+            known.extend(
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(at, name)| ((at + 1).to_string(), name.clone())),
+            );
         }
-        Self { encoding, names: known }
+        Self {
+            encoding,
+            names: known,
+        }
     }
 
     /// Appends a value to the column.
-    pub fn read(&self, token: Token, document: &str, column: &mut Column, tools: &mut Tools) -> Step<()> {
+    pub fn read(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut Column,
+        tools: &mut Tools,
+    ) -> Step<()> {
         if token.kind == Kind::Null {
             return column.push_null();
         }
         match &self.encoding {
             Encoding::MysqlText(logical) => {
                 if !token.is_text() {
-                    return Err(Refusal::new("a value that is no text", token.start as usize));
+                    return Err(Refusal::new(
+                        "a value that is no text",
+                        token.start as usize,
+                    ));
                 }
-                let Tools { zone, variants, text, more } = tools;
+                let Tools {
+                    zone,
+                    variants,
+                    text,
+                    more,
+                } = tools;
                 let text = plain(token, document, text);
                 self.mysql_text(logical, text, column, zone, variants, more)
-                    .map_err(|refusal| Refusal { at: token.start as usize, ..refusal })
+                    .map_err(|refusal| Refusal {
+                        at: token.start as usize,
+                        ..refusal
+                    })
             }
         }
     }
 
     /// Reads a value that is not kept.
-    pub fn check(&self, token: Token, document: &str, target: &Target, tools: &mut Tools) -> Step<()> {
+    pub fn check(
+        &self,
+        token: Token,
+        document: &str,
+        target: &Target,
+        tools: &mut Tools,
+    ) -> Step<()> {
         self.read(token, document, &mut Column::new(target, true), tools)
     }
 
@@ -115,7 +160,13 @@ impl Reader {
                 column.push_integer(value)
             }
             MysqlText::Text => column.push_text(text),
-            MysqlText::Decimal => {
+            MysqlText::Decimal { scale } if column.is_text() => {
+                if !numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
+                    return Err(BROKEN);
+                }
+                column.push_text(text)
+            }
+            MysqlText::Decimal { .. } => {
                 let (value, scale) = numbers::decimal(text).ok_or(BROKEN)?;
                 column.push_decimal(value, scale)
             }

@@ -38,7 +38,10 @@ impl Envelope {
         let mut key = std::mem::take(&mut self.key);
         key.clear();
         key.resize(layout.parts.len(), Token::MISSING);
-        *self = Self { key, ..Self::empty() };
+        *self = Self {
+            key,
+            ..Self::empty()
+        };
         let mut cursor = Cursor::new(document)?;
         self.object(layout, &layout.members, &mut cursor)?;
         cursor.end()
@@ -54,8 +57,10 @@ impl Envelope {
         loop {
             let name = cursor.name()?;
             let text = name.text(cursor.document);
-            let place = find(members, expected, text)
-                .ok_or(Refusal::new("a member that the layout lacks", name.start as usize))?;
+            let place = find(members, expected, text).ok_or(Refusal::new(
+                "a member that the layout lacks",
+                name.start as usize,
+            ))?;
             if seen >> place & 1 == 1 {
                 return Err(Refusal::new("two members of one name", name.start as usize));
             }
@@ -103,7 +108,11 @@ impl Envelope {
             }
             Role::Op => {
                 let word = token.text(document);
-                self.op = layout.ops.get(word).copied().filter(|_| token.kind == Kind::Text);
+                self.op = layout
+                    .ops
+                    .get(word)
+                    .copied()
+                    .filter(|_| token.kind == Kind::Text);
                 if self.op.is_none() {
                     return refuse("a message without rows");
                 }
@@ -118,11 +127,19 @@ impl Envelope {
                 time(token, document, layout.times.0, layout.times.1)?;
             }
             Role::Before | Role::After => {
-                let expected = if layout.in_lists { Kind::Array } else { Kind::Object };
+                let expected = if layout.in_lists {
+                    Kind::Array
+                } else {
+                    Kind::Object
+                };
                 if token.kind != expected && token.kind != Kind::Null {
                     return refuse("images of another form");
                 }
-                *(if role == Role::Before { &mut self.before } else { &mut self.after }) = token;
+                *(if role == Role::Before {
+                    &mut self.before
+                } else {
+                    &mut self.after
+                }) = token;
             }
             Role::Object => {
                 if !matches!(token.kind, Kind::Object | Kind::Null) {
@@ -137,7 +154,10 @@ impl Envelope {
 
 /// Members mostly come in the layout's order.
 fn find(members: &[Member], expected: usize, name: &str) -> Option<usize> {
-    if members.get(expected).is_some_and(|member| member.name == name) {
+    if members
+        .get(expected)
+        .is_some_and(|member| member.name == name)
+    {
         return Some(expected);
     }
     members.iter().position(|member| member.name == name)

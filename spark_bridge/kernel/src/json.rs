@@ -35,16 +35,26 @@ pub struct Token {
 }
 
 impl Token {
-    pub const MISSING: Self = Self { kind: Kind::Missing, start: 0, end: 0 };
+    pub const MISSING: Self = Self {
+        kind: Kind::Missing,
+        start: 0,
+        end: 0,
+    };
 
     fn new(kind: Kind, start: usize, end: usize) -> Self {
         // Documents are shorter than 4 GiB: `Cursor::new` checks it.
         #[allow(clippy::cast_possible_truncation)]
-        Self { kind, start: start as u32, end: end as u32 }
+        Self {
+            kind,
+            start: start as u32,
+            end: end as u32,
+        }
     }
 
     pub fn text<'a>(&self, document: &'a str) -> &'a str {
-        document.get(self.start as usize..self.end as usize).unwrap_or_default()
+        document
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
     }
 
     pub fn is_text(self) -> bool {
@@ -75,7 +85,11 @@ impl<'a> Cursor<'a> {
         if document.len() >= u32::MAX as usize {
             return Err(Refusal::new("a document of 4 GiB", 0));
         }
-        Ok(Self { document, data: document.as_bytes(), at: 0 })
+        Ok(Self {
+            document,
+            data: document.as_bytes(),
+            at: 0,
+        })
     }
 
     /// Reading goes on at this place.
@@ -116,13 +130,21 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn expect(&mut self, byte: u8, reason: &'static str) -> Step<()> {
-        if self.take(byte) { Ok(()) } else { self.refuse(reason) }
+        if self.take(byte) {
+            Ok(())
+        } else {
+            self.refuse(reason)
+        }
     }
 
     /// Only blanks are left.
     pub fn end(&mut self) -> Step<()> {
         self.blanks();
-        if self.at == self.data.len() { Ok(()) } else { self.refuse("more behind the document") }
+        if self.at == self.data.len() {
+            Ok(())
+        } else {
+            self.refuse("more behind the document")
+        }
     }
 
     /// The next member's name and the colon behind it.
@@ -191,7 +213,11 @@ impl<'a> Cursor<'a> {
     }
 
     fn nested(&self, depth: usize) -> Step<()> {
-        if depth >= MAX_DEPTH { self.refuse("nested too deeply") } else { Ok(()) }
+        if depth >= MAX_DEPTH {
+            self.refuse("nested too deeply")
+        } else {
+            Ok(())
+        }
     }
 
     fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
@@ -208,7 +234,11 @@ impl<'a> Cursor<'a> {
         while self.peek().is_ascii_digit() {
             self.at += 1;
         }
-        if self.at == start { self.refuse("a number without digits") } else { Ok(()) }
+        if self.at == start {
+            self.refuse("a number without digits")
+        } else {
+            Ok(())
+        }
     }
 
     fn number(&mut self) -> Step<Token> {

@@ -35,6 +35,8 @@ pub struct Settings {
     /// A batch ends after so many rows, or so many bytes of values.
     max_rows: usize,
     max_bytes: usize,
+    /// Of a row of NULLs.
+    row_bytes: usize,
 }
 
 /// What became of a message.
@@ -71,7 +73,10 @@ impl Kernel {
         Self {
             outputs: batch.columns.len(),
             batch,
-            tools: Tools { zone: settings.zone.clone(), ..Tools::default() },
+            tools: Tools {
+                zone: settings.zone.clone(),
+                ..Tools::default()
+            },
             settings,
             plans: HashMap::new(),
             unwanted: HashSet::new(),
@@ -84,7 +89,7 @@ impl Kernel {
 
     /// Whether the batch has to be finished before more is read.
     pub fn is_full(&self) -> bool {
-        self.batch.len() >= self.settings.max_rows || self.batch.size() >= self.settings.max_bytes
+        self.batch.row_count() >= self.settings.max_rows || self.batch.size() >= self.settings.max_bytes
     }
 
     pub fn batch(&mut self) -> &mut Batch {
@@ -101,7 +106,7 @@ impl Kernel {
 
     /// Reads one message; what is not read or skipped leaves no rows.
     pub fn read(&mut self, value: &[u8], offset: Option<i64>) -> Outcome {
-        let rows = self.batch.len();
+        let rows = self.batch.row_count();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, offset)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
@@ -142,16 +147,25 @@ impl Kernel {
         let Ok(document) = std::str::from_utf8(value) else {
             return Err(Refusal::new("bytes that are no UTF-8", 0));
         };
-        let layout = self.settings.layouts.iter().position(|layout| document.starts_with(&layout.begins));
+        let layout = self
+            .settings
+            .layouts
+            .iter()
+            .position(|layout| document.starts_with(&layout.begins));
         let layout = layout.ok_or(Refusal::new("another beginning", 0))?;
-        self.envelope.read(&self.settings.layouts[layout], document)?;
+        self.envelope
+            .read(&self.settings.layouts[layout], document)?;
         Ok((layout, document))
     }
 
     fn name(&self, document: &str) -> Name {
         let envelope = &self.envelope;
         let text = |token: Token| token.text(document).to_owned();
-        (text(envelope.database), text(envelope.schema), text(envelope.table))
+        (
+            text(envelope.database),
+            text(envelope.schema),
+            text(envelope.table),
+        )
     }
 
     fn message(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
@@ -166,7 +180,10 @@ impl Kernel {
         if self.unwanted.contains(&name) {
             return Ok(Outcome::Skipped);
         }
-        let (low, high) = (self.settings.starting_commit_ts, self.settings.ending_commit_ts);
+        let (low, high) = (
+            self.settings.starting_commit_ts,
+            self.settings.ending_commit_ts,
+        );
         if low.is_some() || high.is_some() {
             let Some(commit_ts) = self.envelope.commit_ts else {
                 return Err(Refusal::new("no commit_ts", 0));
@@ -210,29 +227,48 @@ impl Kernel {
         self.before.clear();
         let deletes = op == Op::Delete;
         let needs_after = !deletes || layout.deleted_row == Image::After;
-        let needs_before =
-            op == Op::Update || (deletes && layout.deleted_row == Image::Before);
+        let needs_before = op == Op::Update || (deletes && layout.deleted_row == Image::Before);
         let mut images = Images::default();
         if needs_after {
-            let Some(found) = image_list(plan, layout.in_lists, envelope.after, true, document, &mut self.after)?
+            let Some(found) = image_list(
+                plan,
+                layout.in_lists,
+                envelope.after,
+                true,
+                document,
+                &mut self.after,
+            )?
             else {
                 return Ok(None);
             };
             if found.is_empty() || found.contains(&false) {
-                return Err(Refusal::new("a row without an image", envelope.after.start as usize));
+                return Err(Refusal::new(
+                    "a row without an image",
+                    envelope.after.start as usize,
+                ));
             }
             images.after = found;
         }
         if needs_before && !matches!(envelope.before.kind, Kind::Missing | Kind::Null) {
             let whole = deletes || !layout.completes_before;
-            let Some(found) = image_list(plan, layout.in_lists, envelope.before, whole, document, &mut self.before)?
+            let Some(found) = image_list(
+                plan,
+                layout.in_lists,
+                envelope.before,
+                whole,
+                document,
+                &mut self.before,
+            )?
             else {
                 return Ok(None);
             };
             images.before = found;
         }
         if deletes && !needs_after && (images.before.is_empty() || images.before.contains(&false)) {
-            return Err(Refusal::new("a row without an image", envelope.before.start as usize));
+            return Err(Refusal::new(
+                "a row without an image",
+                envelope.before.start as usize,
+            ));
         }
         if needs_after && !images.before.is_empty() && images.before.len() != images.after.len() {
             return Err(Refusal::new("images before and after differ in number", 0));
@@ -252,8 +288,18 @@ impl Kernel {
         let layout = &self.settings.layouts[layout];
         let width = plan.columns.len();
         let deleted_before = op == Op::Delete && layout.deleted_row == Image::Before;
-        let count = if deleted_before { images.before.len() } else { images.after.len() };
+        let count = if deleted_before {
+            images.before.len()
+        } else {
+            images.after.len()
+        };
+        let row_bytes = self.settings.row_bytes + plan.absent_bytes;
+        if 2 * count * row_bytes > self.settings.max_bytes.max(2 * row_bytes) {
+            return Err(Refusal::new("more rows than a batch has room for", 0));
+        }
+        let begin = self.batch.size();
         self.batch.begin(Origin {
+            row_bytes,
             message: self.batch.messages,
             offset,
             commit_ts: self.envelope.commit_ts,
@@ -263,8 +309,11 @@ impl Kernel {
             unit: layout.times.2,
             absent: Arc::clone(&plan.absent),
         });
-        let start = self.batch.len();
+        let start = self.batch.row_count();
         for row in 0..count {
+            if row % 64 == 63 && self.batch.size() - begin > self.settings.max_bytes {
+                return Err(Refusal::new("more bytes of rows than a batch has room for", 0));
+            }
             let cells = row * width..(row + 1) * width;
             let has_before = op == Op::Update && images.before.get(row) == Some(&true);
             if has_before && self.settings.splits_keys {
@@ -273,7 +322,10 @@ impl Kernel {
             }
             if has_before && self.settings.before_updates {
                 for (place, column) in plan.columns.iter().enumerate() {
-                    let (old, new) = (self.before[cells.start + place], self.after[cells.start + place]);
+                    let (old, new) = (
+                        self.before[cells.start + place],
+                        self.after[cells.start + place],
+                    );
                     if old.kind == Kind::Missing {
                         append(column, new, document, &mut self.batch, &mut self.tools)?;
                         if let Sink::Output(output) = column.sink {
@@ -288,7 +340,11 @@ impl Kernel {
                 self.batch.push(Change::Postimage, row);
                 continue;
             }
-            let image = if deleted_before { &self.before } else { &self.after };
+            let image = if deleted_before {
+                &self.before
+            } else {
+                &self.after
+            };
             for (column, token) in plan.columns.iter().zip(&image[cells]) {
                 append(column, *token, document, &mut self.batch, &mut self.tools)?;
             }
@@ -299,7 +355,7 @@ impl Kernel {
             };
             self.batch.push(change, row);
         }
-        let rows = self.batch.len() - start;
+        let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.lacking, rows)
     }
 }
@@ -342,7 +398,10 @@ fn image_list(
         } else {
             let value = cursor.value()?;
             if value.kind != Kind::Null {
-                return Err(Refusal::new("an image that is no object", value.start as usize));
+                return Err(Refusal::new(
+                    "an image that is no object",
+                    value.start as usize,
+                ));
             }
             tokens.resize(tokens.len() + plan.columns.len(), Token::MISSING);
         }
@@ -362,11 +421,16 @@ fn append(
 ) -> Step<()> {
     match &column.sink {
         Sink::Output(place) => {
-            column.reader.read(token, document, &mut batch.columns[*place], tools)
+            column
+                .reader
+                .read(token, document, &mut batch.columns[*place], tools)
         }
         Sink::Check(target) => column.reader.check(token, document, target, tools),
         Sink::Null if token.kind == Kind::Null => Ok(()),
-        Sink::Null => Err(Refusal::new("a value that no column takes", token.start as usize)),
+        Sink::Null => Err(Refusal::new(
+            "a value that no column takes",
+            token.start as usize,
+        )),
         Sink::Nothing => Ok(()),
     }
 }

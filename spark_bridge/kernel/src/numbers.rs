@@ -71,6 +71,23 @@ pub fn decimal(text: &str) -> Option<(i128, u8)> {
     Some((if negative { -value } else { value }, scale))
 }
 
+/// Whether a decimal stands there as it is printed, with all digits of a column's scale.
+///
+/// Scale 0 stands for any.
+pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
+    const MOST: usize = 65;
+    let plain = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = plain
+        .split_once('.')
+        .map_or((plain, None), |(whole, fraction)| (whole, Some(fraction)));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let as_printed = match fraction {
+        None => scale == 0,
+        Some(fraction) => digits(fraction) && (scale == 0 || fraction.len() == scale),
+    };
+    as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && text.len() <= MOST
+}
+
 /// A finite double: digits, perhaps a point with digits behind it, perhaps an exponent.
 pub fn float(text: &str) -> Option<f64> {
     let data = text.as_bytes();
@@ -121,7 +138,10 @@ mod tests {
     #[test]
     fn integers() {
         assert_eq!(integer("-0012"), Some(-12));
-        assert_eq!(integer("18446744073709551615"), Some(18_446_744_073_709_551_615));
+        assert_eq!(
+            integer("18446744073709551615"),
+            Some(18_446_744_073_709_551_615)
+        );
         for text in ["", "-", "1_0", "0x1F", "1.0", " 1", "1 "] {
             assert_eq!(integer(text), None, "{text}");
         }

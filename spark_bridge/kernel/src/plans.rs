@@ -86,6 +86,8 @@ pub struct Plan {
     names: Vec<String>,
     places: HashMap<String, usize>,
     pub absent: Arc<[String]>,
+    /// Bytes of `_absent` in a row.
+    pub absent_bytes: usize,
     /// Columns of the batch that the table lacks.
     pub lacking: Vec<usize>,
     pub keyed: bool,
@@ -118,7 +120,11 @@ impl Plan {
                 Use::Null => Sink::Null,
                 Use::Nothing => Sink::Nothing,
             };
-            columns.push(PlanColumn { reader: Reader::new(column.encoding), sink, key: column.key });
+            columns.push(PlanColumn {
+                reader: Reader::new(column.encoding),
+                sink,
+                key: column.key,
+            });
         }
         let mut key = Vec::new();
         for (token, name) in envelope.key.iter().zip(&layout.parts) {
@@ -129,18 +135,27 @@ impl Plan {
                 };
                 let has_type = |name: &String| types.is_text(name);
                 if !names.iter().all(has_type) {
-                    return Err(Refusal::new("a column without a type", token.start as usize));
+                    return Err(Refusal::new(
+                        "a column without a type",
+                        token.start as usize,
+                    ));
                 }
             }
             key.push(part);
         }
-        let places = names.iter().cloned().enumerate().map(|(place, name)| (name, place)).collect();
+        let places = names
+            .iter()
+            .cloned()
+            .enumerate()
+            .map(|(place, name)| (name, place))
+            .collect();
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
         Ok(Self {
             key,
             columns,
             names,
             places,
+            absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
             lacking,
             keyed: description.keyed,
@@ -165,13 +180,17 @@ impl Plan {
         };
         within(self.commit_ts, envelope.commit_ts)
             && within(self.source_time, envelope.source_time)
-            && self.key.iter().zip(&envelope.key).all(|(part, token)| match part {
-                Part::Missing => token.kind == Kind::Missing,
-                Part::Bytes(bytes) => bytes_of(*token, document) == bytes,
-                Part::Members(members) => {
-                    token.kind == Kind::Object && members.are(*token, document) == Ok(true)
-                }
-            })
+            && self
+                .key
+                .iter()
+                .zip(&envelope.key)
+                .all(|(part, token)| match part {
+                    Part::Missing => token.kind == Kind::Missing,
+                    Part::Bytes(bytes) => bytes_of(*token, document) == bytes,
+                    Part::Members(members) => {
+                        token.kind == Kind::Object && members.are(*token, document) == Ok(true)
+                    }
+                })
     }
 
     /// The place of a column of this name, which is mostly the expected one.
@@ -249,8 +268,13 @@ impl Members {
 
     /// Whether a member is text that is not blank.
     fn is_text(&self, name: &str) -> bool {
-        let value = self.places.get(name).map_or("", |place| &self.entries[*place].1);
-        value.strip_prefix('"').is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
+        let value = self
+            .places
+            .get(name)
+            .map_or("", |place| &self.entries[*place].1);
+        value
+            .strip_prefix('"')
+            .is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
     }
 
     /// Whether these are the members of an object.
@@ -267,7 +291,12 @@ impl Members {
             let name = cursor.name()?;
             let name = name.text(document);
             let mut place = expected;
-            if met.is_some() || self.entries.get(place).is_none_or(|(known, _)| known != name) {
+            if met.is_some()
+                || self
+                    .entries
+                    .get(place)
+                    .is_none_or(|(known, _)| known != name)
+            {
                 let Some(found) = self.places.get(name) else {
                     return Ok(false);
                 };

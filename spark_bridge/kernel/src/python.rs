@@ -1,7 +1,7 @@
 //! The kernel for Python; rows leave through Arrow's C data interface.
 
-use arrow_array::StructArray;
 use arrow_array::Array;
+use arrow_array::StructArray;
 use arrow_array::ffi::to_ffi;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use pyo3::exceptions::PyValueError;
@@ -12,6 +12,8 @@ use crate::kernel::{Kernel, Outcome};
 
 /// As many messages are read between two looks at Python's signals.
 const WINDOW: usize = 128;
+
+const READ: (&str, usize) = ("", 0);
 
 /// Rows that a batch has gathered, for `pyarrow.record_batch`.
 #[pyclass(frozen, name = "Rows")]
@@ -40,10 +42,10 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
 }
 
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
-#[pyclass(name = "Kernel", unsendable)]
+#[pyclass(name = "Kernel")]
 pub struct PyKernel {
     kernel: Kernel,
-    stop: Option<(&'static str, usize)>,
+    stop: (&'static str, usize),
 }
 
 #[pymethods]
@@ -51,7 +53,10 @@ impl PyKernel {
     #[new]
     fn new(settings: &str) -> PyResult<Self> {
         let settings = serde_json::from_str(settings).map_err(value_error)?;
-        Ok(Self { kernel: Kernel::new(settings), stop: None })
+        Ok(Self {
+            kernel: Kernel::new(settings),
+            stop: READ,
+        })
     }
 
     /// Reads messages from `start` on; the number of the first one that was not read.
@@ -61,54 +66,66 @@ impl PyKernel {
         offsets: &Bound<'_, PyList>,
         start: usize,
     ) -> PyResult<usize> {
-        self.stop = None;
+        self.stop = READ;
+        let py = values.py();
         let mut at = start;
         while at < values.len() {
-            let value = values.get_item(at)?;
-            let Ok(value) = value.cast::<PyBytes>() else {
-                self.stop = Some(("no value", 0));
-                return Ok(at);
-            };
-            let offset: Option<i64> = offsets.get_item(at)?.extract()?;
-            if !self.one(value.as_bytes(), offset) {
-                return Ok(at);
+            let end = values.len().min(at + WINDOW);
+            let mut window = Vec::with_capacity(end - at);
+            for place in at..end {
+                let value = values.get_item(place)?.cast_into::<PyBytes>().ok();
+                let offset: Option<i64> = offsets.get_item(place)?.extract()?;
+                window.push((value, offset));
             }
-            at += 1;
+            let window: Vec<(Option<&[u8]>, Option<i64>)> = window
+                .iter()
+                .map(|(value, offset)| (value.as_ref().map(|value| value.as_bytes()), *offset))
+                .collect();
+            let read = py.detach(|| {
+                let read = |(value, offset): &(Option<&[u8]>, Option<i64>)| match value {
+                    Some(value) => self.one(value, *offset),
+                    None => {
+                        self.stop = ("no value", 0);
+                        false
+                    }
+                };
+                window.iter().map(read).take_while(|read| *read).count()
+            });
+            at += read;
+            if self.stop != READ {
+                break;
+            }
         }
         Ok(at)
     }
 
     /// Reads lines from the byte `at` on; the place of the first one that was not read.
-    fn read_lines(&mut self, py: Python<'_>, data: &[u8], offset: i64, at: usize) -> PyResult<usize> {
-        self.stop = None;
+    fn read_lines(
+        &mut self,
+        py: Python<'_>,
+        data: &[u8],
+        offset: i64,
+        at: usize,
+    ) -> PyResult<usize> {
+        self.stop = READ;
         let mut at = at;
-        let mut left = WINDOW;
-        while at < data.len() {
-            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
-            let line = &data[at..end];
-            if !line.trim_ascii().is_empty()
-                && !self.one(line, i64::try_from(at).ok().map(|at| offset + at))
-            {
-                return Ok(at);
-            }
-            at = end + 1;
-            left -= 1;
-            if left == 0 {
-                py.check_signals()?;
-                left = WINDOW;
-            }
+        while at < data.len() && self.stop == READ {
+            at = py.detach(|| self.lines(data, offset, at));
+            py.check_signals()?;
         }
-        Ok(data.len())
+        Ok(at)
     }
 
     /// Why the last message was not read: "full", "unknown" or a reason, and the byte.
     #[getter]
-    fn stop(&self) -> Option<(&'static str, usize)> {
+    fn stop(&self) -> (&'static str, usize) {
         self.stop
     }
 
-    fn names(&mut self, value: &[u8]) -> Option<(String, String, String)> {
-        self.kernel.names(value)
+    fn names(&mut self, value: &[u8]) -> PyResult<(String, String, String)> {
+        self.kernel
+            .names(value)
+            .ok_or_else(|| value_error("the message has no layout"))
     }
 
     fn skip_table(&mut self, database: String, schema: String, table: String) {
@@ -142,7 +159,7 @@ impl PyKernel {
 
     #[getter]
     fn rows(&mut self) -> usize {
-        self.kernel.batch().len()
+        self.kernel.batch().row_count()
     }
 
     /// Messages that the filters do not want, so far.
@@ -158,16 +175,34 @@ impl PyKernel {
 }
 
 impl PyKernel {
+    /// Reads some lines; the place of the next one, or of the first that was not read.
+    fn lines(&mut self, data: &[u8], offset: i64, start: usize) -> usize {
+        let mut at = start;
+        for _ in 0..WINDOW {
+            if at >= data.len() {
+                break;
+            }
+            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
+            let line = &data[at..end];
+            let place = i64::try_from(at).ok().map(|at| offset + at);
+            if !line.trim_ascii().is_empty() && !self.one(line, place) {
+                return at;
+            }
+            at = end + 1;
+        }
+        at.min(data.len())
+    }
+
     fn one(&mut self, value: &[u8], offset: Option<i64>) -> bool {
         if self.kernel.is_full() {
-            self.stop = Some(("full", 0));
+            self.stop = ("full", 0);
             return false;
         }
         self.stop = match self.kernel.read(value, offset) {
-            Outcome::Read | Outcome::Skipped => None,
-            Outcome::Unknown => Some(("unknown", 0)),
-            Outcome::Refused(refusal) => Some((refusal.reason, refusal.at)),
+            Outcome::Read | Outcome::Skipped => READ,
+            Outcome::Unknown => ("unknown", 0),
+            Outcome::Refused(refusal) => (refusal.reason, refusal.at),
         };
-        self.stop.is_none()
+        self.stop == READ
     }
 }

@@ -6,7 +6,10 @@ use serde::Deserialize;
 const DAY_MICROS: i64 = 86_400_000_000;
 
 fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
-    let (high, low) = (data.get(at)?.wrapping_sub(b'0'), data.get(at + 1)?.wrapping_sub(b'0'));
+    let (high, low) = (
+        data.get(at)?.wrapping_sub(b'0'),
+        data.get(at + 1)?.wrapping_sub(b'0'),
+    );
     let value = i64::from(high) * 10 + i64::from(low);
     (high < 10 && low < 10 && value <= most).then_some(value)
 }
@@ -119,7 +122,12 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
         _ => 0,
     };
     if digits > 0 {
-        let _ = write!(out, ".{:0width$}", fraction / 10_u64.pow(6 - digits), width = digits as usize);
+        let _ = write!(
+            out,
+            ".{:0width$}",
+            fraction / 10_u64.pow(6 - digits),
+            width = digits as usize
+        );
     }
 }
 
@@ -137,7 +145,10 @@ impl Zone {
     pub fn instant(&self, text: &str) -> Option<i64> {
         let wall = datetime(text)?;
         let day = i32::try_from(wall.div_euclid(DAY_MICROS)).ok()?;
-        let span = self.starts.partition_point(|start| *start <= day).checked_sub(1)?;
+        let span = self
+            .starts
+            .partition_point(|start| *start <= day)
+            .checked_sub(1)?;
         Some(wall - (*self.offsets.get(span)?)?)
     }
 }
@@ -152,7 +163,13 @@ mod tests {
         assert_eq!(date("0001-01-01"), Some(-719_162));
         assert_eq!(date("9999-12-31"), Some(2_932_896));
         assert_eq!(date("2024-02-29"), Some(19_782));
-        for text in ["2023-02-29", "0000-01-01", "2023-00-01", "2023-1-1", "2023-01-010"] {
+        for text in [
+            "2023-02-29",
+            "0000-01-01",
+            "2023-00-01",
+            "2023-1-1",
+            "2023-01-010",
+        ] {
             assert_eq!(date(text), None, "{text}");
         }
     }

@@ -104,7 +104,10 @@ impl Variants {
             fields.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
         }
         if fields.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            return Err(Refusal::new("two members of one name", token.start as usize));
+            return Err(Refusal::new(
+                "two members of one name",
+                token.start as usize,
+            ));
         }
         let mut ids = Vec::with_capacity(fields.len());
         for (name, _) in &fields {
@@ -112,7 +115,8 @@ impl Variants {
             let id = match self.ids.get(name) {
                 Some(id) => *id as usize,
                 None => {
-                    self.ids.insert(name.clone(), u32::try_from(next).unwrap_or(u32::MAX));
+                    self.ids
+                        .insert(name.clone(), u32::try_from(next).unwrap_or(u32::MAX));
                     self.names.push(name.clone());
                     next
                 }
@@ -144,7 +148,10 @@ impl Variants {
         }
         let width = width(total.max(self.names.len()));
         let in_order = !self.names.is_empty()
-            && self.names.windows(2).all(|pair| pair[0].as_bytes() < pair[1].as_bytes());
+            && self
+                .names
+                .windows(2)
+                .all(|pair| pair[0].as_bytes() < pair[1].as_bytes());
         out.push((width - 1) << 6 | u8::from(in_order) << 4 | 1);
         push_all(&offsets, width, out);
         for name in &self.names {

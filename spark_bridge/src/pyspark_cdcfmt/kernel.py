@@ -7,7 +7,8 @@ its place, and the bridge adds the plan of its table schema, so that the kernel 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import attrs
@@ -16,9 +17,10 @@ import pyarrow as pa
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Reference, Row
 from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.origins import Sources
@@ -27,9 +29,11 @@ from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings
 
 try:
-    from cdcfmt_kernel import Kernel
-except ImportError:  # Without the wheel the reference does all the work.
-    Kernel = None
+    import cdcfmt_kernel
+except ImportError:
+    _INSTALLED = False
+else:
+    _INSTALLED = True
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -42,28 +46,31 @@ _WORTH_A_PLAN = 1000
 
 def is_installed() -> bool:
     """Whether the wheel cdcfmt-kernel is there."""
-    return Kernel is not None
+    return _INSTALLED
 
 
 @attrs.define
 class _Held:
     """What a batch has of messages: the reference's rows, and where messages come from.
 
-    ``rows`` are by the messages' numbers in the batch; ``origins`` are messages and lines with
-    the numbers of the first and behind the last.
+    ``owners`` are the numbers of the rows' messages in the batch; ``origins`` are messages and
+    lines with the numbers of the first and behind the last.  ``size`` is the bytes of messages,
+    ``row_bytes`` those of rows.
     """
 
-    rows: list[tuple[int, list[Row]]] = attrs.field(factory=list)
+    rows: list[Row] = attrs.field(factory=list)
+    owners: list[int] = attrs.field(factory=list)
     origins: list[tuple[Sequence[Message | BadLine] | Lines, int, int]] = attrs.field(factory=list)
     size: int = 0
-    reference_size: int = 0
+    row_bytes: int = 0
 
 
 class KernelChunks:
     """Decodes the messages of one format.
 
     ``metadata`` are the names of the schema's columns besides the table's own, with what they are
-    without prefix.  ``by_columns`` and ``by_reference`` count messages.
+    without prefix.  ``recognises`` finds messages of the format where others may come, which are
+    the reference's.  ``by_columns`` and ``by_reference`` count messages.
     """
 
     def __init__(
@@ -75,6 +82,7 @@ class KernelChunks:
         metadata: Mapping[str, str],
         reference: Reference,
         max_message_bytes: int,
+        recognises: Callable[[Message], bool] | None = None,
     ) -> None:
         self._protocol = protocol
         self._layouts = layouts
@@ -82,7 +90,8 @@ class KernelChunks:
         self._schema = schema
         self._metadata = metadata
         self._reference = reference
-        self._kernel = Kernel(
+        self._recognises = recognises
+        self._kernel = cdcfmt_kernel.Kernel(
             json.dumps(describe_settings(layouts, shape, schema, metadata, max_message_bytes))
         )
         self._known_schemas = shape.schemas.changes
@@ -99,7 +108,7 @@ class KernelChunks:
     @property
     def unwanted(self) -> int:
         """Messages that the filters do not want."""
-        return int(self._kernel.skipped)
+        return self._kernel.skipped
 
     def batches(
         self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
@@ -113,10 +122,12 @@ class KernelChunks:
         """
         for chunk in _chunks(messages):
             self._forget_old_plans()
-            if isinstance(chunk, Lines):
+            if not isinstance(chunk, Lines):
+                yield from self._read_messages(chunk, count_rows)
+            elif self._recognises is None or all(map(self._recognises, chunk.messages())):
                 yield from self._read_lines(chunk, count_rows)
             else:
-                yield from self._read_messages(chunk, count_rows)
+                yield from self._read_messages(list(chunk.cut()), count_rows)
         yield from self._finish(count_rows)
 
     def _forget_old_plans(self) -> None:
@@ -127,7 +138,7 @@ class KernelChunks:
     def _read_messages(
         self, chunk: Sequence[Message | BadLine], count_rows: bool
     ) -> Iterator[Made]:
-        values = [None if type(item) is BadLine else item.value for item in chunk]
+        values = [self._value(item) for item in chunk]
         offsets = [item.offset for item in chunk]
         at = 0
         while at < len(chunk):
@@ -138,8 +149,16 @@ class KernelChunks:
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish(count_rows)
-                elif self._pass_over(chunk[at]):
+                elif not self._skips(chunk[at]):
+                    yield from self._pass_over(chunk[at], count_rows)
                     at += 1
+
+    def _value(self, message: Message | BadLine) -> bytes | None:
+        """The value, if it is for the kernel."""
+        if isinstance(message, BadLine):
+            return None
+        known = self._recognises is None or self._recognises(message)
+        return message.value if known else None
 
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[Made]:
         data, at = lines.data, 0
@@ -154,37 +173,56 @@ class KernelChunks:
                     continue
                 end = data.index(b"\n", at)
                 line = data[at:end].removesuffix(b"\r")
-                if self._pass_over(lines.parse(line, lines.offset + at)):
+                message = lines.parse(line, lines.offset + at)
+                if not self._skips(message):
+                    yield from self._pass_over(message, count_rows)
                     at = end + 1
 
     def _is_full(self) -> bool:
-        return self._kernel.stop[0] == "full" or self._held.reference_size >= MAX_MESSAGE_BYTES
+        held = self._held
+        return (
+            self._kernel.stop[0] == "full"
+            or held.size >= MAX_MESSAGE_BYTES
+            or held.row_bytes >= MAX_BATCH_BYTES
+            or len(held.rows) >= MAX_ROWS
+        )
 
     def _add_origins(self, origins: Sequence[Message | BadLine] | Lines, first: int) -> None:
         if self._kernel.messages > first:
             self._taken += self._kernel.messages - first
             self._held.origins.append((origins, first, self._kernel.messages))
 
-    def _pass_over(self, message: Message | BadLine) -> bool:
-        """Has a refused message decoded; False where the kernel is to try it again."""
+    def _skips(self, message: Message | BadLine) -> bool:
+        """Whether the refused message is of an unwanted table, which the kernel knows from now."""
+        if self._kernel.stop[0] != "unknown":
+            return False
+        database, schema, table = self._kernel.names(message.value or b"")
+        if self._shape.event_filter.wants_table(database, table, schema or None):
+            return False
+        self._kernel.skip_table(database, schema, table)
+        return True
+
+    def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[Made]:
+        """Has the reference decode a refused message."""
         unknown = self._kernel.stop[0] == "unknown"
-        value = message.value or b""
-        if unknown:
-            database, schema, table = self._kernel.names(value)
-            if not self._shape.event_filter.wants_table(database, table, schema or None):
-                self._kernel.skip_table(database, schema, table)
-                return False
-        rows = self._reference.rows(message)
+        number = self._number(message)
+        for row in self._reference.rows(message, in_list=count_rows):
+            if self._held.row_bytes >= MAX_BATCH_BYTES and not count_rows:
+                yield from self._finish(count_rows)
+                number = self._number(message)
+            self._held.rows.append(row)
+            self._held.owners.append(number)
+            self._held.row_bytes += self._reference.weigh(row)
         self.by_reference += 1
-        number = self._kernel.pass_over()
-        self._held.rows.append((number, rows))
-        self._held.origins.append(([message], number, number + 1))
-        self._held.size += len(value)
-        self._held.reference_size += len(value)
+        self._held.size += len(message.value or b"")
         self._forget_old_plans()
         if unknown and isinstance(message, Message):
             self._learn(message)
-        return True
+
+    def _number(self, message: Message | BadLine) -> int:
+        number = self._kernel.pass_over()
+        self._held.origins.append(([message], number, number + 1))
+        return number
 
     def _learn(self, message: Message) -> None:
         changes = self._reference.changes()
@@ -192,7 +230,9 @@ class KernelChunks:
             return
         self._learned += 1
         try:
-            self._kernel.add_plan(message.value, json.dumps(self._describe(message, changes)))
+            self._kernel.add_plan(
+                message.value or b"", json.dumps(self._describe(message, changes))
+            )
         except (Unlike, ValueError) as error:
             logger.debug("not by the kernel: %s", error)
 
@@ -202,9 +242,9 @@ class KernelChunks:
             raise Unlike("its rows have several schemas")
         value = message.value or b""
         layout = next(each for each in self._layouts if value.startswith(each.begins))
-        limits = {}
-        if layout.limits is not None:
-            limits = layout.limits(orjson.loads(value), self._shape.schemas)
+        if layout.limits is None:
+            return describe_plan(layout, table, self._shape, {})
+        limits = layout.limits(orjson.loads(value), self._shape.schemas)
         return describe_plan(layout, table, self._shape, limits)
 
     def _finish(self, count_rows: bool) -> Iterator[Made]:
@@ -215,17 +255,16 @@ class KernelChunks:
         rows = pa.record_batch(self._kernel.finish())
         pieces = [self._batch(rows, held)] if rows.num_rows else []
         owners = rows.column("message").to_pylist() if held.rows or count_rows else []
-        others = [row for _, some in held.rows for row in some]
-        if others or (count_rows and not pieces):
-            pieces.append(self._reference.batch(others))
-            owners += [number for number, some in held.rows for _ in some]
-        if not pieces:
-            return
+        if held.rows or (count_rows and not pieces):
+            pieces.append(self._reference.batch(held.rows))
+            owners += held.owners
         counts = [0] * count if count_rows else []
         if count_rows:
             for owner in owners:
                 counts[owner] += 1
-        yield Made(in_order(pieces, owners), held.size, counts)
+        batch, _ = in_order(pieces, owners)
+        if batch is not None:
+            yield Made(batch, max(held.size, held.row_bytes), counts)
 
     def _batch(self, rows: pa.RecordBatch, held: _Held) -> pa.RecordBatch:
         arrays = []
@@ -236,7 +275,9 @@ class KernelChunks:
                 arrays.append(self._source(rows, held, field.type))
             elif self._metadata.get(field.name) == "invalid":
                 # A row with a changed value is the reference's.
-                empty = pa.ListArray.from_arrays([0] * (rows.num_rows + 1), pa.array([], pa.string()))
+                empty = pa.ListArray.from_arrays(
+                    [0] * (rows.num_rows + 1), pa.array([], pa.string())
+                )
                 arrays.append(empty.cast(field.type))
             else:
                 arrays.append(pa.nulls(rows.num_rows, field.type))
@@ -252,6 +293,53 @@ class KernelChunks:
         return sources.column_of(
             type_, rows.column("index"), rows.column("message"), rows.column("offset")
         )
+
+
+class AutoChunks:
+    """Decodes messages of any format: by the kernel if it reads the first one's format.
+
+    ``open_kernel`` gives what reads the format of a message, None where the kernel lacks it;
+    ``columns`` decodes the messages then.
+    """
+
+    def __init__(
+        self, open_kernel: Callable[[Message], KernelChunks | None], columns: Chunks
+    ) -> None:
+        self._open_kernel = open_kernel
+        self._columns = columns
+        self._kernel: KernelChunks | None = None
+
+    @property
+    def by_columns(self) -> int:
+        """Messages that went by columns."""
+        return sum(each.by_columns for each in self._both)
+
+    @property
+    def by_reference(self) -> int:
+        """Messages that the reference decoded."""
+        return sum(each.by_reference for each in self._both)
+
+    @property
+    def unwanted(self) -> int:
+        """Messages that the filters do not want."""
+        return sum(each.unwanted for each in self._both)
+
+    @property
+    def _both(self) -> list[Chunks | KernelChunks]:
+        return [self._columns, *([] if self._kernel is None else [self._kernel])]
+
+    def batches(
+        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
+    ) -> Iterator[Made]:
+        """As :meth:`KernelChunks.batches`."""
+        items = iter(messages)
+        start = list(islice(items, 1))
+        if self._kernel is None:
+            first = next(one_by_one(start), None)
+            if isinstance(first, Message):
+                self._kernel = self._open_kernel(first)
+        chunks = self._columns if self._kernel is None else self._kernel
+        return chunks.batches(chain(start, items), count_rows=count_rows)
 
 
 def _chunks(

@@ -15,7 +15,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Encoding, Layout, Members
 from cdcfmt_core.mysql.instants import offset_of_day
-from pyspark_cdcfmt.batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.types import TypeOptions, spark_type
@@ -40,7 +40,6 @@ _TARGETS: dict[type, str] = {
 _PLAIN: dict[type, str] = {
     logical.Bool: "bool",
     logical.Float: "float",
-    logical.Decimal: "decimal",
     logical.Text: "text",
     logical.Unknown: "text",
     logical.Date: "date",
@@ -86,7 +85,8 @@ def describe_settings(
         "splits_keys": shape.split,
         "max_message_bytes": max_message_bytes,
         "max_rows": MAX_ROWS,
-        "max_bytes": MAX_MESSAGE_BYTES,
+        "max_bytes": MAX_BATCH_BYTES,
+        "row_bytes": shape.row_bytes,
     }
 
 
@@ -104,17 +104,17 @@ def describe_plan(
         raise Unlike("no value encodings, or no end of the schema's span")
     encodings = layout.encodings(table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
-    places = {}
+    places: dict[str, int] = {}
     for field in shape.fields:
         if _target(field.dataType) is not None:
             places[field.name] = len(places)
     keys = shape.keys_of(table)
     columns = []
     for column in table.columns:
-        field = own.get(column.name)
         use: Any = "nothing"
-        if field is not None:
-            use = {"output": places[field.name]} if field.name in places else "null"
+        if column.name in own:
+            name = own[column.name].name
+            use = {"output": places[name]} if name in places else "null"
         elif column.name in wanted and shape.inferred:
             use = "null"
         elif column.name in wanted:
@@ -163,6 +163,8 @@ def _encoding(column: Column, encoding: Encoding) -> dict[str, Any]:
         described = {"logical": "int", "low": 0, "high": (1 << (type_.bits or 64)) - 1}
     elif isinstance(type_, logical.Binary):
         described = {"logical": "binary", "padded": encoding.padded}
+    elif isinstance(type_, logical.Decimal):
+        described = {"logical": "decimal", "scale": type_.scale}
     elif isinstance(type_, logical.Time):
         described = {"logical": "time", "fsp": type_.fsp}
     elif isinstance(type_, logical.Enum | logical.Set):

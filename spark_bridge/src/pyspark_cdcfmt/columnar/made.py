@@ -45,7 +45,7 @@ class Merging:
         self._reference = reference
         self._messages = messages
         self._in_lists = in_lists
-        self._made, self._owners = _in_order(pieces, owners)
+        self._made, self._owners = in_order(pieces, owners)
         self._start = 0  # of the rows by columns that are left
         self._next = 0  # the first message of the next piece
         self._rows: list[Row] = []
@@ -87,12 +87,12 @@ class Merging:
             if counts and not pieces:
                 pieces.append(self._reference.batch([]))
         self._next = end
-        batch, _ = _in_order(pieces, [*owners, *of_rows])
+        batch, _ = in_order(pieces, [*owners, *of_rows])
         if batch is not None:
             yield Made(batch, size, counts)
 
 
-def _in_order(
+def in_order(
     pieces: Sequence[pa.RecordBatch], owners: Sequence[int]
 ) -> tuple[pa.RecordBatch | None, Sequence[int]]:
     """The rows of all pieces in the order of their messages, and these."""

@@ -22,9 +22,10 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
+from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
@@ -32,11 +33,14 @@ from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Rows
 from pyspark_cdcfmt.columnar.looks import EventsLook, Look
 from pyspark_cdcfmt.columnar.plans import Learner
+from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
-from pyspark_cdcfmt.kernel import KernelChunks, is_installed
+from pyspark_cdcfmt.kernel import AutoChunks, KernelChunks, is_installed
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_bytes import fixed_bytes
+
+logger = open_logger("pyspark_cdcfmt")
 
 
 class Decoder(Protocol):
@@ -88,7 +92,7 @@ def open_chunks(
     schemas: SchemaStore,
     policy: ValuePolicy,
     inferred: bool,
-) -> Chunks | KernelChunks | None:
+) -> Chunks | KernelChunks | AutoChunks | None:
     """What decodes by columns, in a format that has layouts.
 
     That is for the changes of a table, and for events with images.
@@ -119,18 +123,35 @@ def open_chunks(
     reference = Reference(
         make, builder.weigh, decoder.changes, decoder.found_nothing_wrong, builder.batch
     )
-    if not guesses and not events:
-        layouts = _kernel_layouts(decoder.protocol, options)
-        if layouts:
+
+    def open_kernel(protocol: str | None) -> KernelChunks | None:
+        layouts = () if events else _kernel_layouts(protocol, options)
+        if protocol is None or not layouts:
+            return None
+        codec = default_registry().get_codec(protocol)
+
+        def recognises(message: Message) -> bool:
+            return confidence(codec, message) >= CERTAIN_ENOUGH
+
+        try:
             return KernelChunks(
-                str(decoder.protocol),
+                protocol,
                 layouts,
                 shape,
                 arrow,
                 metadata,
                 reference,
                 options["maxMessageBytes"],
+                recognises if guesses else None,
             )
+        except Unlike as error:
+            logger.debug("not by the kernel: %s", error)
+            return None
+
+    kernel = None if guesses else open_kernel(decoder.protocol)
+    if kernel is not None:
+        return kernel
+
     formats: dict[str, Format | None] = {}
 
     def find_format() -> Format | None:
@@ -144,7 +165,7 @@ def open_chunks(
 
     if not guesses and find_format() is None:
         return None
-    return Chunks(
+    chunks = Chunks(
         arrow,
         metadata,
         find_format,
@@ -153,6 +174,14 @@ def open_chunks(
         policy.counts,
         schemas,
     )
+    if not guesses:
+        return chunks
+
+    def open_recognised(message: Message) -> KernelChunks | None:
+        codec = recognise(default_registry().codecs().values(), message)
+        return None if codec is None else open_kernel(codec.name)
+
+    return AutoChunks(open_recognised, chunks)
 
 
 def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
