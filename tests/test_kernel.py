@@ -60,8 +60,9 @@ TEXT = st.one_of(
     st.from_regex(r"-?[0-9]{1,3}:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,7})?", fullmatch=True),
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=4)
+        ),
         max_leaves=8,
     ).map(json.dumps),
 )
