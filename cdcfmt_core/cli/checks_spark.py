@@ -93,6 +93,15 @@ def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
         yield Check("Spark", "warn", "pyspark-cdcfmt is missing", "pip install pyspark-cdcfmt")
     else:
         yield Check("Spark", "ok", f"pyspark-cdcfmt {version_of('pyspark-cdcfmt')}")
+        if find_spec("cdcfmt_kernel") is not None:
+            yield Check("Spark", "ok", f"cdcfmt-kernel {version_of('cdcfmt-kernel')}")
+        else:
+            yield Check(
+                "Spark",
+                "warn",
+                "cdcfmt-kernel is missing: canal-json is decoded more slowly",
+                "with Rust: pip install ./spark_bridge/kernel",
+            )
 
 
 def _check_line(line: SparkLine, version: str) -> Iterator[Check]:
