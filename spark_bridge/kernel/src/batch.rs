@@ -145,7 +145,9 @@ impl Batch {
     /// Takes back all rows but the first ones.
     pub fn truncate(&mut self, rows: usize) {
         let removed = self.rows.drain(rows.min(self.rows.len())..);
-        let bytes: usize = removed.map(|row| self.origins[row.origin as usize].row_bytes).sum();
+        let bytes: usize = removed
+            .map(|row| self.origins[row.origin as usize].row_bytes)
+            .sum();
         self.row_bytes -= bytes;
         for column in &mut self.columns {
             column.truncate(rows);

@@ -1,10 +1,19 @@
 //! The envelope of a JSON document, in one pass.
 
+use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
+use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
+/// A longer object is not kept for the next message.
+const KEPT_BYTES: usize = 64 << 10;
+
 /// Where the parts of an envelope lie in its document.
+///
+/// Most messages have the table of the one before. Its plan is a guess: while all members of the
+/// schema key are the plan's, images are read at once.
+#[derive(Default)]
 pub struct Envelope {
     pub database: Token,
     pub schema: Token,
@@ -16,38 +25,44 @@ pub struct Envelope {
     pub after: Token,
     /// The parts of the schema key, by their numbers.
     pub key: Vec<Token>,
+    /// Members of the key that are those of the guessed plan.
+    guessed: usize,
+    pub images_before: Images,
+    pub images_after: Images,
+    /// The last object that is not read.
+    kept: String,
 }
 
 impl Envelope {
-    pub fn empty() -> Self {
-        Self {
-            database: Token::MISSING,
-            schema: Token::MISSING,
-            table: Token::MISSING,
-            op: None,
-            commit_ts: None,
-            source_time: None,
-            before: Token::MISSING,
-            after: Token::MISSING,
-            key: Vec::new(),
+    /// Reads a whole document.
+    pub fn read(&mut self, layout: &Layout, document: &str, guess: Option<&Plan>) -> Step<()> {
+        self.key.clear();
+        self.key.resize(layout.parts.len(), Token::MISSING);
+        for name in [&mut self.database, &mut self.schema, &mut self.table] {
+            *name = Token::MISSING;
         }
-    }
-
-    /// Reads a whole document; the room for the key is used again.
-    pub fn read(&mut self, layout: &Layout, document: &str) -> Step<()> {
-        let mut key = std::mem::take(&mut self.key);
-        key.clear();
-        key.resize(layout.parts.len(), Token::MISSING);
-        *self = Self {
-            key,
-            ..Self::empty()
-        };
+        (self.before, self.after) = (Token::MISSING, Token::MISSING);
+        (self.op, self.commit_ts, self.source_time) = (None, None, None);
+        self.guessed = 0;
+        self.images_before.clear();
+        self.images_after.clear();
         let mut cursor = Cursor::new(document)?;
-        self.object(layout, &layout.members, &mut cursor)?;
+        self.object(layout, &layout.members, &mut cursor, guess)?;
         cursor.end()
     }
 
-    fn object(&mut self, layout: &Layout, members: &[Member], cursor: &mut Cursor) -> Step<()> {
+    /// Whether the guessed plan has the whole schema key.
+    pub fn guess_fits(&self) -> bool {
+        self.guessed == self.key.len()
+    }
+
+    fn object(
+        &mut self,
+        layout: &Layout,
+        members: &[Member],
+        cursor: &mut Cursor,
+        guess: Option<&Plan>,
+    ) -> Step<()> {
         cursor.expect(b'{', "no object")?;
         if cursor.take(b'}') {
             return Ok(());
@@ -68,9 +83,9 @@ impl Envelope {
             expected = place + 1;
             let member = &members[place];
             match &member.role {
-                RoleOrMembers::Members(inner) => self.object(layout, inner, cursor)?,
+                RoleOrMembers::Members(inner) => self.object(layout, inner, cursor, guess)?,
                 RoleOrMembers::Role(role) => {
-                    let token = cursor.value()?;
+                    let token = self.value(layout, *role, member.part, cursor, guess)?;
                     self.member(layout, *role, member.part, token, cursor.document)?;
                 }
             }
@@ -78,6 +93,58 @@ impl Envelope {
                 return Ok(());
             }
         }
+    }
+
+    /// A member's value; what is guessed of it is read as that.
+    fn value(
+        &mut self,
+        layout: &Layout,
+        role: Role,
+        part: usize,
+        cursor: &mut Cursor,
+        guess: Option<&Plan>,
+    ) -> Step<Token> {
+        cursor.blanks();
+        let start = cursor.position();
+        match (role, guess) {
+            (Role::Same, Some(plan)) => {
+                if plan.has_part(part, cursor) {
+                    self.guessed += 1;
+                    return Ok(cursor.token_from(Kind::Object, start));
+                }
+                cursor.go_back(start);
+            }
+            (Role::Before | Role::After, Some(plan)) if self.guess_fits() => {
+                if let Some(whole) = self.op.and_then(|op| layout.whole(op, role)) {
+                    let (kind, opens) = layout.form();
+                    let images = match role {
+                        Role::Before => &mut self.images_before,
+                        _ => &mut self.images_after,
+                    };
+                    if cursor.begins_with(opens)
+                        && images.read(plan, layout.in_lists, whole, cursor) == Ok(true)
+                    {
+                        return Ok(cursor.token_from(kind, start));
+                    }
+                    images.clear();
+                    cursor.go_back(start);
+                }
+            }
+            (Role::Object, _) => {
+                if !self.kept.is_empty() && cursor.take_all(&self.kept) {
+                    return Ok(cursor.token_from(Kind::Object, start));
+                }
+                let token = cursor.value()?;
+                let text = token.text(cursor.document);
+                if token.kind == Kind::Object && text.len() <= KEPT_BYTES {
+                    self.kept.clear();
+                    self.kept.push_str(text);
+                }
+                return Ok(token);
+            }
+            _ => {}
+        }
+        cursor.value()
     }
 
     fn member(
@@ -127,11 +194,7 @@ impl Envelope {
                 time(token, document, layout.times.0, layout.times.1)?;
             }
             Role::Before | Role::After => {
-                let expected = if layout.in_lists {
-                    Kind::Array
-                } else {
-                    Kind::Object
-                };
+                let (expected, _) = layout.form();
                 if token.kind != expected && token.kind != Kind::Null {
                     return refuse("images of another form");
                 }

@@ -8,9 +8,10 @@ use crate::refusal::{Refusal, Step};
 /// Deepest nesting of arrays and objects that is walked.
 pub const MAX_DEPTH: usize = 100;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// No such member.
+    #[default]
     Missing,
     Null,
     True,
@@ -27,7 +28,7 @@ pub enum Kind {
 }
 
 /// A value's kind and place in its document.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Token {
     pub kind: Kind,
     pub start: u32,
@@ -107,6 +108,31 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
+    pub fn go_back(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// The token that ends here.
+    pub fn token_from(&self, kind: Kind, start: usize) -> Token {
+        Token::new(kind, start, self.at)
+    }
+
+    /// Whether what was taken goes no further, as `12` does in `123`.
+    pub fn ends_value(&self) -> bool {
+        matches!(self.peek(), b',' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
+    }
+
+    pub fn begins_with(&self, byte: u8) -> bool {
+        self.peek() == byte
+    }
+
+    /// Whether these bytes are next; they are taken then.
+    pub fn take_all(&mut self, text: &str) -> bool {
+        let found = self.data[self.at..].starts_with(text.as_bytes());
+        self.at += if found { text.len() } else { 0 };
+        found
+    }
+
     fn peek(&self) -> u8 {
         self.data.get(self.at).copied().unwrap_or(0)
     }
@@ -115,10 +141,6 @@ impl<'a> Cursor<'a> {
         while matches!(self.peek(), b' ' | b'\t' | b'\n' | b'\r') {
             self.at += 1;
         }
-    }
-
-    pub fn is_object(&self) -> bool {
-        self.peek() == b'{'
     }
 
     /// Whether the next character is this one, which is taken then.

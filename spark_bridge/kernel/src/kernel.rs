@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::batch::{Batch, Change, Origin, Output};
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
-use crate::json::{Cursor, Kind, Token};
-use crate::layout::{Image, Layout, Op};
+use crate::json::{Kind, Token};
+use crate::layout::{Image, Layout, Op, Role};
 use crate::plans::{Description, Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
@@ -59,8 +59,8 @@ pub struct Kernel {
     batch: Batch,
     tools: Tools,
     envelope: Envelope,
-    after: Vec<Token>,
-    before: Vec<Token>,
+    /// The plan of the message before.
+    guess: Option<Arc<Plan>>,
     pub skipped: usize,
 }
 
@@ -80,16 +80,16 @@ impl Kernel {
             settings,
             plans: HashMap::new(),
             unwanted: HashSet::new(),
-            envelope: Envelope::empty(),
-            after: Vec::new(),
-            before: Vec::new(),
+            envelope: Envelope::default(),
+            guess: None,
             skipped: 0,
         }
     }
 
     /// Whether the batch has to be finished before more is read.
     pub fn is_full(&self) -> bool {
-        self.batch.row_count() >= self.settings.max_rows || self.batch.size() >= self.settings.max_bytes
+        self.batch.row_count() >= self.settings.max_rows
+            || self.batch.size() >= self.settings.max_bytes
     }
 
     pub fn batch(&mut self) -> &mut Batch {
@@ -97,6 +97,7 @@ impl Kernel {
     }
 
     pub fn clear_plans(&mut self) {
+        self.guess = None;
         self.plans.clear();
     }
 
@@ -123,24 +124,25 @@ impl Kernel {
 
     /// The database, schema and table of a message, if it has a layout.
     pub fn names(&mut self, value: &[u8]) -> Option<Name> {
-        let (_, document) = self.envelope_of(value).ok()?;
+        let (_, document) = self.envelope_of(value, false).ok()?;
         Some(self.name(document))
     }
 
     /// A plan for messages with the schema key of this one.
     pub fn add_plan(&mut self, value: &[u8], description: Description) -> Step<()> {
-        let (layout, document) = self.envelope_of(value)?;
+        let (layout, document) = self.envelope_of(value, false)?;
         let name = self.name(document);
         let layout = &self.settings.layouts[layout];
         let plan = Plan::new(description, self.outputs, layout, &self.envelope, document)?;
         let plans = self.plans.entry(name).or_default();
         plans.retain(|known| !plan.replaces(known));
         plans.insert(0, Arc::new(plan));
+        self.guess = None;
         plans.truncate(PLANS_OF_TABLE);
         Ok(())
     }
 
-    fn envelope_of<'a>(&mut self, value: &'a [u8]) -> Step<(usize, &'a str)> {
+    fn envelope_of<'a>(&mut self, value: &'a [u8], guess: bool) -> Step<(usize, &'a str)> {
         if value.len() > self.settings.max_message_bytes {
             return Err(Refusal::new("a message that is too long", 0));
         }
@@ -153,8 +155,9 @@ impl Kernel {
             .iter()
             .position(|layout| document.starts_with(&layout.begins));
         let layout = layout.ok_or(Refusal::new("another beginning", 0))?;
+        let guess = self.guess.as_deref().filter(|_| guess);
         self.envelope
-            .read(&self.settings.layouts[layout], document)?;
+            .read(&self.settings.layouts[layout], document, guess)?;
         Ok((layout, document))
     }
 
@@ -169,15 +172,18 @@ impl Kernel {
     }
 
     fn message(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
-        let (layout, document) = self.envelope_of(value)?;
+        let (layout, document) = self.envelope_of(value, true)?;
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
         };
         if self.envelope.table.text(document).is_empty() {
             return Err(Refusal::new("no table", 0));
         }
-        let name = self.name(document);
-        if self.unwanted.contains(&name) {
+        let guess = self
+            .guess
+            .clone()
+            .filter(|plan| plan.has_names(&self.envelope, document));
+        if guess.is_none() && self.unwanted.contains(&self.name(document)) {
             return Ok(Outcome::Skipped);
         }
         let (low, high) = (
@@ -195,85 +201,67 @@ impl Kernel {
         if self.envelope.commit_ts.is_none() && self.envelope.source_time.is_none() {
             return Err(Refusal::new("no time", 0));
         }
-        let Some(plans) = self.plans.get(&name) else {
-            return Ok(Outcome::Unknown);
-        };
-        for place in 0..plans.len() {
-            let plan = Arc::clone(&self.plans[&name][place]);
-            if !plan.fits(&self.envelope, document) {
-                continue;
-            }
-            if let Some(images) = self.images(&plan, layout, op, document)? {
-                self.rows(&plan, layout, op, images, document, offset)?;
+        if let Some(plan) = guess {
+            let fits = self.envelope.guess_fits() && plan.holds(&self.envelope);
+            if fits && self.images(&plan, layout, op, document)? {
+                self.rows(&plan, layout, op, document, offset)?;
                 return Ok(Outcome::Read);
             }
+        }
+        // What was read for the guess means nothing to another plan.
+        self.envelope.images_before.clear();
+        self.envelope.images_after.clear();
+        let plans = self
+            .plans
+            .get(&self.name(document))
+            .cloned()
+            .unwrap_or_default();
+        for plan in plans {
+            if plan.fits(&self.envelope, document) && self.images(&plan, layout, op, document)? {
+                self.rows(&plan, layout, op, document, offset)?;
+                self.guess = Some(plan);
+                return Ok(Outcome::Read);
+            }
+            self.envelope.images_before.clear();
+            self.envelope.images_after.clear();
         }
         Ok(Outcome::Unknown)
     }
 
-    /// Finds the values of all images; how many rows, and which of them have one before.
-    ///
-    /// None where the columns are not the plan's.
-    fn images(
-        &mut self,
-        plan: &Plan,
-        layout: usize,
-        op: Op,
-        document: &str,
-    ) -> Step<Option<Images>> {
+    /// Finds the values of all images; false where the columns are not the plan's.
+    fn images(&mut self, plan: &Plan, layout: usize, op: Op, document: &str) -> Step<bool> {
         let layout = &self.settings.layouts[layout];
-        let envelope = &self.envelope;
-        self.after.clear();
-        self.before.clear();
-        let deletes = op == Op::Delete;
-        let needs_after = !deletes || layout.deleted_row == Image::After;
-        let needs_before = op == Op::Update || (deletes && layout.deleted_row == Image::Before);
-        let mut images = Images::default();
-        if needs_after {
-            let Some(found) = image_list(
-                plan,
-                layout.in_lists,
-                envelope.after,
-                true,
-                document,
-                &mut self.after,
-            )?
-            else {
-                return Ok(None);
+        let envelope = &mut self.envelope;
+        let (before, after) = (&mut envelope.images_before, &mut envelope.images_after);
+        let (of_before, of_after) = (
+            layout.whole(op, Role::Before),
+            layout.whole(op, Role::After),
+        );
+        let both = [
+            (&mut *after, envelope.after, of_after),
+            (&mut *before, envelope.before, of_before),
+        ];
+        for (images, token, whole) in both {
+            let Some(whole) = whole else {
+                images.clear();
+                continue;
             };
-            if found.is_empty() || found.contains(&false) {
-                return Err(Refusal::new(
-                    "a row without an image",
-                    envelope.after.start as usize,
-                ));
+            if !images.is_read && !images.read_at(plan, layout.in_lists, whole, token, document)? {
+                return Ok(false);
             }
-            images.after = found;
         }
-        if needs_before && !matches!(envelope.before.kind, Kind::Missing | Kind::Null) {
-            let whole = deletes || !layout.completes_before;
-            let Some(found) = image_list(
-                plan,
-                layout.in_lists,
-                envelope.before,
-                whole,
-                document,
-                &mut self.before,
-            )?
-            else {
-                return Ok(None);
-            };
-            images.before = found;
+        let needed = if of_after.is_some() {
+            &*after
+        } else {
+            &*before
+        };
+        if !needed.are_whole() {
+            return Err(Refusal::new("a row without an image", 0));
         }
-        if deletes && !needs_after && (images.before.is_empty() || images.before.contains(&false)) {
-            return Err(Refusal::new(
-                "a row without an image",
-                envelope.before.start as usize,
-            ));
-        }
-        if needs_after && !images.before.is_empty() && images.before.len() != images.after.len() {
+        if of_after.is_some() && before.count() > 0 && before.count() != after.count() {
             return Err(Refusal::new("images before and after differ in number", 0));
         }
-        Ok(Some(images))
+        Ok(true)
     }
 
     fn rows(
@@ -281,71 +269,70 @@ impl Kernel {
         plan: &Plan,
         layout: usize,
         op: Op,
-        images: Images,
         document: &str,
         offset: Option<i64>,
     ) -> Step<()> {
         let layout = &self.settings.layouts[layout];
-        let width = plan.columns.len();
+        let envelope = &self.envelope;
         let deleted_before = op == Op::Delete && layout.deleted_row == Image::Before;
-        let count = if deleted_before {
-            images.before.len()
+        let images = if deleted_before {
+            &envelope.images_before
         } else {
-            images.after.len()
+            &envelope.images_after
         };
         let row_bytes = self.settings.row_bytes + plan.absent_bytes;
-        if 2 * count * row_bytes > self.settings.max_bytes.max(2 * row_bytes) {
+        if images.count() > 1 && 2 * images.count() * row_bytes > self.settings.max_bytes {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
-        let begin = self.batch.size();
+        let (start, begin) = (self.batch.row_count(), self.batch.size());
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
             offset,
-            commit_ts: self.envelope.commit_ts,
-            source_time: self.envelope.source_time,
+            commit_ts: envelope.commit_ts,
+            source_time: envelope.source_time,
             keyed: plan.keyed,
             orders_by_source_time: layout.orders_by_source_time,
             unit: layout.times.2,
             absent: Arc::clone(&plan.absent),
         });
-        let start = self.batch.row_count();
-        for row in 0..count {
+        for row in 0..images.count() {
             if row % 64 == 63 && self.batch.size() - begin > self.settings.max_bytes {
-                return Err(Refusal::new("more bytes of rows than a batch has room for", 0));
+                return Err(Refusal::new(
+                    "more bytes of rows than a batch has room for",
+                    0,
+                ));
             }
-            let cells = row * width..(row + 1) * width;
-            let has_before = op == Op::Update && images.before.get(row) == Some(&true);
-            if has_before && self.settings.splits_keys {
-                let (before, after) = (&self.before[cells.clone()], &self.after[cells.clone()]);
-                same_key(plan, before, after, document)?;
-            }
-            if has_before && self.settings.before_updates {
-                for (place, column) in plan.columns.iter().enumerate() {
-                    let (old, new) = (
-                        self.before[cells.start + place],
-                        self.after[cells.start + place],
-                    );
-                    if old.kind == Kind::Missing {
-                        append(column, new, document, &mut self.batch, &mut self.tools)?;
-                        if let Sink::Output(output) = column.sink {
-                            self.batch.columns[output].repeat_last()?;
-                        }
-                    } else {
-                        append(column, old, document, &mut self.batch, &mut self.tools)?;
-                        append(column, new, document, &mut self.batch, &mut self.tools)?;
-                    }
-                }
-                self.batch.push(Change::Preimage, row);
-                self.batch.push(Change::Postimage, row);
-                continue;
-            }
-            let image = if deleted_before {
-                &self.before
-            } else {
-                &self.after
+            let Some(image) = images.row(row) else {
+                return Err(Refusal::new("a row without an image", 0));
             };
-            for (column, token) in plan.columns.iter().zip(&image[cells]) {
+            let before = if op == Op::Update {
+                envelope.images_before.row(row)
+            } else {
+                None
+            };
+            if let Some(before) = before {
+                if self.settings.splits_keys {
+                    same_key(plan, before, image, document)?;
+                }
+                if self.settings.before_updates {
+                    for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(image)) {
+                        if old.kind == Kind::Missing {
+                            append(column, *new, document, &mut self.batch, &mut self.tools)?;
+                            if let Sink::Output(output) = column.sink {
+                                self.batch.columns[output].repeat_last()?;
+                            }
+                        } else {
+                            append(column, *old, document, &mut self.batch, &mut self.tools)?;
+                            append(column, *new, document, &mut self.batch, &mut self.tools)?;
+                        }
+                    }
+                    self.batch.push(Change::Preimage, row);
+                    self.batch.push(Change::Postimage, row);
+                    continue;
+                }
+            }
+            for (column, token) in plan.columns.iter().zip(image) {
                 append(column, *token, document, &mut self.batch, &mut self.tools)?;
             }
             let change = match op {
@@ -357,58 +344,6 @@ impl Kernel {
         }
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.lacking, rows)
-    }
-}
-
-/// Of each row, whether it has an image.
-#[derive(Default)]
-struct Images {
-    after: Vec<bool>,
-    before: Vec<bool>,
-}
-
-fn image_list(
-    plan: &Plan,
-    in_lists: bool,
-    token: Token,
-    whole: bool,
-    document: &str,
-    tokens: &mut Vec<Token>,
-) -> Step<Option<Vec<bool>>> {
-    if matches!(token.kind, Kind::Missing | Kind::Null) {
-        return Ok(Some(Vec::new()));
-    }
-    let mut found = Vec::new();
-    let mut cursor = Cursor::at(document, token.start)?;
-    if !in_lists {
-        found.push(true);
-        return Ok(plan.image(&mut cursor, whole, tokens)?.map(|()| found));
-    }
-    cursor.expect(b'[', "images that are no list")?;
-    if cursor.take(b']') {
-        return Ok(Some(found));
-    }
-    loop {
-        cursor.blanks();
-        let has_image = cursor.is_object();
-        if has_image {
-            if plan.image(&mut cursor, whole, tokens)?.is_none() {
-                return Ok(None);
-            }
-        } else {
-            let value = cursor.value()?;
-            if value.kind != Kind::Null {
-                return Err(Refusal::new(
-                    "an image that is no object",
-                    value.start as usize,
-                ));
-            }
-            tokens.resize(tokens.len() + plan.columns.len(), Token::MISSING);
-        }
-        found.push(has_image);
-        if !cursor.more(b']')? {
-            return Ok(Some(found));
-        }
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use crate::json::Kind;
+
 /// What a member of the envelope is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -90,6 +92,27 @@ impl Layout {
         let mut parts = Vec::new();
         number(&mut self.members, &mut parts);
         self.parts = parts;
+    }
+}
+
+impl Layout {
+    /// The kind of a member that holds images, and the byte that it begins with.
+    pub fn form(&self) -> (Kind, u8) {
+        if self.in_lists {
+            (Kind::Array, b'[')
+        } else {
+            (Kind::Object, b'{')
+        }
+    }
+
+    /// Whether the images before or after must be whole; None where the operation has none.
+    pub fn whole(&self, op: Op, role: Role) -> Option<bool> {
+        let deletes = op == Op::Delete;
+        match role {
+            Role::After => (!deletes || self.deleted_row == Image::After).then_some(true),
+            _ if deletes => (self.deleted_row == Image::Before).then_some(true),
+            _ => (op == Op::Update).then_some(!self.completes_before),
+        }
     }
 }
 

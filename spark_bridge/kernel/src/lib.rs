@@ -10,6 +10,7 @@ pub mod batch;
 pub mod columns;
 pub mod encodings;
 pub mod envelope;
+pub mod images;
 pub mod json;
 pub mod kernel;
 pub mod layout;

@@ -81,6 +81,8 @@ struct Members {
 }
 
 pub struct Plan {
+    /// Database, schema and table.
+    table: [String; 3],
     key: Vec<Part>,
     pub columns: Vec<PlanColumn>,
     names: Vec<String>,
@@ -150,7 +152,9 @@ impl Plan {
             .map(|(place, name)| (name, place))
             .collect();
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
+        let table = [envelope.database, envelope.schema, envelope.table];
         Ok(Self {
+            table: table.map(|token| token.text(document).to_owned()),
             key,
             columns,
             names,
@@ -174,12 +178,7 @@ impl Plan {
 
     /// Whether the envelope's schema key is the plan's.
     pub fn fits(&self, envelope: &Envelope, document: &str) -> bool {
-        let within = |span: Option<(i64, i64)>, time: Option<i64>| match span {
-            None => true,
-            Some((low, high)) => time.is_some_and(|time| low <= time && time <= high),
-        };
-        within(self.commit_ts, envelope.commit_ts)
-            && within(self.source_time, envelope.source_time)
+        self.holds(envelope)
             && self
                 .key
                 .iter()
@@ -188,9 +187,38 @@ impl Plan {
                     Part::Missing => token.kind == Kind::Missing,
                     Part::Bytes(bytes) => bytes_of(*token, document) == bytes,
                     Part::Members(members) => {
-                        token.kind == Kind::Object && members.are(*token, document) == Ok(true)
+                        let cursor = Cursor::at(document, token.start);
+                        token.kind == Kind::Object
+                            && cursor.and_then(|mut cursor| members.are(&mut cursor)) == Ok(true)
                     }
                 })
+    }
+
+    /// Whether a part of the key is next in the document; it is taken then.
+    pub fn has_part(&self, part: usize, cursor: &mut Cursor) -> bool {
+        match &self.key[part] {
+            Part::Missing => false,
+            Part::Bytes(bytes) => cursor.take_all(bytes) && cursor.ends_value(),
+            Part::Members(members) => members.are(cursor) == Ok(true),
+        }
+    }
+
+    /// Whether the envelope is of the plan's table.
+    pub fn has_names(&self, envelope: &Envelope, document: &str) -> bool {
+        let of_envelope = [envelope.database, envelope.schema, envelope.table];
+        of_envelope
+            .iter()
+            .zip(&self.table)
+            .all(|(token, name)| token.text(document) == name)
+    }
+
+    /// Whether the schema holds at the envelope's position.
+    pub fn holds(&self, envelope: &Envelope) -> bool {
+        let within = |span: Option<(i64, i64)>, time: Option<i64>| match span {
+            None => true,
+            Some((low, high)) => time.is_some_and(|time| low <= time && time <= high),
+        };
+        within(self.commit_ts, envelope.commit_ts) && within(self.source_time, envelope.source_time)
     }
 
     /// The place of a column of this name, which is mostly the expected one.
@@ -278,8 +306,8 @@ impl Members {
     }
 
     /// Whether these are the members of an object.
-    fn are(&self, token: Token, document: &str) -> Step<bool> {
-        let mut cursor = Cursor::at(document, token.start + 1)?;
+    fn are(&self, cursor: &mut Cursor) -> Step<bool> {
+        cursor.expect(b'{', "no object")?;
         let mut expected = 0;
         // Which ones were met, once they come in another order.
         let mut met: Option<Vec<bool>> = None;
@@ -289,7 +317,7 @@ impl Members {
         }
         loop {
             let name = cursor.name()?;
-            let name = name.text(document);
+            let name = name.text(cursor.document);
             let mut place = expected;
             if met.is_some()
                 || self
@@ -311,7 +339,7 @@ impl Members {
                 }
             }
             let value = cursor.value()?;
-            if self.entries[place].1 != bytes_of(value, document) {
+            if self.entries[place].1 != bytes_of(value, cursor.document) {
                 return Ok(false);
             }
             expected = place + 1;

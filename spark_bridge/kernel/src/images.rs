@@ -1,0 +1,108 @@
+//! The images of a message's rows: where their values lie.
+
+use crate::json::{Cursor, Kind, Token};
+use crate::plans::Plan;
+use crate::refusal::{Refusal, Step};
+
+/// The values of all rows' images, one kind of image; what it allocates is used again.
+#[derive(Default)]
+pub struct Images {
+    tokens: Vec<Token>,
+    /// Of each row, whether it has an image.
+    found: Vec<bool>,
+    width: usize,
+    /// Whether this is the plan's reading of the member.
+    pub is_read: bool,
+}
+
+impl Images {
+    pub fn clear(&mut self) {
+        self.tokens.clear();
+        self.found.clear();
+        self.is_read = false;
+    }
+
+    /// Reads an image, or a list of them; false where the columns are not the plan's.
+    ///
+    /// `whole`: no column may be missing.
+    pub fn read(
+        &mut self,
+        plan: &Plan,
+        in_list: bool,
+        whole: bool,
+        cursor: &mut Cursor,
+    ) -> Step<bool> {
+        self.clear();
+        self.width = plan.columns.len();
+        if !in_list {
+            self.found.push(true);
+            self.is_read = plan.image(cursor, whole, &mut self.tokens)?.is_some();
+            return Ok(self.is_read);
+        }
+        cursor.expect(b'[', "images that are no list")?;
+        if cursor.take(b']') {
+            self.is_read = true;
+            return Ok(true);
+        }
+        loop {
+            cursor.blanks();
+            let has_image = cursor.begins_with(b'{');
+            if has_image {
+                if plan.image(cursor, whole, &mut self.tokens)?.is_none() {
+                    return Ok(false);
+                }
+            } else {
+                let value = cursor.value()?;
+                if value.kind != Kind::Null {
+                    let at = value.start as usize;
+                    return Err(Refusal::new("an image that is no object", at));
+                }
+                self.tokens
+                    .resize(self.tokens.len() + self.width, Token::MISSING);
+            }
+            self.found.push(has_image);
+            if !cursor.more(b']')? {
+                self.is_read = true;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reads the member at a token again.
+    pub fn read_at(
+        &mut self,
+        plan: &Plan,
+        in_list: bool,
+        whole: bool,
+        token: Token,
+        document: &str,
+    ) -> Step<bool> {
+        if matches!(token.kind, Kind::Missing | Kind::Null) {
+            self.clear();
+            return Ok(true);
+        }
+        self.read(
+            plan,
+            in_list,
+            whole,
+            &mut Cursor::at(document, token.start)?,
+        )
+    }
+
+    pub fn count(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Whether there are rows, and all of them have an image.
+    pub fn are_whole(&self) -> bool {
+        !self.found.is_empty() && !self.found.contains(&false)
+    }
+
+    /// The values of a row, by the places of the plan's columns.
+    pub fn row(&self, row: usize) -> Option<&[Token]> {
+        if self.found.get(row) != Some(&true) {
+            return None;
+        }
+        self.tokens.get(row * self.width..(row + 1) * self.width)
+    }
+}
