@@ -6,7 +6,7 @@ RUN = $(UV) run --no-sync
 NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
 	slower. Install Rust 1.85 or newer, and run make setup again.
 
-.PHONY: demo test setup lint site tests unit-shared unit-alone unit-pythons smoke
+.PHONY: demo test setup lint kernel site tests unit-shared unit-alone unit-pythons smoke
 .PHONY: soak bench bench-kafka docs clean
 
 demo: setup
@@ -25,6 +25,10 @@ lint: setup
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+
+# The linters and tests of the kernel, which need Rust.
+kernel:
+	cd spark_bridge/kernel && cargo fmt --check && cargo clippy -- -D warnings && cargo test
 
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.
 site: setup
