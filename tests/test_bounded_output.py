@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import batches, row_maker
+from pyspark_cdcfmt import batches, kernel, kernel_plans, row_maker
 from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.columnar import chunks
 from pyspark_cdcfmt.columnar import made as columnar_made
@@ -71,15 +71,13 @@ REPRODUCTIONS = {
 """Messages of 50 to 330 KiB; some made hundreds of megabytes of output."""
 
 READ = """
-import resource, sys
+import sys
 sys.path.insert(0, "tests")
+from memory import peak_mib
 from test_bounded_output import *
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-
 opened("variant")
-before = peak()
+before = peak_mib()
 for name, text in REPRODUCTIONS.items():
     message = eval(text)
     for shape in SHAPES:
@@ -88,7 +86,7 @@ for name, text in REPRODUCTIONS.items():
         rows = sum(batch.num_rows for batch in engine.batches([message]))
         engine = Engine(schema, options, inferred=False, by_columns=False)
         assert rows == sum(len(array.values) for array in engine.lists([message])), name
-print(peak() - before)
+print(peak_mib() - before)
 """
 
 
@@ -152,8 +150,9 @@ def test_batches_are_cut_by_bytes_on_both_paths(
 ) -> None:
     """In the order of the messages, within one and between those by columns and the others."""
     most = 20_000
-    for room in (batches, chunks, columnar_made):
+    for room in (batches, chunks, columnar_made, kernel, kernel_plans):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
+    monkeypatch.setattr(kernel, "MAX_MESSAGE_BYTES", most)
     monkeypatch.setattr(chunks, "GATHERED_ROW_BYTES", most)
     monkeypatch.setattr(columnar_made, "MAX_MESSAGE_BYTES", most)
     good = [{"a": "1", "b": "x" * 40}] * 4

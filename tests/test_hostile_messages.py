@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 READ = """
-import logging, resource, sys
+import logging, sys
 sys.path[:0] = ["tests", "tests/soak"]
 from hostile import hostile
+from memory import peak_mib
 from test_bounded_output import SHAPES, opened, parsed
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.engine import Engine
@@ -22,8 +23,7 @@ for number, each in enumerate(hostile(size)):
     options = parsed({**each.options, "protocol": each.protocol, **SHAPES[shape]})
     for batch in Engine(schema, options, inferred=False).batches(messages):
         assert batch.num_rows
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    assert peak < most, f"{each.name}: {peak} MiB"
+    assert peak_mib() < most, f"{each.name}: {peak_mib()} MiB"
     print(each.name)
 """
 
