@@ -464,7 +464,7 @@ def test_very_many_rows() -> None:
 
 
 def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cdcfmt_canal_json.plans._MAX_PLANS", 200)
+    monkeypatch.setattr("cdcfmt_core.caches.MAX_CACHE_BYTES", 1 << 20)
     decoder.cache_clear()
 
     def feed(start: int, end: int) -> int:
@@ -482,14 +482,15 @@ def test_ever_new_tables_and_types_do_not_fill_the_memory(monkeypatch: pytest.Mo
     tracemalloc.start()
     try:
         empty = feed(0, 0)
-        some = feed(0, 190)
-        # The limit lies between: what was remembered is gone.
-        fewer = feed(190, 210)
+        few = feed(0, 10)
+        full = feed(10, 300)
+        more = feed(300, 900)
     finally:
         tracemalloc.stop()
         decoder.cache_clear()
-    assert some - empty > 190 * 6_000
-    assert fewer - empty < (some - empty) / 2
+    assert few - empty > 10 * 6_000
+    # Each of 600 more tables took as much again before there was a bound.
+    assert more - full < 60 * 6_000
 
 
 LARGE_VALUE = """
