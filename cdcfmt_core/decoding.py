@@ -218,13 +218,7 @@ class MessageDecoder:
         return [Corrupt(self._locate(message, error))]
 
     def _locate(self, message: Message, error: DecodeError) -> DecodeError:
-        return error.at(
-            protocol=self.protocol,
-            topic=message.topic,
-            path=message.path,
-            partition=message.partition,
-            offset=message.offset,
-        )
+        return error.at(protocol=self.protocol, **message.position)
 
 
 def _table_of(event: Any) -> tuple[str, str, str | None]:

@@ -98,14 +98,19 @@ class _Located:
         return error
 
 
-class Position(TypedDict, total=False):
-    """Where a message stood, and its format."""
+class Place(TypedDict, total=False):
+    """Where a message stood."""
 
-    protocol: str | None
     topic: str | None
     path: str | None
     partition: int | None
     offset: int | None
+
+
+class Position(Place, total=False):
+    """Where a message stood, and its format."""
+
+    protocol: str | None
 
 
 class _OfMessage(_Located):

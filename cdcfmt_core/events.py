@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, Place
 from cdcfmt_core.types import LogicalType
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
@@ -43,6 +43,16 @@ class Message:
     offset: int | None = None
     timestamp: int | None = None
     path: str | None = None
+
+    @property
+    def position(self) -> Place:
+        """Where it stood, as errors name it."""
+        return {
+            "topic": self.topic,
+            "path": self.path,
+            "partition": self.partition,
+            "offset": self.offset,
+        }
 
 
 @attrs.frozen

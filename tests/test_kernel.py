@@ -166,6 +166,8 @@ def test_columns_in_any_order_and_tables_in_any_mixture_go_by_the_kernel() -> No
         ('"es":1700000000000', '"es":1700000000000.0'),
         ('"es":1700000000000', '"es":1700000000'),
         ('"sqlType":{"id":4,"a":4}', '"sqlType":[]'),
+        ('"sqlType":{"id":4,"a":4}', '"sqlType":{"id":1e9999}'),
+        ('"sqlType":{"id":4,"a":4}', '"sqlType":{"id":[%s]}' % ("9" * 1001)),
     ],
 )
 def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:

@@ -32,7 +32,8 @@ def test_the_types_tell(spark: SparkSession, tmp_path: Path) -> None:
         ("e STRING", "e: number 1 of an enum or set whose names the wire does not tell"),
     ):
         frame = read(spark, path, columns)
-        told = rf"PolicyError: shop\.orders\.{re.escape(told)}; declare .*{re.escape(ADVICE)}"
+        where = re.escape(f"{path}, offset 0: shop.orders.{told}; declare ")
+        told = f"{where}.*{re.escape(ADVICE)}"
         with pytest.raises(PySparkException, match=told):
             frame.rdd.getNumPartitions()
 

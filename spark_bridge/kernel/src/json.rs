@@ -5,6 +5,11 @@
 
 use crate::refusal::{Refusal, Step};
 
+/// The reference reads numbers below 10^1000, also where nothing comes of them.
+const EXPONENT_DIGITS: usize = 3;
+const LARGEST_EXPONENT: usize = 600;
+const NUMBER_LENGTH: usize = 300;
+
 /// Deepest nesting of arrays and objects that is walked.
 pub const MAX_DEPTH: usize = 100;
 
@@ -287,8 +292,18 @@ impl<'a> Cursor<'a> {
             if matches!(self.peek(), b'+' | b'-') {
                 self.at += 1;
             }
+            let exponent = self.at;
             self.digits()?;
+            let digits = &self.document[exponent..self.at];
+            if digits.parse::<usize>().is_ok_and(|value| value > LARGEST_EXPONENT)
+                || digits.len() > EXPONENT_DIGITS
+            {
+                return self.refuse("an exponent that is too long");
+            }
             kind = Kind::Fraction;
+        }
+        if self.at - start > NUMBER_LENGTH {
+            return self.refuse("a number that is too long");
         }
         Ok(Token::new(kind, start, self.at))
     }

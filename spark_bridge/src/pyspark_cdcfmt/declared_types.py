@@ -54,16 +54,19 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
     same = partial(fold, case_sensitive=options.case_sensitive)
     for field in schema.fields:
         reasons = [
-            _conflict(column, field.dataType, survey.first_rows.get(table))
+            (_conflict(column, field.dataType, survey.first_rows.get(table)), table)
             for table in tables
             for column in table.columns
             if same(column.name) == same(field.name)
         ]
-        if reasons and reasons[-1] is not None and all(reasons):
-            try:
-                refuse("onSchemaChange", "fail", reasons[-1], field.name)
-            except PolicyError as error:
-                raise error.at(table=".".join(name)) from None
+        if not reasons or not all(reason for reason, _ in reasons):
+            continue
+        reason, table = reasons[-1]
+        try:
+            refuse("onSchemaChange", "fail", str(reason), field.name)
+        except PolicyError as error:
+            position = survey.first_positions.get(table, {})
+            raise error.at(table=".".join(name), **position) from None
 
 
 def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str | None:

@@ -93,7 +93,7 @@ class RowMaker:
                         table=".".join(names),
                         column=_column(error.column, names),
                         protocol=protocol,
-                        **_position(message),
+                        **message.position,
                     ) from None
                 except Exception as error:
                     # Whatever a row does to us, in PERMISSIVE the job goes on.
@@ -117,7 +117,7 @@ class RowMaker:
                     f"the message's rows have more than {most} bytes, too many for one list: "
                     'read it with format("cdc"), which gives them in several batches',
                     protocol=self._decoder.protocol,
-                    **_position(message),
+                    **message.position,
                 )
                 return self._corrupt(message, Corrupt(error))
         return rows
@@ -174,7 +174,7 @@ class RowMaker:
                 reason,
                 field=".".join(filter(None, [*names[-1:], field])) or None,
                 protocol=self._decoder.protocol,
-                **_position(message),
+                **message.position,
             ),
             event.index,
         )
@@ -190,8 +190,3 @@ def _names(event: Any) -> list[str]:
 def _column(name: str | None, names: list[str]) -> str | None:
     """A column's name; the events shape puts database and table before it."""
     return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))
-
-
-def _position(message: Message) -> dict[str, Any]:
-    names = ("topic", "path", "partition", "offset")
-    return {name: getattr(message, name) for name in names}

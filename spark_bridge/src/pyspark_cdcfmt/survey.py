@@ -16,7 +16,7 @@ from typing import TypeAlias
 import attrs
 
 from cdcfmt_core.decoding import MessageDecoder
-from cdcfmt_core.errors import MissingSchemaError
+from cdcfmt_core.errors import MissingSchemaError, Place
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -49,7 +49,8 @@ class Survey:
     """What was seen of an input.
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
-    first reason why a message could not be decoded.  ``first_rows`` has a row of each schema.
+    first reason why a message could not be decoded.  ``first_rows`` has a row of each schema, and
+    ``first_positions`` the position of its message.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.  ``negative`` are the columns of each table with negative
     numbers that the wire does not tell from those of BIGINT UNSIGNED.
@@ -61,6 +62,7 @@ class Survey:
     bad: str = ""
     changes: int = 0
     first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
+    first_positions: dict[TableSchema, Place] = attrs.field(factory=dict)
     zoneless: set[TableName] = attrs.field(factory=set)
     negative: dict[TableName, set[str]] = attrs.field(factory=dict)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
@@ -95,6 +97,8 @@ class Survey:
             self.bad = self.bad or str(message.error)
             return
         for event in decoder.decode(message):
+            if isinstance(event, RowChange) and event.table not in self.first_rows:
+                self.first_positions[event.table] = message.position
             self._add_event(event)
 
     def _add_event(self, event: Event) -> None:
