@@ -59,6 +59,7 @@ def opened(shape: str) -> tuple[ReadOptions, StructType]:
     return options, StructType([*own, *metadata_fields(options)])
 
 
+MANY = [f"c{number}" for number in range(1700)]
 REPRODUCTIONS = {
     "rows that do not fit": "canal([{'a': 'x' * 28}] * 8192)",
     "table": "canal([{'a': 'x' * 28}] * 900, table='n' * 200_000)",
@@ -66,6 +67,7 @@ REPRODUCTIONS = {
     "pkNames": "canal([{'a': 'x' * 28}] * 900, pkNames=['n' * 200_000])",
     "unknown member": "canal([{'a': '1'}] * 900, more=['n'] * 60_000)",
     "type": "canal([{'a': '1'}] * 900, mysqlType={'a': 'n' * 200_000})",
+    "columns": "canal([dict.fromkeys(MANY, '1')], mysqlType=dict.fromkeys(MANY, 'int'))",
     "completed": "canal([{'a': 'n' * 50_000}], type='UPDATE', old=[{}])",
 }
 """Messages of 50 to 330 KiB; some made hundreds of megabytes of output."""

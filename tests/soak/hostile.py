@@ -25,6 +25,8 @@ from cdcfmt_core.events import (
 from cdcfmt_core.types import Binary, Int, Json, Text
 
 DATABASE, TABLE = "d", "t"
+_MOST_COLUMNS = 40_000
+"""Encoders take their time for more."""
 PLACE = b'"@@"'
 """Where the hostile part of a JSON message goes."""
 
@@ -58,7 +60,7 @@ def hostile(size: int, wires: tuple[str, ...] = (*ENCODERS, "canal-flat")) -> It
         if wire in ENCODERS:
             yield from _encoded(wire, size)
         for name, template in TEMPLATES.get(wire, {}).items():
-            for part, fill in FILLINGS.items():
+            for part, fill in _fillings(size).items():
                 value = template.replace(PLACE, fill(size))
                 protocol = ENCODERS.get(wire, ("canal-json", {}, {}))[0]
                 yield Hostile(protocol, f"{wire}: {part} as {name}", value, None, {})
@@ -109,7 +111,7 @@ def _events(size: int) -> Iterator[tuple[str, list[Event]]]:
         "JSON of names",
         one(document, json.dumps({f"{n}": n for n in range(size // 18)}, separators=(",", ":"))),
     )
-    names = [f"c{number}" for number in range(size // 40)]
+    names = [f"c{number}" for number in range(min(size // 40, _MOST_COLUMNS))]
     table = TableSchema(DATABASE, TABLE, (id_, *(Column(n, "int", Int(32)) for n in names)), ("a",))
     yield "many columns", _with_schema(table, {"a": 1} | dict.fromkeys(names, 1))
     long = TableSchema(DATABASE, TABLE * size, (id_,), ("a",))
@@ -172,6 +174,15 @@ FILLINGS: dict[str, Callable[[int], bytes]] = {
     ),
     "half a list": _repeated(b"[[],", behind=b""),
 }
+
+_MANY_VALUES = 2 << 20
+_LARGE = ("rows", "long texts", "one list in another", "members", "half a list")
+
+
+def _fillings(size: int) -> dict[str, Callable[[int], bytes]]:
+    """Above some size all lists of small values are refused alike, so one of them will do."""
+    return FILLINGS if size <= _MANY_VALUES else {name: FILLINGS[name] for name in _LARGE}
+
 
 _CANAL: dict[str, Any] = {
     "id": 0,
@@ -308,7 +319,7 @@ def _frames(size: int) -> Iterator[Hostile]:
             {},
         )
     for place in ("u", "p", "d", "q"):
-        for part, fill in FILLINGS.items():
+        for part, fill in _fillings(size).items():
             value = b'{"u":{"a":{"t":3,"h":true,"f":11,"v":1}},"%s":' % place.encode()
             value = framed(value + fill(size) + b"}")
             yield Hostile(

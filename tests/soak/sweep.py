@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -87,6 +88,8 @@ def run(
             for mode in modes:
                 name = f"{wire}, {size >> 10} KiB, {shape}, {mode}"
                 yield query(spark, name, path, count, protocol, options | SHAPES[shape], mode)
+        # 64 MiB each are gigabytes together.
+        shutil.rmtree(path)
 
 
 def write(path: Path, each: Hostile) -> None:

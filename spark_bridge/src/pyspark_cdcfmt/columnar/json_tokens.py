@@ -55,7 +55,7 @@ def token_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy) -
     """What makes the JSON texts of a column's cells; NULL stays NULL."""
     column = wire.column
     own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, wire.noticed)
-    write = image_writer(table, own, as_json=True)
+    write = image_writer(attrs.evolve(table, columns=(column,)), own, as_json=True)
     start = len(orjson.dumps({column.name: 0}).decode()) - len("0}")
     quoted = isinstance(
         column.type,

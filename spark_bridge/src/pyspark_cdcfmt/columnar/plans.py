@@ -33,6 +33,9 @@ from pyspark_cdcfmt.variant import encode_variant
 _COLUMN_BYTES = 350
 """Of the types that a column's values were seen to have, beside its schema."""
 
+_MAX_COLUMNS = 5_000
+"""MySQL has 4 096 in a table.  The time that some parsers take to make grows with its square."""
+
 _REPEATED = 1024
 _MOST_NULLS = 64
 """Bounds of messages by columns; the reference path's are wider."""
@@ -97,6 +100,8 @@ class Learner:
 
         :raises Unlike: if such messages are for the reference path.
         """
+        if len(changes[0].table.columns) > _MAX_COLUMNS:
+            raise Unlike("it has more columns than databases allow")
         reasons = []
         for layout in self._layouts:
             try:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -66,12 +67,11 @@ def variant_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy)
     """
     column = wire.column
     with_metadata = isinstance(column.type, logical.Json)
-    documents = [each for each in table.columns if isinstance(each.type, logical.Json)]
-    if with_metadata and len(documents) > 1:
+    if with_metadata and sum(isinstance(each.type, logical.Json) for each in table.columns) > 1:
         raise Unlike("several columns add to the metadata of a row")
     own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, wire.noticed)
-    values_of = image_values(table, own, as_json=False)
-    encoder = VariantEncoder(table.column_names)
+    values_of = image_values(attrs.evolve(table, columns=(column,)), own, as_json=False)
+    encoder = _encoder_of(table)
 
     def token(value: Any) -> bytes:
         piece, metadata = encoder.encode(values_of(Image({column.name: value}))[column.name])
@@ -89,6 +89,12 @@ def variant_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy)
         remember=wire.kind in (Kind.TEXT, Kind.INTEGER),
     )
     return VariantTokens(_fast(wire, by_cells) or by_cells, with_metadata)
+
+
+@lru_cache(maxsize=1)
+def _encoder_of(table: TableSchema) -> VariantEncoder:
+    """One for all columns of a table, which are planned one after the other."""
+    return VariantEncoder(table.column_names)
 
 
 def assembled(
