@@ -16,10 +16,13 @@ import pytest
 
 from cdcfmt_core import caches
 from cdcfmt_core.caches import Cache
+from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
 from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.testing.opening import open_decoder, open_encoder
+from pyspark_cdcfmt import missing_schemas
+from pyspark_cdcfmt.testing import parsed
 
 COLUMNS = 500
 FORMATS = {
@@ -139,3 +142,18 @@ def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.Mon
         return decoder
 
     assert taken(work)[0] < 1_500_000
+
+
+def test_tables_without_a_schema_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(missing_schemas, "_NAMES_BYTES", 64 << 10)
+    options = parsed({"protocol": "simple"})
+
+    def work() -> Any:
+        missing = missing_schemas.MissingSchemas("corrupt", options, SchemaStore())
+        for number in range(3_000):
+            error = MissingSchemaError("d", f"t{number}", (1,))
+            assert not missing.find(error, Message(None, b""))
+        return missing
+
+    work()
+    assert taken(work)[0] < 300_000

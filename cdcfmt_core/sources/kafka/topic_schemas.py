@@ -19,6 +19,7 @@ from typing import TypeAlias, TypeVar
 
 import attrs
 
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.schema_store import Position, SchemaRecord
@@ -31,6 +32,7 @@ _M = TypeVar("_M")
 _Table: TypeAlias = tuple[str, str | None, str, str]
 
 _PIECE = 20_000
+_NAMES_BYTES = 8 << 20
 
 
 @attrs.define
@@ -87,8 +89,9 @@ class TopicSchemaStore(KeptSchemaStore):
         }
         self._time = 0
         self._open = False
-        self._looked: set[_Table] = set()
-        self._looked_further: set[_Table] = set()
+        # What is forgotten is looked for again, with the same result.
+        self._looked: Cache[_Table, bool] = Cache(_NAMES_BYTES)
+        self._looked_further: Cache[_Table, bool] = Cache(_NAMES_BYTES)
 
     def follow(self, messages: Iterable[_M]) -> Iterator[_M]:
         """The messages, in order; what has come elsewhere until then is learnt before each."""
@@ -109,14 +112,14 @@ class TopicSchemaStore(KeptSchemaStore):
         stream: str = "",
     ) -> TableSchema | None:
         name = (database, schema, table, stream)
-        if self._reach and name not in self._looked:
-            self._looked.add(name)
+        if self._reach and not self._looked.get(name):
+            self._looked.add(name, True, text_size(*name))
             self._open_others()
             self._look_back("nearest", name, position)
         found = super().find(database, table, position, schema=schema, stream=stream)
-        if found is None and self._reach and name not in self._looked_further:
+        if found is None and self._reach and not self._looked_further.get(name):
             # The nearest one is of later rows: producers send old ones again.
-            self._looked_further.add(name)
+            self._looked_further.add(name, True, text_size(*name))
             self._look_back("first", name, position)
             found = super().find(database, table, position, schema=schema, stream=stream)
         return found
@@ -149,7 +152,7 @@ class TopicSchemaStore(KeptSchemaStore):
             self.reload(database, table, schema)
         found = [self._is_behind(place, name, position) for place in notes]
         if len(notes) == len(self._behind) and not any(found):
-            self._looked_further.add(name)
+            self._looked_further.add(name, True, text_size(*name))
         if self._run is not None:
             for note in notes.values():
                 self.directory.note(note, database, table, schema)

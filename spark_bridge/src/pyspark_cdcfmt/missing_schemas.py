@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 from cdcfmt_core import default_registry
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
@@ -27,6 +28,7 @@ NO_STORE = (
 
 Policy: TypeAlias = Literal["wait", "corrupt", "fail", "raw"]
 
+_NAMES_BYTES = 8 << 20
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BETWEEN_NEWS = 10.0
 
@@ -92,8 +94,9 @@ class MissingSchemas:
         self._streaming = streaming
         self._search: SchemaSearch | None = None
         self._searched = False
-        self._told: set[_Wanted] = set()
-        self._given_up: set[_Wanted] = set()
+        # What is forgotten is looked for again, with the same result.
+        self._told: Cache[_Wanted, bool] = Cache(_NAMES_BYTES)
+        self._given_up: Cache[_Wanted, bool] = Cache(_NAMES_BYTES)
 
     def find(self, error: MissingSchemaError, message: Message) -> bool:
         """Whether the store now has the schema that a row of ``message`` lacked.
@@ -101,16 +104,17 @@ class MissingSchemas:
         :raises SourceError: under ``fail``, and under ``wait`` when time is up.
         """
         wanted = _wanted(error)
-        if wanted in self._given_up:
+        if self._given_up.get(wanted):
             return False
-        if error.exact and wanted in self._told and isinstance(self._store, KeptSchemaStore):
+        known = error.exact and self._told.get(wanted)
+        if known and isinstance(self._store, KeptSchemaStore):
             # More schemas are in use than the store may hold.
             self._store.reload(*_table_of(wanted))
             return True
         if self._streaming and not isinstance(self._store, KeptSchemaStore):
             raise SourceError(f"{error}; {NO_STORE}")
         if self._gave_up(wanted) or not self._find(wanted, error, message):
-            self._given_up.add(wanted)
+            self._given_up.add(wanted, True, _size_of(wanted))
             return False
         return True
 
@@ -121,7 +125,7 @@ class MissingSchemas:
         known = self._newest(error)
         while True:
             for _ in self._look(wanted, message, on=waits):
-                if wanted in self._told if error.exact else self._newest(error) is not known:
+                if self._told.get(wanted) if error.exact else self._newest(error) is not known:
                     return True
                 now = time.monotonic()
                 if waits and now - started > seconds:
@@ -161,7 +165,7 @@ class MissingSchemas:
         """Learns what is told in one place after the other."""
         if isinstance(self._store, KeptSchemaStore):
             # The store has these already, and its folder.
-            self._told.update(map(_name_of, self._store.reload(*_table_of(wanted))))
+            self._note_told(self._store.reload(*_table_of(wanted)))
             yield
         if not self._searched:
             self._searched = True
@@ -170,8 +174,13 @@ class MissingSchemas:
             for records in self._search.look(message.timestamp, on=on):
                 for record in records:
                     self._store.add(record)
-                    self._told.add(_name_of(record))
+                    self._note_told([record])
                 yield
+
+    def _note_told(self, records: Iterable[SchemaRecord]) -> None:
+        for record in records:
+            name = _name_of(record)
+            self._told.add(name, True, _size_of(name))
 
     def _open_search(self) -> SchemaSearch | None:
         if self._source is None or self._share is None:
@@ -216,6 +225,10 @@ def _wanted(error: MissingSchemaError) -> _Wanted:
 def _name_of(record: SchemaRecord) -> _Wanted:
     table = record.table
     return table.database, table.schema, table.table, record.position
+
+
+def _size_of(wanted: _Wanted) -> int:
+    return text_size(*wanted[:3])
 
 
 def _table_of(wanted: _Wanted) -> tuple[str, str, str | None]:
