@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ import mutants
 import spark_mutants
 import streams
 import writers
-from sweep import MODES
+from sweep import MOST_MEGABYTES
 from table import Row, as_text, progress, write_page
 
 Campaign = Callable[[float], list[Row]]
@@ -42,17 +43,24 @@ SWEEP = Path(__file__).with_name("sweep.py")
 
 
 def sweep(seconds: float) -> list[Row]:
-    """Hostile sizes through Spark, the large ones in long runs: a program with its own table."""
-    row = Row(campaign="hostile sizes", target="Spark")
-    some = ["20k,1m,64m", ",".join(MODES)] if seconds >= 300 else ["20k", "PERMISSIVE"]
+    """A random sample of hostile sizes through Spark: a program with its own table."""
+    row = Row(campaign="hostile sizes", target="Spark", rss_bound=MOST_MEGABYTES)
+    sizes = "20k,256k,1m,4m,16m,64m" if seconds >= 300 else "20k"
     done = subprocess.run(
-        [sys.executable, str(SWEEP), "--sizes", some[0], "--modes", some[1]],
-        stdout=sys.stderr,
+        [sys.executable, str(SWEEP), "--sizes", sizes, "--seconds", str(seconds)],
+        stdout=subprocess.PIPE,
+        text=True,
         # A guard against hangs.
         timeout=seconds + 3_600,
         check=False,
     )
-    row.runs, row.different = 1, int(done.returncode != 0)
+    print(done.stdout, file=sys.stderr)
+    last = re.search(r"(\d+) queries, (\d+) violations, (\d+) MB\s*$", done.stdout)
+    if last is None:
+        row.notes.append(f"{SWEEP.name} ended with {done.returncode}")
+    else:
+        row.runs, row.different, megabytes = map(int, last.groups())
+        row.max_rss = megabytes
     return [row]
 
 

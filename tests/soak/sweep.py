@@ -9,11 +9,14 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import math
+import random
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import attrs
@@ -66,16 +69,13 @@ class Run:
 HEAD = f"{'wire, size, shape, mode':48} {'messages':>9} {'rows':>9} {'MB':>7} {'seconds':>8}"
 
 
-def run(
-    spark: SparkSession,
-    folder: Path,
-    size: int,
-    wires: Iterable[str] = WIRES,
-    shapes: Sequence[str] = tuple(SHAPES),
-    modes: Sequence[str] = MODES,
-) -> Iterator[Run]:
-    """Every query over the messages of one size, which are written to ``folder``."""
-    for wire in wires:
+Cases = dict[tuple[int, str], list[tuple[str, str]]]
+"""Size and wire → shapes and modes."""
+
+
+def run(spark: SparkSession, folder: Path, cases: Cases, until: float) -> Iterator[Run]:
+    """A query for each case; the messages are written to ``folder`` once for a size and wire."""
+    for (size, wire), queries in cases.items():
         path = folder / f"{wire}-{size}"
         path.mkdir()
         count = 0
@@ -84,12 +84,28 @@ def run(
             write(path / f"{number:04}.json", each)
             count += 1
             protocol, options = each.protocol, each.options
-        for shape in shapes:
-            for mode in modes:
-                name = f"{wire}, {size >> 10} KiB, {shape}, {mode}"
-                yield query(spark, name, path, count, protocol, options | SHAPES[shape], mode)
+        for shape, mode in queries:
+            name = f"{wire}, {size >> 10} KiB, {shape}, {mode}"
+            yield query(spark, name, path, count, protocol, options | SHAPES[shape], mode)
+            if time.monotonic() > until:
+                return
         # 64 MiB each are gigabytes together.
         shutil.rmtree(path)
+
+
+def cases_of(
+    sizes: Sequence[int], wires: Sequence[str], shapes: Sequence[str], modes: Sequence[str]
+) -> Cases:
+    """All of them, in order."""
+    queries = list(product(shapes, modes))
+    return dict.fromkeys(product(sizes, wires), queries)
+
+
+def sample(cases: Cases) -> Cases:
+    """All in random order, with one query each: any part of it is of every kind."""
+    chosen = [(case, [random.choice(queries)]) for case, queries in cases.items()]
+    random.shuffle(chosen)
+    return dict(chosen)
 
 
 def write(path: Path, each: Hostile) -> None:
@@ -137,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wires", default=",".join(WIRES))
     parser.add_argument("--shapes", default=",".join(SHAPES))
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--seconds", type=float, help="a random sample, for so long")
     given = parser.parse_args(arguments)
     spark = (
         SparkSession.builder.master("local[1]")
@@ -148,22 +165,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     spark.sparkContext.setLogLevel("OFF")
     print(HEAD, flush=True)
-    bad = 0
+    sizes = [int(text[:-1]) << {"k": 10, "m": 20}[text[-1]] for text in given.sizes.split(",")]
+    lists = (getattr(given, name).split(",") for name in ("wires", "shapes", "modes"))
+    cases = cases_of(sizes, *lists)
+    until = math.inf
+    if given.seconds is not None:
+        cases, until = sample(cases), time.monotonic() + given.seconds
+    runs = []
     with tempfile.TemporaryDirectory() as folder:
-        for text in given.sizes.split(","):
-            size = int(text[:-1]) << {"k": 10, "m": 20}[text[-1]]
-            for each in run(
-                spark,
-                Path(folder),
-                size,
-                given.wires.split(","),
-                given.shapes.split(","),
-                given.modes.split(","),
-            ):
-                print(each, flush=True)
-                bad += each.trouble is not None
+        for each in run(spark, Path(folder), cases, until):
+            print(each, flush=True)
+            runs.append(each)
     spark.stop()
-    print(f"{bad} violations")
+    bad = sum(each.trouble is not None for each in runs)
+    print(f"{len(runs)} queries, {bad} violations, {max(each.megabytes for each in runs):.0f} MB")
     return 1 if bad else 0
 
 
