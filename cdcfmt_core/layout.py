@@ -84,9 +84,12 @@ class Encoding:
 
     - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
       binary values are ``padded`` with zeros to so many bytes.
+    - ``base64``: bytes in padded base64.
+    - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
+      text in the source's own zone.
     """
 
-    name: Literal["mysql-text"]
+    name: Literal["mysql-text", "base64", "zoned-text"]
     padded: int = 0
 
 

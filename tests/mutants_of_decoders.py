@@ -258,8 +258,8 @@ MUTANTS = [
         "recursion",
         "test_deep_nesting",
         "decode",
-        "    return loads_exact(data)",
-        "    return __import__('json').loads(data)",
+        'return loads_refused(data, "")',
+        "return __import__('json').loads(data)",
     ),
     Mutant(
         "a value a thousand times in a reason",

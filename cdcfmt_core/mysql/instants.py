@@ -100,16 +100,20 @@ def _offset(value: datetime, zone: tzinfo, fold: int) -> timedelta:
 
 
 def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
-    """The offset of the whole day, or None where the clock changes in it or at its ends.
+    """The offset of the whole day, or None where the clock changes in it or at its ends."""
+    start = value.replace(hour=0, minute=0, second=0, microsecond=0)
+    try:
+        return offset_between(start, start + timedelta(days=1), zone)
+    except OverflowError:
+        return None
+
+
+def offset_between(start: datetime, end: datetime, zone: tzinfo) -> timedelta | None:
+    """The one offset of a span of at most a day, or None where the clock changes in it.
 
     Its two ends tell: no zone has ever changed its clock twice within four days.
     """
-    start = value.replace(hour=0, minute=0, second=0, microsecond=0)
-    try:
-        ends = (start, start + timedelta(days=1))
-    except OverflowError:
-        return None
-    offsets = {_offset(end, zone, fold) for end in ends for fold in (0, 1)}
+    offsets = {_offset(at, zone, fold) for at in (start, end) for fold in (0, 1)}
     return offsets.pop() if len(offsets) == 1 else None
 
 

@@ -39,6 +39,8 @@ class Kernel:
 
         :raises ValueError: if the message has none.
         """
+    def add_zone(self, name: str, zone: str) -> None:
+        """Adds the time zone of a name that values bring; its offsets are JSON."""
     def clear_plans(self) -> None: ...
     def pass_over(self) -> int:
         """Counts a message that the reference reads; returns its number in the batch."""

@@ -303,6 +303,40 @@ impl Column {
         Ok(())
     }
 
+    /// The bytes of padded base64.
+    pub fn push_base64(&mut self, text: &str) -> Step<()> {
+        const BROKEN: Refusal = Refusal::new("text that is no base64", 0);
+        let Values::Binary(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let digits = text.as_bytes();
+        let padding = digits
+            .iter()
+            .rev()
+            .take_while(|digit| **digit == b'=')
+            .count();
+        if digits.len() % 4 != 0 || padding > 2 {
+            return Err(BROKEN);
+        }
+        for (place, group) in digits.chunks_exact(4).enumerate() {
+            let is_last = (place + 1) * 4 == digits.len();
+            let some = if is_last { 4 - padding } else { 4 };
+            let mut bits = 0_u32;
+            for digit in &group[..some] {
+                bits = bits << 6 | u32::from(sextet(*digit).ok_or(BROKEN)?);
+            }
+            bits <<= 6 * (4 - some);
+            if bits.trailing_zeros() < 8 * (4 - some) as u32 {
+                // Bits that no byte takes.
+                return Err(BROKEN);
+            }
+            bytes.data.extend_from_slice(&bits.to_be_bytes()[1..some]);
+        }
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
     pub fn push_date(&mut self, days: i32) -> Step<()> {
         let Values::Date(values) = &mut self.values else {
             return Err(WRONG);
@@ -452,6 +486,17 @@ impl Column {
             }
         };
         Ok(array)
+    }
+}
+
+fn sextet(digit: u8) -> Option<u8> {
+    match digit {
+        b'A'..=b'Z' => Some(digit - b'A'),
+        b'a'..=b'z' => Some(digit - b'a' + 26),
+        b'0'..=b'9' => Some(digit - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
     }
 }
 

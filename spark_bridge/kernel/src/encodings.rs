@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::columns::{Column, Target, plain};
-use crate::json::{Kind, Token};
+use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
 use crate::variant::Variants;
@@ -56,16 +56,28 @@ pub enum MysqlText {
 #[serde(tag = "encoding", rename_all = "kebab-case")]
 pub enum Encoding {
     MysqlText(MysqlText),
+    /// Padded base64.
+    Base64,
+    /// An object of a time zone's name and of a TIMESTAMP's text, or text in the source's own.
+    ZonedText {
+        zone_member: String,
+        text_member: String,
+    },
 }
 
 /// What readers share: scratch space, and the zone of TIMESTAMP text.
 #[derive(Default)]
 pub struct Tools {
+    /// Of text that brings none.
     pub zone: Zone,
+    /// By the names that values bring.
+    pub zones: HashMap<String, Zone>,
     pub variants: Variants,
     pub text: String,
     pub more: String,
 }
+
+pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
 
 const BROKEN: Refusal = Refusal::new("text that is no value of the column's type", 0);
 
@@ -120,6 +132,7 @@ impl Reader {
                     variants,
                     text,
                     more,
+                    ..
                 } = tools;
                 let text = plain(token, document, text);
                 self.mysql_text(logical, text, column, zone, variants, more)
@@ -128,6 +141,27 @@ impl Reader {
                         ..refusal
                     })
             }
+            Encoding::Base64 if token.kind == Kind::Text => {
+                column.push_base64(token.text(document))
+            }
+            Encoding::ZonedText { .. } if token.kind == Kind::Text => {
+                let micros = tools.zone.instant(token.text(document));
+                column.push_instant(micros.ok_or(BROKEN)?)
+            }
+            Encoding::ZonedText {
+                zone_member,
+                text_member,
+            } if token.kind == Kind::Object => {
+                let names = [zone_member.as_str(), text_member.as_str()];
+                let [name, text] = members(token, document, names)?;
+                let zone = tools.zones.get(name.text(document));
+                let zone = zone.ok_or(Refusal::new(UNKNOWN_ZONE, token.start as usize))?;
+                column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
+            }
+            _ => Err(Refusal::new(
+                "a value of another form",
+                token.start as usize,
+            )),
         }
     }
 
@@ -212,6 +246,39 @@ impl Reader {
             },
         }
     }
+}
+
+/// The text members of an object, which has no others.
+fn members<const N: usize>(token: Token, document: &str, names: [&str; N]) -> Step<[Token; N]> {
+    let mut found = [Token::MISSING; N];
+    let mut cursor = Cursor::at(document, token.start)?;
+    cursor.expect(b'{', "no object")?;
+    loop {
+        let name = cursor.name()?;
+        let value = cursor.value()?;
+        let place = names.iter().position(|known| *known == name.text(document));
+        match place {
+            Some(place) if found[place].kind == Kind::Missing && value.kind == Kind::Text => {
+                found[place] = value;
+            }
+            _ => {
+                return Err(Refusal::new(
+                    "an object of another form",
+                    name.start as usize,
+                ));
+            }
+        }
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    if found.iter().any(|token| token.kind == Kind::Missing) {
+        return Err(Refusal::new(
+            "an object of another form",
+            token.start as usize,
+        ));
+    }
+    Ok(found)
 }
 
 fn is_number(text: &str) -> bool {

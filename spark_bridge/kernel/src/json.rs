@@ -10,6 +10,9 @@ const EXPONENT_DIGITS: usize = 3;
 const LARGEST_EXPONENT: usize = 600;
 const NUMBER_LENGTH: usize = 300;
 
+/// The reference refuses 350 000 brackets and commas, which are at most two a value.
+const MAX_VALUES: usize = 140_000;
+
 /// Deepest nesting of arrays and objects that is walked.
 pub const MAX_DEPTH: usize = 100;
 
@@ -72,6 +75,8 @@ pub struct Cursor<'a> {
     pub document: &'a str,
     data: &'a [u8],
     at: usize,
+    /// Values that were read.
+    values: usize,
 }
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
@@ -95,6 +100,7 @@ impl<'a> Cursor<'a> {
             document,
             data: document.as_bytes(),
             at: 0,
+            values: 0,
         })
     }
 
@@ -198,6 +204,10 @@ impl<'a> Cursor<'a> {
 
     fn value_within(&mut self, depth: usize) -> Step<Token> {
         self.blanks();
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return self.refuse("more values than a message may have");
+        }
         let start = self.at;
         match self.peek() {
             b'"' => {
@@ -295,7 +305,9 @@ impl<'a> Cursor<'a> {
             let exponent = self.at;
             self.digits()?;
             let digits = &self.document[exponent..self.at];
-            if digits.parse::<usize>().is_ok_and(|value| value > LARGEST_EXPONENT)
+            if digits
+                .parse::<usize>()
+                .is_ok_and(|value| value > LARGEST_EXPONENT)
                 || digits.len() > EXPONENT_DIGITS
             {
                 return self.refuse("an exponent that is too long");

@@ -86,6 +86,10 @@ impl Kernel {
         }
     }
 
+    pub fn add_zone(&mut self, name: String, zone: Zone) {
+        self.tools.zones.insert(name, zone);
+    }
+
     /// Whether the batch has to be finished before more is read.
     pub fn is_full(&self) -> bool {
         self.batch.row_count() >= self.settings.max_rows
@@ -179,6 +183,9 @@ impl Kernel {
         if self.envelope.table.text(document).is_empty() {
             return Err(Refusal::new("no table", 0));
         }
+        if self.envelope.commit_ts.is_none() && self.envelope.source_time.is_none() {
+            return Err(Refusal::new("no time", 0));
+        }
         let guess = self
             .guess
             .clone()
@@ -197,9 +204,6 @@ impl Kernel {
             if low.is_some_and(|low| commit_ts < low) || high.is_some_and(|high| commit_ts > high) {
                 return Ok(Outcome::Skipped);
             }
-        }
-        if self.envelope.commit_ts.is_none() && self.envelope.source_time.is_none() {
-            return Err(Refusal::new("no time", 0));
         }
         if let Some(plan) = guess {
             let fits = self.envelope.guess_fits() && plan.holds(&self.envelope);

@@ -140,6 +140,12 @@ impl PyKernel {
         })
     }
 
+    fn add_zone(&mut self, name: String, zone: &str) -> PyResult<()> {
+        self.kernel
+            .add_zone(name, serde_json::from_str(zone).map_err(value_error)?);
+        Ok(())
+    }
+
     fn clear_plans(&mut self) {
         self.kernel.clear_plans();
     }

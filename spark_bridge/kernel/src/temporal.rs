@@ -131,11 +131,11 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     }
 }
 
-/// Offsets of a time zone by local days, as the bridge found them.
+/// Offsets of a time zone by local time, as the bridge found them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Zone {
-    /// First days since 1970 of spans, ascending; the last one is only an end.
-    starts: Vec<i32>,
+    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
+    starts: Vec<i64>,
     /// Microseconds east of UTC in each span; None where the clock changes.
     offsets: Vec<Option<i64>>,
 }
@@ -144,10 +144,9 @@ impl Zone {
     /// TIMESTAMP: microseconds since 1970 in UTC.
     pub fn instant(&self, text: &str) -> Option<i64> {
         let wall = datetime(text)?;
-        let day = i32::try_from(wall.div_euclid(DAY_MICROS)).ok()?;
         let span = self
             .starts
-            .partition_point(|start| *start <= day)
+            .partition_point(|start| *start <= wall)
             .checked_sub(1)?;
         Some(wall - (*self.offsets.get(span)?)?)
     }

@@ -26,7 +26,7 @@ from pyspark_cdcfmt.columnar.made import sized
 from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.event_schema import corrupt_column
 from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.kernel import AutoChunks, KernelChunks
+from pyspark_cdcfmt.kernel import AutoChunks
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
@@ -179,7 +179,7 @@ class Engine:
 
     def _by_columns(
         self,
-        chunks: Chunks | KernelChunks | AutoChunks,
+        chunks: Chunks | AutoChunks,
         arrays: Iterable[Any],
         place: Mapping[str, object] | None = None,
     ) -> Iterator[Any]:

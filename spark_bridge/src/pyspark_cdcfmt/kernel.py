@@ -26,7 +26,7 @@ from pyspark_cdcfmt.columnar.made import Made, in_order
 from pyspark_cdcfmt.columnar.origins import Sources
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
-from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings
+from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings, describe_zone
 
 try:
     import cdcfmt_kernel
@@ -39,6 +39,9 @@ logger = open_logger("pyspark_cdcfmt")
 
 _CHUNK_MESSAGES = 1024
 _CHUNK_BYTES = 4 << 20
+_IMAGES = ("before", "after")
+_LEARNT = ("unknown", "a time zone that the kernel lacks")
+"""Why the kernel stops at messages from which there is something to learn."""
 _MAX_LEARNED = 200
 _WORTH_A_PLAN = 1000
 """So many messages read by the kernel pay for one more plan."""
@@ -96,6 +99,7 @@ class KernelChunks:
         )
         self._known_schemas = shape.schemas.changes
         self._held = _Held()
+        self._zones: set[str] = set()
         self._learned = 0
         self._taken = 0
         self.by_reference = 0
@@ -204,7 +208,7 @@ class KernelChunks:
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[Made]:
         """Has the reference decode a refused message."""
-        unknown = self._kernel.stop[0] == "unknown"
+        unknown = self._kernel.stop[0] in _LEARNT
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):
             if self._held.row_bytes >= MAX_BATCH_BYTES and not count_rows:
@@ -225,27 +229,41 @@ class KernelChunks:
         return number
 
     def _learn(self, message: Message) -> None:
+        """Adds what the kernel lacks for messages like this one."""
         changes = self._reference.changes()
         if not changes or self._learned >= _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN:
             return
         self._learned += 1
+        value = message.value or b""
+        layout = next(each for each in self._layouts if value.startswith(each.begins))
         try:
-            self._kernel.add_plan(
-                message.value or b"", json.dumps(self._describe(message, changes))
-            )
+            wire = orjson.loads(value)
+            self._add_zones(layout, wire)
+            plan = json.dumps(self._describe(layout, wire, changes))
+            self._kernel.add_plan(value, plan)
         except (Unlike, ValueError) as error:
             logger.debug("not by the kernel: %s", error)
 
-    def _describe(self, message: Message, changes: Sequence[RowChange]) -> dict[str, Any]:
+    def _describe(
+        self, layout: Layout, wire: Mapping[str, Any], changes: Sequence[RowChange]
+    ) -> dict[str, Any]:
         table = changes[0].table
         if any(change.table is not table for change in changes):
             raise Unlike("its rows have several schemas")
-        value = message.value or b""
-        layout = next(each for each in self._layouts if value.startswith(each.begins))
-        if layout.limits is None:
-            return describe_plan(layout, table, self._shape, {})
-        limits = layout.limits(orjson.loads(value), self._shape.schemas)
+        limits = {} if layout.limits is None else layout.limits(wire, self._shape.schemas)
         return describe_plan(layout, table, self._shape, limits)
+
+    def _add_zones(self, layout: Layout, wire: Mapping[str, Any]) -> None:
+        if layout.zoned is None:
+            return
+        images = (wire.get(name) for name, role in layout.members.items() if role in _IMAGES)
+        values = [value for image in images if type(image) is dict for value in image.values()]
+        for value in values:
+            name = value.get(layout.zoned.zone) if type(value) is dict else None
+            if type(name) is str and name not in self._zones:
+                zone = layout.zoned.find(name, self._shape.policy.time_zone)
+                self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
+                self._zones.add(name)
 
     def _finish(self, count_rows: bool) -> Iterator[Made]:
         held, self._held = self._held, _Held()
@@ -296,10 +314,10 @@ class KernelChunks:
 
 
 class AutoChunks:
-    """Decodes messages of any format: by the kernel if it reads the first one's format.
+    """Decodes messages: by the kernel if it reads such as the first one.
 
-    ``open_kernel`` gives what reads the format of a message, None where the kernel lacks it;
-    ``columns`` decodes the messages then.
+    ``open_kernel`` gives what reads messages like that, None where the kernel cannot; ``columns``
+    decodes them then.
     """
 
     def __init__(

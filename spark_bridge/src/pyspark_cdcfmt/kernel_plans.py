@@ -13,8 +13,9 @@ from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Encoding, Layout, Members
-from cdcfmt_core.mysql.instants import offset_of_day
+from cdcfmt_core.layout import Encoding, Layout, Members, Zoned
+from cdcfmt_core.mysql.instants import offset_between, offset_of_day
+from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
@@ -48,8 +49,12 @@ _PLAIN: dict[type, str] = {
     logical.Year: "year",
     logical.Json: "json",
 }
+_MOST_BYTES = 1 << 20
+"""A larger message is the reference's, which makes its rows one after the other."""
 _FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
 """MySQL's TIMESTAMP ends in January 2038."""
+_STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
+"""Clocks change at full quarters of an hour, at least since 1972."""
 
 
 def describe_settings(
@@ -78,12 +83,12 @@ def describe_settings(
     return {
         "layouts": [_layout(layout) for layout in layouts],
         "outputs": outputs,
-        "zone": _zone(shape.policy.time_zone),
+        "zone": describe_zone(shape.policy.time_zone),
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
         "before_updates": shape.projection.before_updates,
         "splits_keys": shape.split,
-        "max_message_bytes": max_message_bytes,
+        "max_message_bytes": min(max_message_bytes, _MOST_BYTES),
         "max_rows": MAX_ROWS,
         "max_bytes": MAX_BATCH_BYTES,
         "row_bytes": shape.row_bytes,
@@ -126,7 +131,7 @@ def describe_plan(
                 "name": json.dumps(column.name, ensure_ascii=False)[1:-1],
                 "use": use,
                 "key": column.name in keys,
-                **_encoding(column, encodings[column.name]),
+                **_encoding(column, encodings[column.name], layout.zoned),
             }
         )
     found = {field.name for field in own.values()}
@@ -153,7 +158,18 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
     return None if name is None else {"type": name}
 
 
-def _encoding(column: Column, encoding: Encoding) -> dict[str, Any]:
+def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    if encoding.name == "mysql-text":
+        described = _mysql_text(column, encoding)
+    elif encoding.name == "zoned-text":
+        if zoned is None:
+            raise Unlike("the layout has no zones")
+        described = {"zone_member": zoned.zone, "text_member": zoned.text}
+    return {"encoding": encoding.name, **described}
+
+
+def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
     type_ = column.type
     described: dict[str, Any]
     if isinstance(type_, logical.Int):
@@ -174,7 +190,7 @@ def _encoding(column: Column, encoding: Encoding) -> dict[str, Any]:
         described = {"logical": _PLAIN[type(type_)]}
     else:
         raise Unlike(f"{column.name} is of a type that the kernel lacks")
-    return {"encoding": encoding.name, **described}
+    return described
 
 
 def _layout(layout: Layout) -> dict[str, Any]:
@@ -199,19 +215,27 @@ def _members(members: Members) -> list[dict[str, Any]]:
 
 
 @functools.cache
-def _zone(zone: tzinfo) -> dict[str, Any]:
-    """The offsets of a zone by spans of local days; None where the clock changes."""
+def describe_zone(zone: tzinfo) -> dict[str, Any]:
+    """The offsets of a zone by spans of local time, in microseconds; None where it changes."""
     if zone is UTC:
-        return {"starts": [-719_162, 2_932_897], "offsets": [0]}
+        return {"starts": [_micros(datetime.min), _micros(datetime.max) + 1], "offsets": [0]}
     starts: list[int] = []
     offsets: list[int | None] = []
     day = _FIRST_DAY
     while day < _LAST_DAY:
         offset = offset_of_day(day, zone)
-        micros = None if offset is None else offset // timedelta(microseconds=1)
-        if not offsets or offsets[-1] != micros:
-            starts.append((day - _FIRST_DAY).days)
-            offsets.append(micros)
+        spans = [(day, offset)]
+        if offset is None:
+            times = [day + _STEP * number for number in range(timedelta(days=1) // _STEP)]
+            spans = [(at, offset_between(at, at + _STEP - _MICRO, zone)) for at in times]
+        for start, offset in spans:
+            micros = None if offset is None else offset // _MICRO
+            if not offsets or offsets[-1] != micros:
+                starts.append(_micros(start))
+                offsets.append(micros)
         day += timedelta(days=1)
-    starts.append((day - _FIRST_DAY).days)
-    return {"starts": starts, "offsets": offsets}
+    return {"starts": [*starts, _micros(day)], "offsets": offsets}
+
+
+def _micros(wall: datetime) -> int:
+    return (wall - EPOCH) // _MICRO

@@ -8,10 +8,10 @@ from datetime import tzinfo
 from typing import Any
 
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Layout, Parser, Zoned
+from cdcfmt_core.layout import Encoding, Layout, Parser, Zoned
 from cdcfmt_core.mysql import text_parser
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.types import Binary
+from cdcfmt_core.types import Binary, Timestamp
 from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_simple.instants import zone_at
 from cdcfmt_simple.message import OP_OF_TYPE, STREAM, WATERMARK
@@ -35,6 +35,18 @@ def _parsers(
         )
         for column in table.columns
     }
+
+
+def _encodings(table: TableSchema) -> dict[str, Encoding]:
+    by_name = {}
+    for column in table.columns:
+        encoding = Encoding("mysql-text")
+        if isinstance(column.type, Binary):
+            encoding = Encoding("base64")
+        elif isinstance(column.type, Timestamp):
+            encoding = Encoding("zoned-text")
+        by_name[column.name] = encoding
+    return by_name
 
 
 def _limits(
@@ -66,6 +78,7 @@ _JSON = Layout(
     ops=OP_OF_TYPE,
     quiet=(WATERMARK,),
     parsers=_parsers,
+    encodings=_encodings,
     texts=True,
     zoned=Zoned("location", "value", zone_at),
     lacks_images=True,

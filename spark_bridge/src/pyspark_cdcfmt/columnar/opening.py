@@ -92,7 +92,7 @@ def open_chunks(
     schemas: SchemaStore,
     policy: ValuePolicy,
     inferred: bool,
-) -> Chunks | KernelChunks | AutoChunks | None:
+) -> Chunks | AutoChunks | None:
     """What decodes by columns, in a format that has layouts.
 
     That is for the changes of a table, and for events with images.
@@ -124,34 +124,6 @@ def open_chunks(
         make, builder.weigh, decoder.changes, decoder.found_nothing_wrong, builder.batch
     )
 
-    def open_kernel(protocol: str | None) -> KernelChunks | None:
-        layouts = () if events else _kernel_layouts(protocol, options)
-        if protocol is None or not layouts:
-            return None
-        codec = default_registry().get_codec(protocol)
-
-        def recognises(message: Message) -> bool:
-            return confidence(codec, message) >= CERTAIN_ENOUGH
-
-        try:
-            return KernelChunks(
-                protocol,
-                layouts,
-                shape,
-                arrow,
-                metadata,
-                reference,
-                options["maxMessageBytes"],
-                recognises if guesses else None,
-            )
-        except Unlike as error:
-            logger.debug("not by the kernel: %s", error)
-            return None
-
-    kernel = None if guesses else open_kernel(decoder.protocol)
-    if kernel is not None:
-        return kernel
-
     formats: dict[str, Format | None] = {}
 
     def find_format() -> Format | None:
@@ -174,14 +146,30 @@ def open_chunks(
         policy.counts,
         schemas,
     )
-    if not guesses:
+    if events or not is_installed():
         return chunks
 
-    def open_recognised(message: Message) -> KernelChunks | None:
-        codec = recognise(default_registry().codecs().values(), message)
-        return None if codec is None else open_kernel(codec.name)
+    def open_kernel(first: Message) -> KernelChunks | None:
+        codec = _codec_of(first, decoder.protocol, guesses=guesses)
+        layouts = () if codec is None else _kernel_layouts(codec, options, first)
+        if codec is None or not layouts:
+            return None
+        try:
+            return KernelChunks(
+                codec.name,
+                layouts,
+                shape,
+                arrow,
+                metadata,
+                reference,
+                options["maxMessageBytes"],
+                (lambda each: confidence(codec, each) >= CERTAIN_ENOUGH) if guesses else None,
+            )
+        except Unlike as error:
+            logger.debug("not by the kernel: %s", error)
+            return None
 
-    return AutoChunks(open_recognised, chunks)
+    return AutoChunks(open_kernel, chunks)
 
 
 def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
@@ -190,14 +178,19 @@ def _can_make_events(schema: StructType, options: ReadOptions) -> bool:
     )
 
 
-def _kernel_layouts(protocol: str | None, options: ReadOptions) -> Sequence[Layout]:
-    """The layouts of a format that the kernel can read."""
-    if protocol is None or not is_installed():
-        return ()
-    codec = default_registry().get_codec(protocol)
+def _codec_of(message: Message, protocol: str | None, *, guesses: bool) -> CodecSpec | None:
+    if guesses:
+        return recognise(default_registry().codecs().values(), message)
+    return None if protocol is None else default_registry().get_codec(protocol)
+
+
+def _kernel_layouts(codec: CodecSpec, options: ReadOptions, first: Message) -> Sequence[Layout]:
+    """The layouts of messages like the first one, if the kernel can read all of them."""
     if codec.open_layouts is None:
         return ()
     layouts = codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
+    if (first.value or b"")[:1] == b"{":
+        layouts = [each for each in layouts if isinstance(each, Layout)]
     known = [each for each in layouts if isinstance(each, Layout) and each.encodings is not None]
     return known if len(known) == len(layouts) else ()
 
