@@ -76,7 +76,7 @@ def test_schemas(tmp_path: Path) -> None:
     write_messages(tmp_path / "b.jsonl", (m for m in messages if b"tableSchema" in m.value))  # type: ignore[operator]
     assert run("validate", tmp_path).exit_code == 0
     # In one pass, rows come before what they need; and of one schema, others are forgotten.
-    for option in (["--no-scan-schemas"], ["--max-cached-schemas", "1"]):
+    for option in (["--no-scan-schemas"], ["--max-cached-schema-bytes", "1"]):
         missing = run("validate", tmp_path, *option)
         assert missing.exit_code == 1
         assert "not seen" in missing.stdout

@@ -26,7 +26,8 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_format_of_a_folder(mixed: Path) -> None:
-    found = run_json("sniff", mixed, "--sample", 50, "--json")
+    mode = ("-o", "timePrecisionMode=adaptive_time_microseconds")
+    found = run_json("sniff", mixed, "--sample", 50, "--json", *mode)
     assert found.keys() - {"no value (tombstone)"} == {*FOLDERS.values(), "open-protocol"}
     assert sum(item["messages"] for item in found.values()) == 4 * 50
     assert all(item["corrupt"] == 0 for item in found.values())
