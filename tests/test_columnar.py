@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 from columnar_damage import mutated_message
@@ -11,6 +12,7 @@ from golden_data import (
     native_messages,
     open_decoder,
     reading_options,
+    scan_schemas,
     variant_names,
 )
 from pyspark.sql.types import StructType
@@ -121,6 +123,25 @@ def test_native_messages(file: str) -> None:
         options = parsed({"protocol": NATIVE[file], "imageFormat": form})
         check_equal(messages, events_schema(options), options)
     assert by_columns > 0
+
+
+def test_times_whose_unit_is_open() -> None:
+    """`timePrecisionMode=auto` refuses those near 1970, among others that it is sure of."""
+    messages = list(native_messages("debezium/noschema_default"))
+    schemas = scan_schemas(messages, protocol="debezium")
+    values = [re.sub(rb"\{[^{}]*\"srid[^{}]*\}", b"null", m.value or b"") for m in messages]
+    value = next(v for v in values if b'"op":"r"' in v and re.search(rb'"c_dt6":[0-9]', v))
+    times = [1_795_214_319_224_225 + number for number in range(20)]
+    times[12] = 79_026_071_387
+    rows = [
+        Message(None, re.sub(rb'"c_dt6":[0-9]+', b'"c_dt6":%d' % time, value)) for time in times
+    ]
+    options = parsed({"protocol": "debezium", "table": table_option("shop", "wide")})
+    schema = inferred_schema(rows[:1], options, schemas)
+    assert schema is not None
+    result = check_equal(rows, schema, options, schemas=schemas)
+    assert result.counts["corrupt messages and rows"] == 1
+    assert (result.by_columns, result.by_reference) == (18, 2)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -30,6 +30,8 @@ from pyspark_cdcfmt.columnar.kernels import (
 _EPOCH = datetime(1970, 1, 1)
 _LAST_DAY = (date.max - date(1970, 1, 1)).days
 _MICROSECOND = timedelta(microseconds=1)
+_SURE = (timedelta(days=400), timedelta(days=200 * 365))
+"""So far from 1970, a parser that finds the unit of each number is sure of it."""
 _INTEGRAL = spark.ByteType | spark.ShortType | spark.IntegerType | spark.LongType
 
 
@@ -78,9 +80,27 @@ def number_kernel(
     if isinstance(source, logical.Date) and isinstance(target, spark.DateType):
         return _days if gives(parse, 1, date(1970, 1, 2)) else None
     if isinstance(source, logical.DateTime) and isinstance(target, spark.TimestampNTZType):
-        for unit in (1, 1000):
-            if gives(parse, 1, _EPOCH + unit * _MICROSECOND):
-                return _wall_clocks(unit, arrow)
+        return _wall_clock_kernel(parse, arrow)
+    return None
+
+
+def _wall_clock_kernel(parse: Callable[[Any], object] | None, arrow: pa.DataType) -> Kernel | None:
+    for unit in (1, 1000):
+
+        def is_unit(number: int, unit: int = unit) -> bool:
+            return gives(parse, number, _EPOCH + number * unit * _MICROSECOND)
+
+        if not is_unit(1):
+            continue
+        first, last = (span // (unit * _MICROSECOND) for span in _SURE)
+        if not (is_unit(first) and is_unit(last)):
+            return None
+        # Near 1970 a number may be another time in another unit.
+        if not is_unit(first // 30) or gives(
+            parse, last * 1000, _EPOCH + last * unit * _MICROSECOND
+        ):
+            return _wall_clocks(unit, arrow, first, last)
+        return _wall_clocks(unit, arrow, FIRST_MICROSECOND // unit + 1, LAST_MICROSECOND // unit)
     return None
 
 
@@ -133,11 +153,11 @@ def _days(numbers: pa.Array) -> pa.Array | None:
     return pc.cast(pc.cast(numbers, pa.int32()), pa.date32())
 
 
-def _wall_clocks(unit: int, arrow: pa.DataType) -> Kernel:
+def _wall_clocks(unit: int, arrow: pa.DataType, first: int, last: int) -> Kernel:
     factor = pa.scalar(unit, pa.int64())
 
     def kernel(numbers: pa.Array) -> pa.Array | None:
-        if not within(numbers, FIRST_MICROSECOND // unit + 1, LAST_MICROSECOND // unit):
+        if not within(numbers, first, last):
             return None
         return pc.cast(pc.multiply(numbers, factor), arrow)
 
