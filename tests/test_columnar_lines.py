@@ -64,10 +64,27 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
             some = list(read_split(split, **how))
             lines = read_lines(split, **how)
             by_columns += check_equal(some, schema, options, lines=lines).by_columns
-    options = parsed({**reading_options(variant), "imageFormat": "json"})
+    given = {**reading_options(variant), "imageFormat": "json"}
+    options = parsed(given | ({"protocol": "auto"} if damage < 0.1 else {}))
     lines = read_lines(split, block_bytes=30_000)
     check_equal(list(read_split(split)), events_schema(options), options, lines=lines)
     assert by_columns
+
+
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\x0b\n \r\n"])
+def test_lines_may_be_cut_again(start: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(start + b"".join(ROWS[:50]))
+    split = FileSplit(str(path), 0, None, None)
+    (lines,) = read_lines(split)
+    assert isinstance(lines, Lines)
+    assert list(lines.cut()) == list(lines.cut()) == list(read_split(split))
+    for table in ({"table": "shop.orders"}, {}):
+        options = parsed({"protocol": "auto", **table})
+        schema = events_schema(options)
+        if table:
+            schema = inferred_schema(list(read_split(split)), options) or schema
+        check_equal(list(read_split(split)), schema, options, lines=iter([lines]))
 
 
 ROW = (

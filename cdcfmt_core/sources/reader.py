@@ -106,8 +106,10 @@ def _read(
         def keep(data: bytes, offset: int) -> Lines | None:
             if offset < start or (end is not None and offset + len(data) > end):
                 return None
-            again = cut(iter((data,)), offset=offset)
-            messages = partial(_messages, again, parse)
+
+            def messages() -> Iterator[Message | BadLine]:
+                return _messages(cut(iter((data,)), offset=offset), parse)
+
             return Lines(data, offset, split.path, line_format == "value", parse, messages)
 
         yield from _messages(cut(pieces, offset=position, keep=keep), parse, start, end)

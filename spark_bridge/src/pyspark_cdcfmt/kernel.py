@@ -7,6 +7,7 @@ its place, and the bridge adds the plan of its table schema, so that the kernel 
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
@@ -128,11 +129,17 @@ class KernelChunks:
             self._forget_old_plans()
             if not isinstance(chunk, Lines):
                 yield from self._read_messages(chunk, count_rows)
-            elif self._recognises is None or all(map(self._recognises, chunk.messages())):
+            elif self._can_read_lines(chunk):
                 yield from self._read_lines(chunk, count_rows)
             else:
                 yield from self._read_messages(list(chunk.cut()), count_rows)
         yield from self._finish(count_rows)
+
+    def _can_read_lines(self, lines: Lines) -> bool:
+        """Whether all lines are values as they stand; a file may begin with a byte order mark."""
+        if lines.data.startswith(BOM_UTF8):
+            return False
+        return self._recognises is None or all(map(self._recognises, lines.messages()))
 
     def _forget_old_plans(self) -> None:
         if self._shape.schemas.changes != self._known_schemas:
@@ -177,6 +184,9 @@ class KernelChunks:
                     continue
                 end = data.index(b"\n", at)
                 line = data[at:end].removesuffix(b"\r")
+                if line.isspace():
+                    at = end + 1
+                    continue
                 message = lines.parse(line, lines.offset + at)
                 if not self._skips(message):
                     yield from self._pass_over(message, count_rows)
