@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -76,10 +75,9 @@ def test_types_that_stand_in_another_topic(tmp_path: Path) -> None:
 def test_bytes_of_a_text_whose_type_is_not_known(spark: SparkSession, tmp_path: Path) -> None:
     path = of_table(tmp_path, "noschema_default")
     read = spark.read.format("cdc").option("table", "shop.wide")
-    # Of two tasks, either may be the first to fail.
-    for declared, value in {"c_bin BINARY": "[A-Za-z0-9+/=]+", "c_date DATE": "-?[0-9]+"}.items():
+    for declared, value in {"c_bin BINARY": "AAAAAAAAAAA=", "c_date DATE": "19782"}.items():
         with pytest.raises(PySparkException) as failed:
             read.schema(declared).load(path).collect()
         message = str(failed.value)
-        assert re.search(rf"shop\.wide\.{declared.split()[0]}: '{value}'", message)
+        assert f"shop.wide.{declared.split()[0]}: '{value}'" in message
         assert "declare a string, or read the messages that tell the types, too" in message
