@@ -17,7 +17,7 @@ MAX_CACHE_BYTES = 64 << 20
 _ENTRY: Final = 300
 _COLUMN: Final = 150
 _TYPE_CHARACTER: Final = 12
-"""ENUM and SET have a string for each name, of which four characters of the type tell."""
+"""ENUM and SET keep a string for each name, which is some four characters of the type."""
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -1,4 +1,4 @@
-"""How many values JSON has, told without parsing it."""
+"""The number of values in JSON, counted without parsing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The warning of TIMESTAMP columns over a wire that does not tell their time zone."""
+"""The warning of TIMESTAMP columns over a wire without their time zone."""
 
 from __future__ import annotations
 

@@ -44,11 +44,15 @@ impl Envelope {
         (self.before, self.after) = (Token::MISSING, Token::MISSING);
         (self.op, self.commit_ts, self.source_time) = (None, None, None);
         self.guessed = 0;
-        self.images_before.clear();
-        self.images_after.clear();
+        self.clear_images();
         let mut cursor = Cursor::new(document)?;
         self.object(layout, &layout.members, &mut cursor, guess)?;
         cursor.end()
+    }
+
+    pub fn clear_images(&mut self) {
+        self.images_before.clear();
+        self.images_after.clear();
     }
 
     /// Whether the guessed plan has the whole schema key.

@@ -15,6 +15,12 @@ use crate::plans::{Description, Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
 
+/// A message's rows are weighed after each so many of them.
+const LOOK_AFTER: usize = 64;
+
+/// Names of unwanted tables that are kept, in bytes.
+const UNWANTED_BYTES: usize = 8 << 20;
+
 /// Plans of one table that are kept.
 const PLANS_OF_TABLE: usize = 16;
 
@@ -56,6 +62,7 @@ pub struct Kernel {
     outputs: usize,
     plans: HashMap<Name, Vec<Arc<Plan>>>,
     unwanted: HashSet<Name>,
+    unwanted_bytes: usize,
     batch: Batch,
     tools: Tools,
     envelope: Envelope,
@@ -80,6 +87,7 @@ impl Kernel {
             settings,
             plans: HashMap::new(),
             unwanted: HashSet::new(),
+            unwanted_bytes: 0,
             envelope: Envelope::default(),
             guess: None,
             skipped: 0,
@@ -106,6 +114,11 @@ impl Kernel {
     }
 
     pub fn skip_table(&mut self, name: Name) {
+        if self.unwanted_bytes > UNWANTED_BYTES {
+            self.unwanted.clear();
+            self.unwanted_bytes = 0;
+        }
+        self.unwanted_bytes += name.0.len() + name.1.len() + name.2.len() + size_of::<Name>();
         self.unwanted.insert(name);
     }
 
@@ -212,22 +225,19 @@ impl Kernel {
                 return Ok(Outcome::Read);
             }
         }
-        // What was read for the guess means nothing to another plan.
-        self.envelope.images_before.clear();
-        self.envelope.images_after.clear();
         let plans = self
             .plans
             .get(&self.name(document))
             .cloned()
             .unwrap_or_default();
         for plan in plans {
+            // What was read for another plan means nothing to this one.
+            self.envelope.clear_images();
             if plan.fits(&self.envelope, document) && self.images(&plan, layout, op, document)? {
                 self.rows(&plan, layout, op, document, offset)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
             }
-            self.envelope.images_before.clear();
-            self.envelope.images_after.clear();
         }
         Ok(Outcome::Unknown)
     }
@@ -288,7 +298,13 @@ impl Kernel {
         if images.count() > 1 && 2 * images.count() * row_bytes > self.settings.max_bytes {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
-        let (start, begin) = (self.batch.row_count(), self.batch.size());
+        let start = self.batch.row_count();
+        // A walk through all columns, for messages of many rows only.
+        let begin = if images.count() >= LOOK_AFTER {
+            self.batch.size()
+        } else {
+            0
+        };
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
@@ -301,7 +317,9 @@ impl Kernel {
             absent: Arc::clone(&plan.absent),
         });
         for row in 0..images.count() {
-            if row % 64 == 63 && self.batch.size() - begin > self.settings.max_bytes {
+            if row % LOOK_AFTER == LOOK_AFTER - 1
+                && self.batch.size() - begin > self.settings.max_bytes
+            {
                 return Err(Refusal::new(
                     "more bytes of rows than a batch has room for",
                     0,

@@ -23,10 +23,9 @@ from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import ChangeRows
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.made import sized
-from pyspark_cdcfmt.columnar.opening import Decoder, ObservedDecoder, open_chunks
+from pyspark_cdcfmt.columnar.opening import AutoChunks, Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.event_schema import corrupt_column
 from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.kernel import AutoChunks
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy

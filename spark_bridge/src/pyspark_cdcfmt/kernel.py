@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
 from typing import Any
 
 import attrs
@@ -18,12 +17,13 @@ import pyarrow as pa
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
-from pyspark_cdcfmt.columnar.chunks import Chunks
+from pyspark_cdcfmt.columnar.chunking import Chunking
 from pyspark_cdcfmt.columnar.formats import Reference, Row
 from pyspark_cdcfmt.columnar.made import Made, in_order
+from pyspark_cdcfmt.columnar.metadata import repeated
 from pyspark_cdcfmt.columnar.origins import Sources
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
@@ -100,6 +100,9 @@ class KernelChunks:
         )
         self._known_schemas = shape.schemas.changes
         self._held = _Held()
+        self._chunking = Chunking(
+            lambda: True, self._whole_lines, lambda: (_CHUNK_MESSAGES, _CHUNK_BYTES)
+        )
         self._zones: set[str] = set()
         self._learned = 0
         self._taken = 0
@@ -125,21 +128,20 @@ class KernelChunks:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        for chunk in _chunks(messages):
+        for chunk in self._chunking.chunks(messages):
             self._forget_old_plans()
-            if not isinstance(chunk, Lines):
-                yield from self._read_messages(chunk, count_rows)
-            elif self._can_read_lines(chunk):
+            if isinstance(chunk, Lines):
                 yield from self._read_lines(chunk, count_rows)
             else:
-                yield from self._read_messages(list(chunk.cut()), count_rows)
+                yield from self._read_messages(chunk, count_rows)
         yield from self._finish(count_rows)
 
-    def _can_read_lines(self, lines: Lines) -> bool:
-        """Whether all lines are values as they stand; a file may begin with a byte order mark."""
+    def _whole_lines(self, lines: Lines) -> Lines | None:
+        """Lines, if all are values as they stand; a file may begin with a byte order mark."""
         if lines.data.startswith(BOM_UTF8):
-            return False
-        return self._recognises is None or all(map(self._recognises, lines.messages()))
+            return None
+        recognises = self._recognises
+        return lines if recognises is None or all(map(recognises, lines.messages())) else None
 
     def _forget_old_plans(self) -> None:
         if self._shape.schemas.changes != self._known_schemas:
@@ -303,10 +305,7 @@ class KernelChunks:
                 arrays.append(self._source(rows, held, field.type))
             elif self._metadata.get(field.name) == "invalid":
                 # A row with a changed value is the reference's.
-                empty = pa.ListArray.from_arrays(
-                    [0] * (rows.num_rows + 1), pa.array([], pa.string())
-                )
-                arrays.append(empty.cast(field.type))
+                arrays.append(repeated((), rows.num_rows, field.type))
             else:
                 arrays.append(pa.nulls(rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
@@ -321,71 +320,3 @@ class KernelChunks:
         return sources.column_of(
             type_, rows.column("index"), rows.column("message"), rows.column("offset")
         )
-
-
-class AutoChunks:
-    """Decodes messages: by the kernel if it reads such as the first one.
-
-    ``open_kernel`` gives what reads messages like that, None where the kernel cannot; ``columns``
-    decodes them then.
-    """
-
-    def __init__(
-        self, open_kernel: Callable[[Message], KernelChunks | None], columns: Chunks
-    ) -> None:
-        self._open_kernel = open_kernel
-        self._columns = columns
-        self._kernel: KernelChunks | None = None
-
-    @property
-    def by_columns(self) -> int:
-        """Messages that went by columns."""
-        return sum(each.by_columns for each in self._both)
-
-    @property
-    def by_reference(self) -> int:
-        """Messages that the reference decoded."""
-        return sum(each.by_reference for each in self._both)
-
-    @property
-    def unwanted(self) -> int:
-        """Messages that the filters do not want."""
-        return sum(each.unwanted for each in self._both)
-
-    @property
-    def _both(self) -> list[Chunks | KernelChunks]:
-        return [self._columns, *([] if self._kernel is None else [self._kernel])]
-
-    def batches(
-        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
-    ) -> Iterator[Made]:
-        """As :meth:`KernelChunks.batches`."""
-        items = iter(messages)
-        start = list(islice(items, 1))
-        if self._kernel is None:
-            first = next(one_by_one(start), None)
-            if isinstance(first, Message):
-                self._kernel = self._open_kernel(first)
-        chunks = self._columns if self._kernel is None else self._kernel
-        return chunks.batches(chain(start, items), count_rows=count_rows)
-
-
-def _chunks(
-    messages: Iterable[Message | BadLine | Lines],
-) -> Iterator[list[Message | BadLine] | Lines]:
-    chunk: list[Message | BadLine] = []
-    size = 0
-    for item in messages:
-        if isinstance(item, Lines):
-            if chunk:
-                yield chunk
-                chunk, size = [], 0
-            yield item
-            continue
-        chunk.append(item)
-        size += len(item.value or b"")
-        if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk

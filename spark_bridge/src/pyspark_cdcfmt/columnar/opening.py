@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Protocol
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import BatchBuilder
 from pyspark_cdcfmt.change_schema import metadata_fields
@@ -32,10 +34,11 @@ from pyspark_cdcfmt.columnar.avro_look import AvroLook, LookByBeginning
 from pyspark_cdcfmt.columnar.chunks import Chunks
 from pyspark_cdcfmt.columnar.formats import Format, Reference, Rows
 from pyspark_cdcfmt.columnar.looks import EventsLook, Look
+from pyspark_cdcfmt.columnar.made import Made
 from pyspark_cdcfmt.columnar.plans import Learner
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
-from pyspark_cdcfmt.kernel import AutoChunks, KernelChunks, is_installed
+from pyspark_cdcfmt.kernel import KernelChunks, is_installed
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
 from pyspark_cdcfmt.row_bytes import fixed_bytes
@@ -79,6 +82,53 @@ class ObservedDecoder:
         if any(isinstance(event, SchemaChange | TableSchemaEvent) for event in self._events):
             return None
         return [event for event in self._events if isinstance(event, RowChange)]
+
+
+class AutoChunks:
+    """Decodes messages: by the kernel if it reads such as the first one.
+
+    ``open_kernel`` gives what reads messages like that, None where the kernel cannot; ``columns``
+    decodes them then.
+    """
+
+    def __init__(
+        self, open_kernel: Callable[[Message], KernelChunks | None], columns: Chunks
+    ) -> None:
+        self._open_kernel = open_kernel
+        self._columns = columns
+        self._kernel: KernelChunks | None = None
+
+    @property
+    def by_columns(self) -> int:
+        """Messages that went by columns."""
+        return sum(each.by_columns for each in self._both)
+
+    @property
+    def by_reference(self) -> int:
+        """Messages that the reference decoded."""
+        return sum(each.by_reference for each in self._both)
+
+    @property
+    def unwanted(self) -> int:
+        """Messages that the filters do not want."""
+        return sum(each.unwanted for each in self._both)
+
+    @property
+    def _both(self) -> list[Chunks | KernelChunks]:
+        return [self._columns, *([] if self._kernel is None else [self._kernel])]
+
+    def batches(
+        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
+    ) -> Iterator[Made]:
+        """As :meth:`KernelChunks.batches`."""
+        items = iter(messages)
+        start = list(islice(items, 1))
+        if self._kernel is None:
+            first = next(one_by_one(start), None)
+            if isinstance(first, Message):
+                self._kernel = self._open_kernel(first)
+        chunks = self._columns if self._kernel is None else self._kernel
+        return chunks.batches(chain(start, items), count_rows=count_rows)
 
 
 def open_chunks(
@@ -163,7 +213,7 @@ def open_chunks(
                 metadata,
                 reference,
                 options["maxMessageBytes"],
-                (lambda each: confidence(codec, each) >= CERTAIN_ENOUGH) if guesses else None,
+                _recogniser(codec) if guesses else None,
             )
         except Unlike as error:
             logger.debug("not by the kernel: %s", error)
@@ -184,11 +234,20 @@ def _codec_of(message: Message, protocol: str | None, *, guesses: bool) -> Codec
     return None if protocol is None else default_registry().get_codec(protocol)
 
 
-def _kernel_layouts(codec: CodecSpec, options: ReadOptions, first: Message) -> Sequence[Layout]:
-    """The layouts of messages like the first one, if the kernel can read all of them."""
+def _recogniser(codec: CodecSpec) -> Callable[[Message], bool]:
+    return lambda message: confidence(codec, message) >= CERTAIN_ENOUGH
+
+
+def _layouts_of(codec: CodecSpec, options: ReadOptions) -> Sequence[Layout | AvroLayout]:
+    """Those of a format under these options; none if it has no layouts."""
     if codec.open_layouts is None:
         return ()
-    layouts = codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
+    return codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
+
+
+def _kernel_layouts(codec: CodecSpec, options: ReadOptions, first: Message) -> Sequence[Layout]:
+    """The layouts of messages like the first one, if the kernel can read all of them."""
+    layouts = _layouts_of(codec, options)
     if (first.value or b"")[:1] == b"{":
         layouts = [each for each in layouts if isinstance(each, Layout)]
     known = [each for each in layouts if isinstance(each, Layout) and each.encodings is not None]
@@ -198,23 +257,16 @@ def _kernel_layouts(codec: CodecSpec, options: ReadOptions, first: Message) -> S
 def _open_format(
     codec: CodecSpec, options: ReadOptions, shape: Shape, *, guesses: bool
 ) -> Format | None:
-    if codec.open_layouts is None:
-        return None
-    own = {option.name: options.codec[option.name] for option in codec.options}
-    layouts = codec.open_layouts(own)
+    layouts = _layouts_of(codec, options)
     if shape.events:
         layouts = [each for each in layouts if isinstance(each, AvroLayout) or each.tells_extra]
     if not layouts:
         return None
-
-    def recognises(message: Message) -> bool:
-        return confidence(codec, message) >= CERTAIN_ENOUGH
-
     return Format(
         _look(layouts, shape.event_filter),
         Learner(codec.name, layouts, shape).learn,
         by_schemas=any(isinstance(each, Layout) and each.limits is not None for each in layouts),
-        recognises=recognises if guesses else None,
+        recognises=_recogniser(codec) if guesses else None,
     )
 
 
