@@ -37,10 +37,24 @@ _NAMES_BYTES = 8 << 20
 
 @attrs.define
 class _Behind:
-    """What a partition told before the batch, back to ``low``."""
+    """What a partition told before the batch, back to ``low``: each table's first position."""
 
     low: int
-    records: list[SchemaRecord] = attrs.field(factory=list)
+    # What is forgotten is looked for farther back, and all that is found there is learnt.
+    first: Cache[_Table, Position] = attrs.field(factory=lambda: Cache(_NAMES_BYTES))
+
+    def add(self, records: Iterable[SchemaRecord]) -> None:
+        for record in records:
+            table = record.table
+            name = (table.database, table.schema, table.table, record.stream)
+            known = self.first.get(name)
+            if known is None or record.position < known:
+                self.first.add(name, record.position, text_size(*name))
+
+    def has(self, name: _Table, position: Position | None) -> bool:
+        """Whether a schema of the table stands at ``position`` or before."""
+        first = self.first.get(name)
+        return first is not None and (position is None or first <= position)
 
 
 @attrs.define
@@ -160,15 +174,15 @@ class TopicSchemaStore(KeptSchemaStore):
     def _is_behind(self, place: TopicPartition, name: _Table, position: Position | None) -> bool:
         """Looks for a schema that holds at ``position``; whether there is one."""
         behind = self._behind[place]
-        if any(_is_of(record, name, position) for record in behind.records):
+        if behind.has(name, position):
             return True
         first = self._reading.offsets({place: EARLIEST})[place]
         first = max(first, self._begins[place] - self._reach)
         for stretch in self._reading.back(place, behind.low, first):
             behind.low = stretch.start
-            behind.records += stretch.records
+            behind.add(stretch.records)
             self._learn(stretch.records)
-            if any(_is_of(record, name, position) for record in stretch.records):
+            if behind.has(name, position):
                 return True
         return False
 
@@ -191,10 +205,3 @@ class TopicSchemaStore(KeptSchemaStore):
     def _learn(self, records: Iterable[SchemaRecord]) -> None:
         for record in records:
             self.add(record)
-
-
-def _is_of(record: SchemaRecord, name: _Table, position: Position | None) -> bool:
-    table = record.table
-    return (table.database, table.schema, table.table, record.stream) == name and (
-        position is None or record.position <= position
-    )
