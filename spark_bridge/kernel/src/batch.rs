@@ -10,6 +10,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
+use crate::cells::Cells;
 use crate::columns::{Column, Target};
 use crate::refusal::Step;
 

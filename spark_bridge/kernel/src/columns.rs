@@ -14,6 +14,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use serde::Deserialize;
 
+use crate::cells::Cells;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
 use crate::variant::Variants;
@@ -144,37 +145,6 @@ impl Column {
         self.valid.push(true);
     }
 
-    pub fn is_text(&self) -> bool {
-        matches!(self.values, Values::String(_))
-    }
-
-    pub fn push_null(&mut self) -> Step<()> {
-        if !self.nullable {
-            return Err(Refusal::new("NULL in a column that is NOT NULL", 0));
-        }
-        self.valid.push(false);
-        self.nulls += 1;
-        match &mut self.values {
-            Values::Boolean(values) => values.push(false),
-            Values::Byte(values) => values.push(0),
-            Values::Short(values) => values.push(0),
-            Values::Integer(values) | Values::Date(values) => values.push(0),
-            Values::Long(values)
-            | Values::Timestamp(values)
-            | Values::TimestampNtz(values)
-            | Values::Interval(values) => values.push(0),
-            Values::Float(values) => values.push(0.0),
-            Values::Double(values) => values.push(0.0),
-            Values::Decimal(values, _, _) => values.push(0),
-            Values::String(bytes) | Values::Binary(bytes) => bytes.end()?,
-            Values::Variant(value, metadata) => {
-                value.end()?;
-                metadata.end()?;
-            }
-        }
-        Ok(())
-    }
-
     /// One more row, equal to the last one.
     pub fn repeat_last(&mut self) -> Step<()> {
         fn again<T: Copy>(values: &mut Vec<T>) {
@@ -204,197 +174,6 @@ impl Column {
             }
         }
         Ok(())
-    }
-
-    pub fn push_integer(&mut self, value: i128) -> Step<()> {
-        match &mut self.values {
-            Values::Byte(values) => values.push(value.try_into().map_err(|_| RANGE)?),
-            Values::Short(values) => values.push(value.try_into().map_err(|_| RANGE)?),
-            Values::Integer(values) => values.push(value.try_into().map_err(|_| RANGE)?),
-            Values::Long(values) => values.push(value.try_into().map_err(|_| RANGE)?),
-            Values::Boolean(values) if (0..=1).contains(&value) => values.push(value == 1),
-            Values::Decimal(..) => return self.push_decimal(value, 0),
-            _ => return Err(WRONG),
-        }
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
-        let Values::Decimal(values, precision, column_scale) = &mut self.values else {
-            return Err(WRONG);
-        };
-        let value = match column_scale.checked_sub(scale) {
-            Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,
-            None => {
-                let less = 10_i128
-                    .checked_pow(u32::from(scale - *column_scale))
-                    .ok_or(RANGE)?;
-                if value % less != 0 {
-                    return Err(RANGE);
-                }
-                value / less
-            }
-        };
-        if value.abs() >= 10_i128.checked_pow(u32::from(*precision)).ok_or(RANGE)? {
-            return Err(RANGE);
-        }
-        values.push(value);
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_float(&mut self, value: f64) -> Step<()> {
-        match &mut self.values {
-            Values::Double(values) => values.push(value),
-            Values::Float(values) => {
-                #[allow(clippy::cast_possible_truncation)]
-                let rounded = value as f32;
-                if rounded.is_infinite() {
-                    return Err(RANGE);
-                }
-                values.push(rounded);
-            }
-            _ => return Err(WRONG),
-        }
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_boolean(&mut self, value: bool) -> Step<()> {
-        let Values::Boolean(values) = &mut self.values else {
-            return Err(WRONG);
-        };
-        values.push(value);
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_text(&mut self, text: &str) -> Step<()> {
-        let Values::String(bytes) = &mut self.values else {
-            return Err(WRONG);
-        };
-        bytes.data.extend_from_slice(text.as_bytes());
-        bytes.end()?;
-        self.added();
-        Ok(())
-    }
-
-    /// Text with one character a byte (Latin-1), padded with zeros.
-    pub fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
-        let Values::Binary(bytes) = &mut self.values else {
-            return Err(WRONG);
-        };
-        let start = bytes.data.len();
-        if text.is_ascii() {
-            bytes.data.extend_from_slice(text.as_bytes());
-        } else {
-            for character in text.chars() {
-                let byte = u8::try_from(u32::from(character));
-                bytes
-                    .data
-                    .push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
-            }
-        }
-        let length = (bytes.data.len() - start).max(padded);
-        bytes.data.resize(start + length, 0);
-        bytes.end()?;
-        self.added();
-        Ok(())
-    }
-
-    /// The bytes of padded base64.
-    pub fn push_base64(&mut self, text: &str) -> Step<()> {
-        const BROKEN: Refusal = Refusal::new("text that is no base64", 0);
-        let Values::Binary(bytes) = &mut self.values else {
-            return Err(WRONG);
-        };
-        let digits = text.as_bytes();
-        let padding = digits
-            .iter()
-            .rev()
-            .take_while(|digit| **digit == b'=')
-            .count();
-        if digits.len() % 4 != 0 || padding > 2 {
-            return Err(BROKEN);
-        }
-        for (place, group) in digits.chunks_exact(4).enumerate() {
-            let is_last = (place + 1) * 4 == digits.len();
-            let some = if is_last { 4 - padding } else { 4 };
-            let mut bits = 0_u32;
-            for digit in &group[..some] {
-                bits = bits << 6 | u32::from(sextet(*digit).ok_or(BROKEN)?);
-            }
-            bits <<= 6 * (4 - some);
-            if bits.trailing_zeros() < 8 * (4 - some) as u32 {
-                // Bits that no byte takes.
-                return Err(BROKEN);
-            }
-            bytes.data.extend_from_slice(&bits.to_be_bytes()[1..some]);
-        }
-        bytes.end()?;
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_date(&mut self, days: i32) -> Step<()> {
-        let Values::Date(values) = &mut self.values else {
-            return Err(WRONG);
-        };
-        values.push(days);
-        self.added();
-        Ok(())
-    }
-
-    /// A wall clock.
-    pub fn push_datetime(&mut self, micros: i64) -> Step<()> {
-        let Values::TimestampNtz(values) = &mut self.values else {
-            return Err(WRONG);
-        };
-        values.push(micros);
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_instant(&mut self, micros: i64) -> Step<()> {
-        let Values::Timestamp(values) = &mut self.values else {
-            return Err(WRONG);
-        };
-        if !(FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
-            return Err(RANGE);
-        }
-        values.push(micros);
-        self.added();
-        Ok(())
-    }
-
-    pub fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()> {
-        match &mut self.values {
-            Values::Interval(values) | Values::Long(values) => values.push(micros),
-            Values::String(bytes) => {
-                scratch.clear();
-                temporal::print_time(micros, fsp, scratch);
-                bytes.data.extend_from_slice(scratch.as_bytes());
-                bytes.end()?;
-            }
-            _ => return Err(WRONG),
-        }
-        self.added();
-        Ok(())
-    }
-
-    /// The text of a JSON column: parsed for a variant, or as it is.
-    pub fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
-        match &mut self.values {
-            Values::Variant(value, metadata) => {
-                variants.append(text, &mut value.data, &mut metadata.data)?;
-                value.end()?;
-                metadata.end()?;
-                self.added();
-                Ok(())
-            }
-            _ => self.push_text(text),
-        }
     }
 
     /// Only the first rows stay; what was begun behind them goes, too.
@@ -486,6 +265,226 @@ impl Column {
             }
         };
         Ok(array)
+    }
+}
+
+impl Cells for Column {
+    fn is_text(&self) -> bool {
+        matches!(self.values, Values::String(_))
+    }
+
+    fn push_null(&mut self) -> Step<()> {
+        if !self.nullable {
+            return Err(Refusal::new("NULL in a column that is NOT NULL", 0));
+        }
+        self.valid.push(false);
+        self.nulls += 1;
+        match &mut self.values {
+            Values::Boolean(values) => values.push(false),
+            Values::Byte(values) => values.push(0),
+            Values::Short(values) => values.push(0),
+            Values::Integer(values) | Values::Date(values) => values.push(0),
+            Values::Long(values)
+            | Values::Timestamp(values)
+            | Values::TimestampNtz(values)
+            | Values::Interval(values) => values.push(0),
+            Values::Float(values) => values.push(0.0),
+            Values::Double(values) => values.push(0.0),
+            Values::Decimal(values, _, _) => values.push(0),
+            Values::String(bytes) | Values::Binary(bytes) => bytes.end()?,
+            Values::Variant(value, metadata) => {
+                value.end()?;
+                metadata.end()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push_integer(&mut self, value: i128) -> Step<()> {
+        match &mut self.values {
+            Values::Byte(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Short(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Integer(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Long(values) => values.push(value.try_into().map_err(|_| RANGE)?),
+            Values::Boolean(values) if (0..=1).contains(&value) => values.push(value == 1),
+            Values::Decimal(..) => return self.push_decimal(value, 0),
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+        let Values::Decimal(values, precision, column_scale) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let value = match column_scale.checked_sub(scale) {
+            Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,
+            None => {
+                let less = 10_i128
+                    .checked_pow(u32::from(scale - *column_scale))
+                    .ok_or(RANGE)?;
+                if value % less != 0 {
+                    return Err(RANGE);
+                }
+                value / less
+            }
+        };
+        if value.abs() >= 10_i128.checked_pow(u32::from(*precision)).ok_or(RANGE)? {
+            return Err(RANGE);
+        }
+        values.push(value);
+        self.added();
+        Ok(())
+    }
+
+    fn push_float(&mut self, value: f64) -> Step<()> {
+        match &mut self.values {
+            Values::Double(values) => values.push(value),
+            Values::Float(values) => {
+                #[allow(clippy::cast_possible_truncation)]
+                let rounded = value as f32;
+                if rounded.is_infinite() {
+                    return Err(RANGE);
+                }
+                values.push(rounded);
+            }
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    fn push_boolean(&mut self, value: bool) -> Step<()> {
+        let Values::Boolean(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(value);
+        self.added();
+        Ok(())
+    }
+
+    fn push_text(&mut self, text: &str) -> Step<()> {
+        let Values::String(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        bytes.data.extend_from_slice(text.as_bytes());
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+        let Values::Binary(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let start = bytes.data.len();
+        if text.is_ascii() {
+            bytes.data.extend_from_slice(text.as_bytes());
+        } else {
+            for character in text.chars() {
+                let byte = u8::try_from(u32::from(character));
+                bytes
+                    .data
+                    .push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
+            }
+        }
+        let length = (bytes.data.len() - start).max(padded);
+        bytes.data.resize(start + length, 0);
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
+    fn push_base64(&mut self, text: &str) -> Step<()> {
+        const BROKEN: Refusal = Refusal::new("text that is no base64", 0);
+        let Values::Binary(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        let digits = text.as_bytes();
+        let padding = digits
+            .iter()
+            .rev()
+            .take_while(|digit| **digit == b'=')
+            .count();
+        if digits.len() % 4 != 0 || padding > 2 {
+            return Err(BROKEN);
+        }
+        for (place, group) in digits.chunks_exact(4).enumerate() {
+            let is_last = (place + 1) * 4 == digits.len();
+            let some = if is_last { 4 - padding } else { 4 };
+            let mut bits = 0_u32;
+            for digit in &group[..some] {
+                bits = bits << 6 | u32::from(sextet(*digit).ok_or(BROKEN)?);
+            }
+            bits <<= 6 * (4 - some);
+            if bits.trailing_zeros() < 8 * (4 - some) as u32 {
+                // Bits that no byte takes.
+                return Err(BROKEN);
+            }
+            bytes.data.extend_from_slice(&bits.to_be_bytes()[1..some]);
+        }
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
+    fn push_date(&mut self, days: i32) -> Step<()> {
+        let Values::Date(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(days);
+        self.added();
+        Ok(())
+    }
+
+    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+        let Values::TimestampNtz(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        values.push(micros);
+        self.added();
+        Ok(())
+    }
+
+    fn push_instant(&mut self, micros: i64) -> Step<()> {
+        let Values::Timestamp(values) = &mut self.values else {
+            return Err(WRONG);
+        };
+        if !(FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
+            return Err(RANGE);
+        }
+        values.push(micros);
+        self.added();
+        Ok(())
+    }
+
+    fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()> {
+        match &mut self.values {
+            Values::Interval(values) | Values::Long(values) => values.push(micros),
+            Values::String(bytes) => {
+                scratch.clear();
+                temporal::print_time(micros, fsp, scratch);
+                bytes.data.extend_from_slice(scratch.as_bytes());
+                bytes.end()?;
+            }
+            _ => return Err(WRONG),
+        }
+        self.added();
+        Ok(())
+    }
+
+    fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()> {
+        match &mut self.values {
+            Values::Variant(value, metadata) => {
+                variants.append(text, &mut value.data, &mut metadata.data)?;
+                value.end()?;
+                metadata.end()?;
+                self.added();
+                Ok(())
+            }
+            _ => self.push_text(text),
+        }
     }
 }
 

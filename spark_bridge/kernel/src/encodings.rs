@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
 use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
@@ -113,7 +114,7 @@ impl Reader {
         &self,
         token: Token,
         document: &str,
-        column: &mut Column,
+        column: &mut impl Cells,
         tools: &mut Tools,
     ) -> Step<()> {
         if token.kind == Kind::Null {
@@ -180,7 +181,7 @@ impl Reader {
         &self,
         logical: &MysqlText,
         text: &str,
-        column: &mut Column,
+        column: &mut impl Cells,
         zone: &Zone,
         variants: &mut Variants,
         scratch: &mut String,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod cells;
 pub mod columns;
 pub mod encodings;
 pub mod envelope;

@@ -1,0 +1,39 @@
+//! What value encodings write: one cell after the other.
+
+use crate::refusal::Step;
+use crate::variant::Variants;
+
+/// A column of a batch, or an image of the events shape.
+pub trait Cells {
+    fn is_text(&self) -> bool;
+
+    fn push_null(&mut self) -> Step<()>;
+
+    fn push_integer(&mut self, value: i128) -> Step<()>;
+
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()>;
+
+    fn push_float(&mut self, value: f64) -> Step<()>;
+
+    fn push_boolean(&mut self, value: bool) -> Step<()>;
+
+    fn push_text(&mut self, text: &str) -> Step<()>;
+
+    /// Text with one character a byte (Latin-1), padded with zeros.
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()>;
+
+    /// The bytes of padded base64.
+    fn push_base64(&mut self, text: &str) -> Step<()>;
+
+    fn push_date(&mut self, days: i32) -> Step<()>;
+
+    /// A wall clock.
+    fn push_datetime(&mut self, micros: i64) -> Step<()>;
+
+    fn push_instant(&mut self, micros: i64) -> Step<()>;
+
+    fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()>;
+
+    /// The text of a JSON column: parsed for a variant, or as it is.
+    fn push_json(&mut self, text: &str, variants: &mut Variants) -> Step<()>;
+}
