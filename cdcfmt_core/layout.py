@@ -30,6 +30,7 @@ Role: TypeAlias = Literal[
     "other_time",
     "before",
     "after",
+    "position",
     "deleted",
     "row_id",
     "extra",
@@ -44,6 +45,7 @@ Role: TypeAlias = Literal[
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.
+- ``position``: an integer by which schemas of a stream are ordered; else as ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, where it has a member of its own.
 - ``row_id``: an integer; where it is missing, NULLs in ``before`` may be something else.
@@ -135,7 +137,8 @@ class Layout:
 
     ``begins`` are the bytes that such a message begins with, and ``lacks`` are bytes that it
     does not hold.  ``frame(value)`` tells where in the value the envelope begins and ends;
-    what is around it must be the same.  ``column_types`` names the member of ``same`` that
+    what is around it must be the same; ``connect`` says that this is Kafka Connect's wrapper of
+    ``payload`` and ``schema``, if there is one.  ``column_types`` names the member of ``same`` that
     must tell the type of every column, as text, for the schema to depend on nothing else.
     ``keyed``: the schema depends on the columns of the message's key.
 
@@ -149,8 +152,8 @@ class Layout:
     ``cell`` is the member of a column that has its value; a column's other members must be the
     same in all rows.
 
-    ``encodings(table)`` are those of a table's columns, for the compiled kernel, which asks once a
-    schema.
+    ``encodings(value, table)`` are those of a table's columns, for the compiled kernel, which asks
+    once a schema, with a message that has it.
 
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
@@ -173,12 +176,13 @@ class Layout:
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()
     frame: Callable[[bytes], tuple[int, int]] | None = None
+    connect: bool = False
     column_types: str | None = None
     keyed: bool = False
     split: Split | None = None
     tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
-    encodings: Callable[[TableSchema], Encodings] | None = None
+    encodings: Callable[[bytes, TableSchema], Encodings] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
         | None

@@ -14,8 +14,17 @@ class Kernel:
     """
 
     def __init__(self, settings: str) -> None: ...
-    def read(self, values: list[bytes | None], offsets: list[int | None], start: int) -> int:
-        """Reads messages from ``start`` on; returns the number of the first one not read."""
+    def read(
+        self,
+        values: list[bytes | None],
+        keys: list[bytes | None],
+        offsets: list[int | None],
+        start: int,
+    ) -> int:
+        """Reads messages from ``start`` on; returns the number of the first one not read.
+
+        ``keys`` may be empty where no layout is about them.
+        """
     def read_lines(self, data: bytes, offset: int, at: int) -> int:
         """Reads lines from the byte ``at`` on; returns the place of the first one not read.
 
@@ -32,9 +41,12 @@ class Kernel:
 
         :raises ValueError: if it has no layout.
         """
-    def skip_table(self, database: str, schema: str, table: str) -> None:
-        """Messages of this table are skipped."""
-    def add_plan(self, value: bytes, plan: str) -> None:
+    def skip_table(self, value: bytes) -> None:
+        """Messages of this one's table, with its schema, are skipped.
+
+        :raises ValueError: if it has no layout.
+        """
+    def add_plan(self, value: bytes, key: bytes | None, plan: str) -> None:
         """Adds the plan of messages with the schema key of this one.
 
         :raises ValueError: if the message has none.

@@ -1,5 +1,6 @@
 //! The envelope of a JSON document, in one pass.
 
+use crate::connect;
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
@@ -11,8 +12,8 @@ const KEPT_BYTES: usize = 64 << 10;
 
 /// Where the parts of an envelope lie in its document.
 ///
-/// Most messages have the table of the one before. Its plan is a guess: while all members of the
-/// schema key are the plan's, images are read at once.
+/// Most messages have the table of the one before. Its plan is a guess: while no part of the schema
+/// key is another one, images are read at once.
 #[derive(Default)]
 pub struct Envelope {
     pub database: Token,
@@ -21,12 +22,14 @@ pub struct Envelope {
     pub op: Option<Op>,
     pub commit_ts: Option<i64>,
     pub source_time: Option<i64>,
+    pub other_time: Option<i64>,
+    pub position: Option<i64>,
     pub before: Token,
     pub after: Token,
     /// The parts of the schema key, by their numbers.
     pub key: Vec<Token>,
-    /// Members of the key that are those of the guessed plan.
-    guessed: usize,
+    /// A part of the key is not that of the guessed plan.
+    missed: bool,
     pub images_before: Images,
     pub images_after: Images,
     /// The last object that is not read.
@@ -43,11 +46,28 @@ impl Envelope {
         }
         (self.before, self.after) = (Token::MISSING, Token::MISSING);
         (self.op, self.commit_ts, self.source_time) = (None, None, None);
-        self.guessed = 0;
+        (self.other_time, self.position) = (None, None);
+        self.missed = guess.is_none();
         self.clear_images();
         let mut cursor = Cursor::new(document)?;
+        let Some(part) = layout.schema else {
+            self.object(layout, &layout.members, &mut cursor, guess)?;
+            return cursor.end();
+        };
+        let known = guess.and_then(|plan| plan.bytes_of_part(part));
+        let form = connect::open(&mut cursor, known)?;
+        let start = cursor.position();
+        if let connect::Form::SchemaFirst(schema) = form {
+            self.missed |= known != Some(schema.text(document));
+        }
         self.object(layout, &layout.members, &mut cursor, guess)?;
-        cursor.end()
+        if layout.is_odd(&document[start..cursor.position()]) {
+            return Err(Refusal::new("text that rows lack", start));
+        }
+        let schema = connect::close(&mut cursor, form)?;
+        self.missed |= schema.kind != Kind::Missing && known != Some(schema.text(document));
+        self.key[part] = schema;
+        Ok(())
     }
 
     pub fn clear_images(&mut self) {
@@ -55,9 +75,14 @@ impl Envelope {
         self.images_after.clear();
     }
 
+    /// Whether all times are there.
+    pub fn has_times(&self) -> bool {
+        self.source_time.is_some() && self.other_time.is_some()
+    }
+
     /// Whether the guessed plan has the whole schema key.
-    pub fn guess_fits(&self) -> bool {
-        self.guessed == self.key.len()
+    pub fn guess_fits(&self, plan: &Plan) -> bool {
+        !self.missed && plan.lacks_parts(&self.key)
     }
 
     fn object(
@@ -113,13 +138,15 @@ impl Envelope {
         match (role, guess) {
             (Role::Same, Some(plan)) => {
                 if plan.has_part(part, cursor) {
-                    self.guessed += 1;
                     return Ok(cursor.token_from(Kind::Object, start));
                 }
+                self.missed = true;
                 cursor.go_back(start);
             }
-            (Role::Before | Role::After, Some(plan)) if self.guess_fits() => {
-                if let Some(whole) = self.op.and_then(|op| layout.whole(op, role)) {
+            (Role::Before | Role::After, Some(plan)) if !self.missed => {
+                // The operation may come behind its images.
+                let whole = self.op.map_or(Some(true), |op| layout.whole(op, role));
+                if let Some(whole) = whole {
                     let (kind, opens) = layout.form();
                     let images = match role {
                         Role::Before => &mut self.images_before,
@@ -195,8 +222,9 @@ impl Envelope {
                 self.source_time = time(token, document, layout.times.0, layout.times.1)?;
             }
             Role::OtherTime => {
-                time(token, document, layout.times.0, layout.times.1)?;
+                self.other_time = time(token, document, layout.times.0, layout.times.1)?;
             }
+            Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
             Role::Before | Role::After => {
                 let (expected, _) = layout.form();
                 if token.kind != expected && token.kind != Kind::Null {

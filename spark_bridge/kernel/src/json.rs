@@ -36,7 +36,7 @@ pub enum Kind {
 }
 
 /// A value's kind and place in its document.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
     pub kind: Kind,
     pub start: u32,

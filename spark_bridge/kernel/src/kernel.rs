@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::Deserialize;
 
 use crate::batch::{Batch, Change, Origin, Output};
+use crate::connect;
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::json::{Kind, Token};
@@ -61,13 +62,16 @@ pub struct Kernel {
     settings: Settings,
     outputs: usize,
     plans: HashMap<Name, Vec<Arc<Plan>>>,
-    unwanted: HashSet<Name>,
+    /// By names, with the schemas beside their payloads.
+    unwanted: HashMap<Name, Vec<String>>,
     unwanted_bytes: usize,
     batch: Batch,
     tools: Tools,
     envelope: Envelope,
     /// The plan of the message before.
     guess: Option<Arc<Plan>>,
+    /// The number of its layout.
+    layout: usize,
     pub skipped: usize,
 }
 
@@ -86,10 +90,11 @@ impl Kernel {
             },
             settings,
             plans: HashMap::new(),
-            unwanted: HashSet::new(),
+            unwanted: HashMap::new(),
             unwanted_bytes: 0,
             envelope: Envelope::default(),
             guess: None,
+            layout: 0,
             skipped: 0,
         }
     }
@@ -113,19 +118,37 @@ impl Kernel {
         self.plans.clear();
     }
 
-    pub fn skip_table(&mut self, name: Name) {
+    /// Messages of this one's table, with its schema, are skipped.
+    pub fn skip_table(&mut self, value: &[u8]) -> Step<()> {
+        let (layout, document) = self.envelope_of(value, false)?;
+        let schema = self.schema(layout, document);
+        if !schema.is_empty() {
+            connect::check_schema(schema)?;
+        }
+        let name = self.name(document);
         if self.unwanted_bytes > UNWANTED_BYTES {
             self.unwanted.clear();
             self.unwanted_bytes = 0;
         }
-        self.unwanted_bytes += name.0.len() + name.1.len() + name.2.len() + size_of::<Name>();
-        self.unwanted.insert(name);
+        let names = name.0.len() + name.1.len() + name.2.len();
+        self.unwanted_bytes += names + size_of::<Name>() + schema.len();
+        let schemas = self.unwanted.entry(name).or_default();
+        schemas.retain(|known| known != schema);
+        schemas.insert(0, schema.to_owned());
+        schemas.truncate(PLANS_OF_TABLE);
+        Ok(())
+    }
+
+    /// The schema beside the payload of the last document; empty if there is none.
+    fn schema<'a>(&self, layout: usize, document: &'a str) -> &'a str {
+        let part = self.settings.layouts[layout].schema;
+        part.map_or("", |part| self.envelope.key[part].text(document))
     }
 
     /// Reads one message; what is not read or skipped leaves no rows.
-    pub fn read(&mut self, value: &[u8], offset: Option<i64>) -> Outcome {
+    pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Outcome {
         let rows = self.batch.row_count();
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, offset)))
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
         match outcome {
@@ -146,11 +169,24 @@ impl Kernel {
     }
 
     /// A plan for messages with the schema key of this one.
-    pub fn add_plan(&mut self, value: &[u8], description: Description) -> Step<()> {
+    pub fn add_plan(
+        &mut self,
+        value: &[u8],
+        key: Option<&[u8]>,
+        description: Description,
+    ) -> Step<()> {
+        let key = key_text(key)?;
         let (layout, document) = self.envelope_of(value, false)?;
         let name = self.name(document);
         let layout = &self.settings.layouts[layout];
-        let plan = Plan::new(description, self.outputs, layout, &self.envelope, document)?;
+        let plan = Plan::new(
+            description,
+            self.outputs,
+            layout,
+            &self.envelope,
+            document,
+            key,
+        )?;
         let plans = self.plans.entry(name).or_default();
         plans.retain(|known| !plan.replaces(known));
         plans.insert(0, Arc::new(plan));
@@ -166,16 +202,26 @@ impl Kernel {
         let Ok(document) = std::str::from_utf8(value) else {
             return Err(Refusal::new("bytes that are no UTF-8", 0));
         };
-        let layout = self
-            .settings
-            .layouts
-            .iter()
-            .position(|layout| document.starts_with(&layout.begins));
-        let layout = layout.ok_or(Refusal::new("another beginning", 0))?;
         let guess = self.guess.as_deref().filter(|_| guess);
-        self.envelope
-            .read(&self.settings.layouts[layout], document, guess)?;
-        Ok((layout, document))
+        let layouts = &self.settings.layouts;
+        let mut refusal = Refusal::new("another beginning", 0);
+        // Mostly it is the layout of the message before.
+        for step in 0..layouts.len() {
+            let at = (self.layout + step) % layouts.len();
+            if !document.starts_with(&layouts[at].begins) {
+                continue;
+            }
+            match self.envelope.read(&layouts[at], document, guess) {
+                // Times in another unit are another layout's.
+                Ok(()) if !layouts[at].connect || self.envelope.has_times() => {
+                    self.layout = at;
+                    return Ok((at, document));
+                }
+                Ok(()) => refusal = Refusal::new("no time", 0),
+                Err(other) => refusal = other,
+            }
+        }
+        Err(refusal)
     }
 
     fn name(&self, document: &str) -> Name {
@@ -188,7 +234,7 @@ impl Kernel {
         )
     }
 
-    fn message(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
+    fn message(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Step<Outcome> {
         let (layout, document) = self.envelope_of(value, true)?;
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
@@ -203,7 +249,12 @@ impl Kernel {
             .guess
             .clone()
             .filter(|plan| plan.has_names(&self.envelope, document));
-        if guess.is_none() && self.unwanted.contains(&self.name(document)) {
+        if guess.is_none()
+            && let Some(schemas) = self.unwanted.get(&self.name(document))
+            && schemas
+                .iter()
+                .any(|known| known == self.schema(layout, document))
+        {
             return Ok(Outcome::Skipped);
         }
         let (low, high) = (
@@ -218,9 +269,10 @@ impl Kernel {
                 return Ok(Outcome::Skipped);
             }
         }
+        let key = key_text(key)?;
         if let Some(plan) = guess {
-            let fits = self.envelope.guess_fits() && plan.holds(&self.envelope);
-            if fits && self.images(&plan, layout, op, document)? {
+            let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
+            if fits && plan.has_key(key)? && self.images(&plan, layout, op, document)? {
                 self.rows(&plan, layout, op, document, offset)?;
                 return Ok(Outcome::Read);
             }
@@ -233,7 +285,10 @@ impl Kernel {
         for plan in plans {
             // What was read for another plan means nothing to this one.
             self.envelope.clear_images();
-            if plan.fits(&self.envelope, document) && self.images(&plan, layout, op, document)? {
+            if plan.fits(&self.envelope, document)
+                && plan.has_key(key)?
+                && self.images(&plan, layout, op, document)?
+            {
                 self.rows(&plan, layout, op, document, offset)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
@@ -367,6 +422,11 @@ impl Kernel {
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.lacking, rows)
     }
+}
+
+fn key_text(key: Option<&[u8]>) -> Step<Option<&str>> {
+    let text = key.map(std::str::from_utf8).transpose();
+    text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
 }
 
 fn append(

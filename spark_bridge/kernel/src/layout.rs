@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use memchr::memmem::Finder;
 use serde::Deserialize;
 
 use crate::json::Kind;
@@ -21,6 +22,8 @@ pub enum Role {
     CommitTs,
     SourceTime,
     OtherTime,
+    /// An integer by which the schemas of a stream are ordered.
+    Position,
     Before,
     After,
     /// An object or null, not read.
@@ -68,6 +71,12 @@ pub enum Image {
 pub struct Layout {
     /// Bytes that every such message begins with.
     pub begins: String,
+    /// Documents may be the payload of an object that has their schema, too.
+    pub connect: bool,
+    /// Text that no document of rows holds.
+    pub lacks: Vec<String>,
+    /// The schema key has the columns of the message's key.
+    pub keyed: bool,
     pub members: Vec<Member>,
     pub ops: HashMap<String, Op>,
     /// Images lie in lists, one for each row.
@@ -84,6 +93,11 @@ pub struct Layout {
     pub column_types: Option<String>,
     #[serde(skip)]
     pub parts: Vec<String>,
+    /// The number of the schema beside payloads, among the parts.
+    #[serde(skip)]
+    pub schema: Option<usize>,
+    #[serde(skip)]
+    finders: Vec<Finder<'static>>,
 }
 
 impl Layout {
@@ -91,11 +105,24 @@ impl Layout {
     pub fn prepare(&mut self) {
         let mut parts = Vec::new();
         number(&mut self.members, &mut parts);
+        if self.connect {
+            self.schema = Some(parts.len());
+            parts.push("schema".into());
+        }
+        let finders = self.lacks.iter().filter(|text| !text.is_empty());
+        self.finders = finders.map(|text| Finder::new(text).into_owned()).collect();
         self.parts = parts;
     }
 }
 
 impl Layout {
+    /// Whether a text has something that no document of rows holds.
+    pub fn is_odd(&self, text: &str) -> bool {
+        self.finders
+            .iter()
+            .any(|finder| finder.find(text.as_bytes()).is_some())
+    }
+
     /// The kind of a member that holds images, and the byte that it begins with.
     pub fn form(&self) -> (Kind, u8) {
         if self.in_lists {

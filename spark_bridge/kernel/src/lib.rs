@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod cells;
 pub mod columns;
+pub mod connect;
 pub mod encodings;
 pub mod envelope;
 pub mod images;

@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 
 use crate::columns::Target;
+use crate::connect::{self, Key};
 use crate::encodings::{Encoding, Reader};
 use crate::envelope::Envelope;
 use crate::json::{Cursor, Kind, Token};
@@ -19,11 +20,13 @@ pub struct Description {
     /// The names in `_absent`.
     absent: Vec<String>,
     keyed: bool,
-    /// First and last commit_ts, or source time, for which the schema holds.
+    /// First and last commit_ts, source time or position for which the schema holds.
     #[serde(default)]
     commit_ts: Option<(i64, i64)>,
     #[serde(default)]
     source_time: Option<(i64, i64)>,
+    #[serde(default)]
+    position: Option<(i64, i64)>,
 }
 
 #[derive(Deserialize)]
@@ -95,6 +98,17 @@ pub struct Plan {
     pub keyed: bool,
     commit_ts: Option<(i64, i64)>,
     source_time: Option<(i64, i64)>,
+    position: Option<(i64, i64)>,
+    message_key: MessageKey,
+}
+
+/// What the schema key has of messages' keys.
+#[derive(PartialEq, Eq)]
+enum MessageKey {
+    Nothing,
+    /// There is none.
+    Missing,
+    Columns(Key),
 }
 
 impl Plan {
@@ -104,6 +118,7 @@ impl Plan {
         layout: &Layout,
         envelope: &Envelope,
         document: &str,
+        key_document: Option<&str>,
     ) -> Step<Self> {
         let mut lacking: Vec<bool> = vec![true; outputs];
         let mut names = Vec::new();
@@ -129,8 +144,17 @@ impl Plan {
             });
         }
         let mut key = Vec::new();
-        for (token, name) in envelope.key.iter().zip(&layout.parts) {
-            let part = part_of(*token, document)?;
+        for (place, (token, name)) in envelope.key.iter().zip(&layout.parts).enumerate() {
+            let part = if layout.schema == Some(place) && token.kind != Kind::Missing {
+                let schema = token.text(document);
+                connect::check_schema(schema)?;
+                if layout.is_odd(schema) {
+                    return Err(Refusal::new("text that rows lack", token.start as usize));
+                }
+                Part::Bytes(schema.to_owned())
+            } else {
+                part_of(*token, document)?
+            };
             if layout.column_types.as_ref() == Some(name) {
                 let Part::Members(types) = &part else {
                     return Err(Refusal::new("no types of columns", token.start as usize));
@@ -165,6 +189,12 @@ impl Plan {
             keyed: description.keyed,
             commit_ts: description.commit_ts,
             source_time: description.source_time,
+            position: description.position,
+            message_key: match key_document {
+                _ if !layout.keyed => MessageKey::Nothing,
+                None => MessageKey::Missing,
+                Some(document) => MessageKey::Columns(Key::new(document)?),
+            },
         })
     }
 
@@ -174,6 +204,8 @@ impl Plan {
             && self.names == other.names
             && self.commit_ts == other.commit_ts
             && self.source_time == other.source_time
+            && self.position == other.position
+            && self.message_key == other.message_key
     }
 
     /// Whether the envelope's schema key is the plan's.
@@ -192,6 +224,30 @@ impl Plan {
                             && cursor.and_then(|mut cursor| members.are(&mut cursor)) == Ok(true)
                     }
                 })
+    }
+
+    /// Whether the columns of a message's key are the plan's.
+    pub fn has_key(&self, document: Option<&str>) -> Step<bool> {
+        match (&self.message_key, document) {
+            (MessageKey::Nothing, _) | (MessageKey::Missing, None) => Ok(true),
+            (MessageKey::Columns(key), Some(document)) => key.is(document),
+            _ => Ok(false),
+        }
+    }
+
+    /// The bytes of a part of the schema key that is no object in any order.
+    pub fn bytes_of_part(&self, part: usize) -> Option<&str> {
+        match &self.key[part] {
+            Part::Bytes(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// Whether the missing parts of a schema key are missing in the plan's, too.
+    pub fn lacks_parts(&self, key: &[Token]) -> bool {
+        key.iter()
+            .zip(&self.key)
+            .all(|(token, part)| token.kind != Kind::Missing || *part == Part::Missing)
     }
 
     /// Whether a part of the key is next in the document; it is taken then.
@@ -218,7 +274,12 @@ impl Plan {
             None => true,
             Some((low, high)) => time.is_some_and(|time| low <= time && time <= high),
         };
-        within(self.commit_ts, envelope.commit_ts) && within(self.source_time, envelope.source_time)
+        // A commit_ts goes before any other position.
+        let in_position = self.position.is_none() || envelope.commit_ts.is_none();
+        within(self.commit_ts, envelope.commit_ts)
+            && within(self.source_time, envelope.source_time)
+            && within(self.position, envelope.position)
+            && in_position
     }
 
     /// The place of a column of this name, which is mostly the expected one.

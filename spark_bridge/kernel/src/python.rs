@@ -9,11 +9,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::kernel::{Kernel, Outcome};
+use crate::refusal::Refusal;
 
 /// As many messages are read between two looks at Python's signals.
 const WINDOW: usize = 128;
 
 const READ: (&str, usize) = ("", 0);
+
+/// Value, key and offset.
+type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Option<i64>);
 
 /// Rows that a batch has gathered, for `pyarrow.record_batch`.
 #[pyclass(frozen, name = "Rows")]
@@ -41,6 +45,10 @@ fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
+fn refused(refusal: Refusal) -> PyErr {
+    PyValueError::new_err(format!("{} at byte {}", refusal.reason, refusal.at))
+}
+
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]
 pub struct PyKernel {
@@ -63,6 +71,7 @@ impl PyKernel {
     fn read(
         &mut self,
         values: &Bound<'_, PyList>,
+        keys: &Bound<'_, PyList>,
         offsets: &Bound<'_, PyList>,
         start: usize,
     ) -> PyResult<usize> {
@@ -74,16 +83,23 @@ impl PyKernel {
             let mut window = Vec::with_capacity(end - at);
             for place in at..end {
                 let value = values.get_item(place)?.cast_into::<PyBytes>().ok();
+                let key = match keys.is_empty() {
+                    true => None,
+                    false => keys.get_item(place)?.cast_into::<PyBytes>().ok(),
+                };
                 let offset: Option<i64> = offsets.get_item(place)?.extract()?;
-                window.push((value, offset));
+                window.push((value, key, offset));
             }
-            let window: Vec<(Option<&[u8]>, Option<i64>)> = window
+            let window: Vec<Record> = window
                 .iter()
-                .map(|(value, offset)| (value.as_ref().map(|value| value.as_bytes()), *offset))
+                .map(|(value, key, offset)| {
+                    let key = key.as_ref().map(|key| key.as_bytes());
+                    (value.as_ref().map(|value| value.as_bytes()), key, *offset)
+                })
                 .collect();
             let read = py.detach(|| {
-                let read = |(value, offset): &(Option<&[u8]>, Option<i64>)| match value {
-                    Some(value) => self.one(value, *offset),
+                let read = |(value, key, offset): &Record| match value {
+                    Some(value) => self.one(value, *key, *offset),
                     None => {
                         self.stop = ("no value", 0);
                         false
@@ -128,16 +144,14 @@ impl PyKernel {
             .ok_or_else(|| value_error("the message has no layout"))
     }
 
-    fn skip_table(&mut self, database: String, schema: String, table: String) {
-        self.kernel.skip_table((database, schema, table));
+    fn skip_table(&mut self, value: &[u8]) -> PyResult<()> {
+        self.kernel.skip_table(value).map_err(refused)
     }
 
-    fn add_plan(&mut self, value: &[u8], plan: &str) -> PyResult<()> {
+    fn add_plan(&mut self, value: &[u8], key: Option<&[u8]>, plan: &str) -> PyResult<()> {
         let description = serde_json::from_str(plan).map_err(value_error)?;
-        let added = self.kernel.add_plan(value, description);
-        added.map_err(|refusal| {
-            PyValueError::new_err(format!("{} at byte {}", refusal.reason, refusal.at))
-        })
+        let added = self.kernel.add_plan(value, key, description);
+        added.map_err(refused)
     }
 
     fn add_zone(&mut self, name: String, zone: &str) -> PyResult<()> {
@@ -191,7 +205,7 @@ impl PyKernel {
             let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
             let line = &data[at..end];
             let place = i64::try_from(at).ok().map(|at| offset + at);
-            if !line.trim_ascii().is_empty() && !self.one(line, place) {
+            if !line.trim_ascii().is_empty() && !self.one(line, None, place) {
                 return at;
             }
             at = end + 1;
@@ -199,12 +213,12 @@ impl PyKernel {
         at.min(data.len())
     }
 
-    fn one(&mut self, value: &[u8], offset: Option<i64>) -> bool {
+    fn one(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> bool {
         if self.kernel.is_full() {
             self.stop = ("full", 0);
             return false;
         }
-        self.stop = match self.kernel.read(value, offset) {
+        self.stop = match self.kernel.read(value, key, offset) {
             Outcome::Read | Outcome::Skipped => READ,
             Outcome::Unknown => ("unknown", 0),
             Outcome::Refused(refusal) => (refusal.reason, refusal.at),

@@ -103,6 +103,7 @@ class KernelChunks:
         self._chunking = Chunking(
             lambda: True, self._whole_lines, lambda: (_CHUNK_MESSAGES, _CHUNK_BYTES)
         )
+        self._keyed = any(layout.keyed for layout in layouts)
         self._zones: set[str] = set()
         self._learned = 0
         self._taken = 0
@@ -152,11 +153,12 @@ class KernelChunks:
         self, chunk: Sequence[Message | BadLine], count_rows: bool
     ) -> Iterator[Made]:
         values = [self._value(item) for item in chunk]
+        keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
         offsets = [item.offset for item in chunk]
         at = 0
         while at < len(chunk):
             first, start = self._kernel.messages, at
-            at = self._kernel.read(values, offsets, at)
+            at = self._kernel.read(values, keys, offsets, at)
             self._add_origins(chunk[start:at], first)
             self._held.size += sum(len(value or b"") for value in values[start:at])
             if at < len(chunk):
@@ -209,14 +211,20 @@ class KernelChunks:
             self._held.origins.append((origins, first, self._kernel.messages))
 
     def _skips(self, message: Message | BadLine) -> bool:
-        """Whether the refused message is of an unwanted table, which the kernel knows from now."""
-        if self._kernel.stop[0] != "unknown":
+        """Whether the refused message is of an unwanted table, which the kernel knows from now.
+
+        A schema beside its payload has to be good for that, which the reference knows.
+        """
+        if self._kernel.stop[0] != "unknown" or not self._is_unwanted(message):
             return False
-        database, schema, table = self._kernel.names(message.value or b"")
-        if self._shape.event_filter.wants_table(database, table, schema or None):
+        if any(layout.connect for layout in self._layouts):
             return False
-        self._kernel.skip_table(database, schema, table)
+        self._kernel.skip_table(message.value or b"")
         return True
+
+    def _is_unwanted(self, message: Message | BadLine) -> bool:
+        database, schema, table = self._kernel.names(message.value or b"")
+        return not self._shape.event_filter.wants_table(database, table, schema or None)
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[Made]:
         """Has the reference decode a refused message."""
@@ -232,8 +240,18 @@ class KernelChunks:
         self.by_reference += 1
         self._held.size += len(message.value or b"")
         self._forget_old_plans()
-        if unknown and isinstance(message, Message):
+        if not unknown or not isinstance(message, Message):
+            return
+        if not self._is_unwanted(message):
             self._learn(message)
+        elif self._reference.found_nothing_wrong():
+            self._skip_table(message)
+
+    def _skip_table(self, message: Message) -> None:
+        try:
+            self._kernel.skip_table(message.value or b"")
+        except ValueError as error:
+            logger.debug("not skipped by the kernel: %s", error)
 
     def _number(self, message: Message | BadLine) -> int:
         number = self._kernel.pass_over()
@@ -250,20 +268,26 @@ class KernelChunks:
         layout = next(each for each in self._layouts if value.startswith(each.begins))
         try:
             wire = orjson.loads(value)
+            if layout.connect and "payload" in wire:
+                wire = wire["payload"]
             self._add_zones(layout, wire)
-            plan = json.dumps(self._describe(layout, wire, changes))
-            self._kernel.add_plan(value, plan)
+            plan = json.dumps(self._describe(layout, value, wire, changes))
+            self._kernel.add_plan(value, message.key, plan)
         except (Unlike, ValueError) as error:
             logger.debug("not by the kernel: %s", error)
 
     def _describe(
-        self, layout: Layout, wire: Mapping[str, Any], changes: Sequence[RowChange]
+        self,
+        layout: Layout,
+        value: bytes,
+        wire: Mapping[str, Any],
+        changes: Sequence[RowChange],
     ) -> dict[str, Any]:
         table = changes[0].table
         if any(change.table is not table for change in changes):
             raise Unlike("its rows have several schemas")
         limits = {} if layout.limits is None else layout.limits(wire, self._shape.schemas)
-        return describe_plan(layout, table, self._shape, limits)
+        return describe_plan(layout, value, table, self._shape, limits)
 
     def _add_zones(self, layout: Layout, wire: Mapping[str, Any]) -> None:
         if layout.zoned is None:

@@ -97,6 +97,7 @@ def describe_settings(
 
 def describe_plan(
     layout: Layout,
+    value: bytes,
     table: TableSchema,
     shape: Shape,
     limits: Mapping[tuple[str, ...], tuple[int, int]] | None,
@@ -107,7 +108,7 @@ def describe_plan(
     """
     if layout.encodings is None or limits is None:
         raise Unlike("no value encodings, or no end of the schema's span")
-    encodings = layout.encodings(table)
+    encodings = layout.encodings(value, table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
     places: dict[str, int] = {}
     for field in shape.fields:
@@ -196,6 +197,9 @@ def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
 def _layout(layout: Layout) -> dict[str, Any]:
     return {
         "begins": layout.begins.decode(),
+        "connect": layout.connect,
+        "lacks": [text.decode() for text in layout.lacks],
+        "keyed": layout.keyed,
         "members": _members(layout.members),
         "ops": dict(layout.ops),
         "in_lists": layout.in_lists,

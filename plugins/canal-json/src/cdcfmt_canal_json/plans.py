@@ -144,7 +144,7 @@ def column_parsers(
     return by_name
 
 
-def column_encodings(table: TableSchema) -> dict[str, Encoding]:
+def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     """The value encodings of a table's columns."""
     return {
         column.name: Encoding("mysql-text", _padded_length(column.source_type))

@@ -37,7 +37,7 @@ def _parsers(
     }
 
 
-def _encodings(table: TableSchema) -> dict[str, Encoding]:
+def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     by_name = {}
     for column in table.columns:
         encoding = Encoding("mysql-text")

@@ -166,7 +166,7 @@ class _Maker:
     def _type_of(self, role: str, value: Any, here: Path, limits: tuple[int, int] | None) -> Any:
         if role in ("database", "schema", "table", "same"):
             return same(value)
-        if role == "extra" and self._images.tell_extra:
+        if role in ("extra", "position") and self._images.tell_extra:
             return same(value)
         if role == "never":
             self._nevers.append(here)

@@ -1,0 +1,220 @@
+//! Kafka Connect's JSON: a payload on its own, or in an object beside its schema.
+//!
+//! A schema is never parsed while messages are read: its bytes are those of a known plan, or the
+//! message is unknown. They were found to be JSON when the plan was added.
+
+use crate::json::{Cursor, Kind, Token};
+use crate::refusal::{Refusal, Step};
+
+const SCHEMA_FIRST: &str = "{\"schema\":";
+const PAYLOAD_FIRST: &str = "{\"payload\":";
+const THEN_PAYLOAD: &str = ",\"payload\":";
+const THEN_SCHEMA: &str = ",\"schema\":";
+/// With those of a payload they are fewer than what the reference refuses.
+const MAX_STRUCTURE: usize = 70_000;
+
+/// What follows a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Bare,
+    /// The end of the object; its schema is known.
+    SchemaFirst(Token),
+    /// Perhaps a schema.
+    PayloadFirst,
+}
+
+/// Goes to where the payload begins. `known` is the schema that the document may have.
+pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
+    if cursor.take_all(PAYLOAD_FIRST) {
+        return Ok(Form::PayloadFirst);
+    }
+    if !cursor.take_all(SCHEMA_FIRST) {
+        return Ok(Form::Bare);
+    }
+    let start = cursor.position();
+    let is_known = known.is_some_and(|known| cursor.take_all(known));
+    if is_known {
+        let schema = cursor.token_from(Kind::Object, start);
+        if cursor.take_all(THEN_PAYLOAD) {
+            return Ok(Form::SchemaFirst(schema));
+        }
+        cursor.go_back(start);
+    }
+    let rest = &cursor.document.as_bytes()[start..];
+    let end = memchr::memmem::find(rest, THEN_PAYLOAD.as_bytes());
+    cursor.go_back(start + end.ok_or(Refusal::new("a schema without payload", start))?);
+    let schema = cursor.token_from(Kind::Object, start);
+    cursor.take_all(THEN_PAYLOAD);
+    Ok(Form::SchemaFirst(schema))
+}
+
+/// Reads what is behind the payload: the schema, which may be missing.
+pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
+    let schema = match form {
+        Form::Bare => return cursor.end().map(|()| Token::MISSING),
+        Form::SchemaFirst(schema) => schema,
+        Form::PayloadFirst if cursor.take_all(THEN_SCHEMA) => {
+            let start = cursor.position();
+            let end = cursor.document.len().saturating_sub(1).max(start);
+            cursor.go_back(end);
+            cursor.token_from(Kind::Object, start)
+        }
+        Form::PayloadFirst => Token::MISSING,
+    };
+    cursor.expect(b'}', "more beside a payload")?;
+    cursor.end().map(|()| schema)
+}
+
+/// The bytes of a schema, which is an object or null.
+pub fn check_schema(text: &str) -> Step<()> {
+    let mut cursor = Cursor::new(text)?;
+    let token = cursor.value()?;
+    cursor.end()?;
+    let structure = text.bytes().filter(|byte| b",[{".contains(byte)).count();
+    let whole = token.start == 0 && token.end as usize == text.len();
+    if whole && matches!(token.kind, Kind::Object | Kind::Null) && structure <= MAX_STRUCTURE {
+        return Ok(());
+    }
+    Err(Refusal::new("a schema that is no object", 0))
+}
+
+/// The columns of a message's key, and the schema beside them.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Key {
+    schema: Option<String>,
+    names: Vec<String>,
+}
+
+impl Key {
+    pub fn new(document: &str) -> Step<Self> {
+        let mut names = Vec::new();
+        let schema = walk(document, None, |name| {
+            names.push(name.to_owned());
+            Ok(())
+        })?;
+        if let Some(schema) = schema {
+            check_schema(schema)?;
+        }
+        Ok(Self {
+            schema: schema.map(str::to_owned),
+            names,
+        })
+    }
+
+    /// Whether a key has these columns, and this schema.
+    pub fn is(&self, document: &str) -> Step<bool> {
+        let mut count = 0;
+        let mut same = true;
+        let schema = walk(document, self.schema.as_deref(), |name| {
+            same &= self.names.get(count).is_some_and(|known| known == name);
+            count += 1;
+            Ok(())
+        })?;
+        Ok(same && count == self.names.len() && schema == self.schema.as_deref())
+    }
+}
+
+/// Shows each column of a key; returns the schema.
+fn walk<'a>(
+    document: &'a str,
+    known: Option<&str>,
+    mut show: impl FnMut(&'a str) -> Step<()>,
+) -> Step<Option<&'a str>> {
+    let mut cursor = Cursor::new(document)?;
+    let form = open(&mut cursor, known)?;
+    cursor.expect(b'{', "a key that is no object")?;
+    if !cursor.take(b'}') {
+        loop {
+            let token = cursor.name()?;
+            let name = token.text(document);
+            let may_wrap = form == Form::Bare && matches!(name, "payload" | "schema");
+            if may_wrap || token.kind == Kind::Escaped {
+                return cursor.refuse("a key of another form");
+            }
+            show(name)?;
+            cursor.value()?;
+            if !cursor.more(b'}')? {
+                break;
+            }
+        }
+    }
+    let schema = close(&mut cursor, form)?;
+    Ok((schema.kind != Kind::Missing).then(|| schema.text(document)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The schema of a document whose payload is an object.
+    fn schema<'a>(document: &'a str, known: Option<&str>) -> Step<Option<&'a str>> {
+        walk(document, known, |_| Ok(()))
+    }
+
+    #[test]
+    fn schemas_lie_before_and_behind_payloads() {
+        let bytes = r#"{"type":"struct","fields":[]}"#;
+        let first = format!(r#"{{"schema":{bytes},"payload":{{"a":1}}}}"#);
+        let last = format!(r#"{{"payload":{{"a":1}},"schema":{bytes}}}"#);
+        for known in [None, Some(bytes), Some("{}"), Some("null")] {
+            assert_eq!(schema(&first, known), Ok(Some(bytes)));
+            assert_eq!(schema(&last, known), Ok(Some(bytes)));
+        }
+        assert_eq!(schema(r#"{"payload":{"a":1}}"#, None), Ok(None));
+        assert_eq!(schema(r#"{"a":1}"#, Some(bytes)), Ok(None));
+    }
+
+    #[test]
+    fn other_documents_are_refused() {
+        for document in [
+            "",
+            "{",
+            "1",
+            "null",
+            r#"{"schema":{}}"#,
+            r#"{"schema":{},"payload":1}"#,
+            r#"{"schema":{},"payload":{}} 1"#,
+            r#"{"schema":{},"payload":{},"more":1}"#,
+            r#"{"payload":{},"more":1}"#,
+            r#"{"payload":{},"schema":"#,
+            r#"{"payload":{},"schema":é"#,
+            r#"{"a":1,"payload":{}}"#,
+            r#"{"\u0070ayload":{}}"#,
+        ] {
+            assert!(Key::new(document).is_err(), "{document}");
+        }
+    }
+
+    #[test]
+    fn a_schema_is_one_value() {
+        for text in [
+            r#"{"payload":{},"schema":{}},"x":{}}"#,
+            r#"{"schema":1,"payload":{}}"#,
+        ] {
+            assert!(Key::new(text).is_err(), "{text}");
+        }
+        assert!(check_schema(&format!("[{}]", "1,".repeat(MAX_STRUCTURE))).is_err());
+    }
+
+    #[test]
+    fn keys_have_columns_in_order() {
+        let key = Key::new(r#"{"payload":{"a":1,"b":null},"schema":{"x":[]}}"#).unwrap();
+        assert_eq!(
+            key.is(r#"{"payload":{"a":"2","b":3.5},"schema":{"x":[]}}"#),
+            Ok(true)
+        );
+        for other in [
+            r#"{"payload":{"a":1},"schema":{"x":[]}}"#,
+            r#"{"payload":{"b":1,"a":null},"schema":{"x":[]}}"#,
+            r#"{"payload":{"a":1,"b":1,"c":1},"schema":{"x":[]}}"#,
+            r#"{"payload":{"a":1,"b":null},"schema":{}}"#,
+            r#"{"a":1,"b":null}"#,
+        ] {
+            assert_eq!(key.is(other), Ok(false), "{other}");
+        }
+        assert!(
+            key.is(r#"{"payload":{"a":1,"b":nul},"schema":{"x":[]}}"#)
+                .is_err()
+        );
+    }
+}
