@@ -99,6 +99,19 @@ Encodings: TypeAlias = Mapping[str, Encoding]
 """By columns."""
 
 
+@attrs.frozen
+class Extra:
+    """A part of an event's ``extra`` that is a member of the envelope: by which name.
+
+    It is left out where it equals one of ``without``: scalars, an empty list or object.
+    ``default`` stands for a missing member; without one that leaves the part out.
+    """
+
+    name: str
+    without: tuple[Any, ...] = (None,)
+    default: Any = None
+
+
 Split: TypeAlias = Callable[
     [Sequence[bytes | None], Sequence[bytes]],
     tuple[Iterable[bytes], Iterable[bytes], list[int] | None],
@@ -155,6 +168,10 @@ class Layout:
     ``encodings(value, table)`` are those of a table's columns, for the compiled kernel, which asks
     once a schema, with a message that has it.
 
+    ``extra(envelope)`` are the parts of an event's ``extra`` by the paths of their members, for the
+    compiled kernel, which asks once a schema: it may depend on the members ``same``.  There are
+    no others.
+
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
     that cannot be told.
@@ -183,6 +200,7 @@ class Layout:
     tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
     encodings: Callable[[bytes, TableSchema], Encodings] | None = None
+    extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]
         | None

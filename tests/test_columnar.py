@@ -87,8 +87,10 @@ def test_golden_events(protocol: str, name: str) -> None:
     for extra in ({"imageFormat": "json"}, {"imageFormat": "json"} | some, some):
         options = parsed({**given, **extra})
         by_columns += check_equal(messages, events_schema(options), options).by_columns
-    # No two rows have one checksum, which is part of extra.
-    different = "largeMessageHandleCompression" in given or name == "checksum"
+    # By Python no plan has two rows with different checksums, which are part of extra.
+    different = "largeMessageHandleCompression" in given or (
+        name == "checksum" and not kernel.is_installed()
+    )
     assert (by_columns > 0) != different
 
 

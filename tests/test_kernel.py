@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import attrs
 import pytest
 from columnar_damage import ODD
 from hypothesis import given, settings
@@ -12,7 +13,8 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
+from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
 pytestmark = pytest.mark.skipif(
     not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
@@ -45,7 +47,7 @@ USUAL = {
     "year": "2155",
     "enum('a','b','3')": "2",
     "set('a','b','c')": "5",
-    "json": '{"b": [1, 2.50, -0.0, 12345678901234567890, null], "a": {"\u00e9": "x", "": true}}',
+    "json": '{"b": [1, 2.50, -0.0, 0.0000000, 12345678901234567890], "a": {"\u00e9": "", "": {}}}',
 }
 
 TEXT = st.one_of(
@@ -65,6 +67,12 @@ TEXT = st.one_of(
         ),
         max_leaves=8,
     ).map(json.dumps),
+)
+EVENTS = (
+    {"imageFormat": "json", "sourceTimeZone": "Europe/Berlin"},
+    {"splitKeyUpdates": "true", "sourceTimeZone": "+05:30"},
+    {"images": "after"},
+    {"imageFormat": "json", "images": "after", "keyColumns": "c3"},
 )
 OPTIONS = (
     {"sourceTimeZone": "Europe/Berlin"},
@@ -92,10 +100,7 @@ def update(offset: int, types: dict[str, str], new: dict[str, Any], old: Any) ->
     return Message(None, json.dumps(document, separators=(",", ":")).encode(), offset=offset)
 
 
-@pytest.mark.parametrize("options", OPTIONS)
-@settings(max_examples=60)
-@given(data=st.data())
-def test_values_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
+def strange_updates(data: st.DataObject) -> list[Message]:
     types = {f"c{at}": type_ for at, type_ in enumerate(USUAL)} | {"id": "int"}
     usual = {f"c{at}": value for at, value in enumerate(USUAL.values())} | {"id": "1"}
     messages = [update(0, types, usual, {"c0": "1"})]
@@ -104,11 +109,97 @@ def test_values_are_the_references(options: dict[str, str], data: st.DataObject)
         some = data.draw(st.dictionaries(columns, TEXT | st.none(), max_size=2))
         old = data.draw(st.dictionaries(columns, TEXT | st.none(), max_size=2))
         messages.append(update(offset, types, usual | some, old))
+    return messages
+
+
+def check_events(messages: list[Message], **given: str) -> Result:
+    read = parsed({"protocol": "canal-json", **given})
+    return check_equal(messages, events_schema(read), read)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_values_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
+    messages = strange_updates(data)
     read = parsed({"protocol": "canal-json", "table": "shop.orders", **options})
     schema = inferred_schema(messages[:1], read)
     assert schema is not None
     result = check_equal(messages, schema, read)
     assert result.by_columns + result.by_reference == len(messages)
+
+
+@pytest.mark.parametrize("options", EVENTS)
+@settings(max_examples=60)
+@given(data=st.data())
+def test_images_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
+    messages = strange_updates(data)
+    result = check_events(messages, **options)
+    assert result.by_columns + result.by_reference == len(messages)
+
+
+@pytest.mark.parametrize("form", ["json", "variant"])
+@pytest.mark.parametrize("type_", sorted(USUAL))
+def test_usual_images_are_the_kernels(type_: str, form: str) -> None:
+    types = {"id": "int", "c": type_, "json": "json", "a": "json"}
+    usual = {"json": '{"x": 1}', "a": '{"json": {"y": 2}}'}
+    messages = [
+        update(
+            at,
+            types,
+            usual | {"id": str(at), "c": USUAL[type_] if at % 2 else None},
+            {"c": None} if at % 3 else {"json": '{"y": 1}'},
+        )
+        for at in range(10)
+    ]
+    result = check_events(messages, imageFormat=form)
+    assert (result.by_columns, result.by_reference) == (9, 1)
+
+
+VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(width=16) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=100)
+@given(data=st.data())
+def test_what_no_column_shows_is_in_extra(data: st.DataObject) -> None:
+    messages = []
+    for at in range(20):
+        message = update(at, {"id": "int"}, {"id": str(at)}, {})
+        document = json.loads(message.value or b"")
+        names = st.sampled_from(["id", "gtid", "sql", "rowkey", "_tidb"])
+        for name, value in data.draw(st.dictionaries(names, VALUE, max_size=2)).items():
+            if name == "rowkey":
+                document["_tidb"] = {"commitTs": at, "rowkey": value}
+            else:
+                document[name] = value
+        messages.append(Message(None, json.dumps(document).encode(), offset=at))
+    check_events(messages, dialect=data.draw(st.sampled_from(["auto", "canal", "ticdc"])))
+
+
+def test_numbers_of_statements_are_in_extra() -> None:
+    messages = [
+        attrs.evolve(message, value=(message.value or b"").replace(b'"id":0', b'"id":%d' % at))
+        for at in range(1, 11)
+        for message in [update(at, {"id": "int"}, {"id": "1"}, {})]
+    ]
+    result = check_events(messages, dialect="canal")
+    assert (result.by_columns, result.by_reference) == (9, 1)
+
+
+def test_events_of_tables_in_any_mixture_go_by_the_kernel() -> None:
+    messages = []
+    for at in range(60):
+        types = {"id": "int", f"c{at % 3}": "varchar(9)"}
+        message = update(at, types, dict.fromkeys(types, str(at)), {"id": "7"})
+        value = (message.value or b"").replace(b'"orders"', b'"orders%d"' % (at % 2))
+        messages.append(attrs.evolve(message, value=value))
+    for form in ("json", "variant"):
+        result = check_events(messages, imageFormat=form)
+        assert (result.by_columns, result.by_reference) == (54, 6)
 
 
 @pytest.mark.parametrize("type_", sorted(USUAL))
@@ -180,3 +271,5 @@ def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
     schema = inferred_schema(messages[:1], read)
     assert schema is not None
     check_equal(messages, schema, read)
+    for form in ("json", "variant"):
+        check_events(messages, imageFormat=form)

@@ -12,6 +12,8 @@ use serde::Deserialize;
 
 use crate::cells::Cells;
 use crate::columns::{Column, Target};
+use crate::event_columns::{self, EventContent, EventOrigin, Extras};
+use crate::event_images::EventImages;
 use crate::refusal::Step;
 
 /// What a row is; the names are in `_change_type`.
@@ -69,6 +71,11 @@ enum Content {
     /// Numbers of rows in their messages.
     Index,
     Offset,
+    Before,
+    After,
+    Event {
+        column: EventContent,
+    },
 }
 
 /// What the rows of one message have in common.
@@ -82,6 +89,7 @@ pub struct Origin {
     pub orders_by_source_time: bool,
     pub unit: i64,
     pub absent: Arc<[String]>,
+    pub event: Option<EventOrigin>,
     /// Of a row, besides its text and binary values.
     pub row_bytes: usize,
 }
@@ -99,10 +107,13 @@ pub struct Batch {
     origins: Vec<Origin>,
     row_bytes: usize,
     pub messages: i32,
+    /// Of events, if they have any.
+    pub images: Option<EventImages>,
+    pub extras: Extras,
 }
 
 impl Batch {
-    pub fn new(outputs: Vec<Output>) -> Self {
+    pub fn new(outputs: Vec<Output>, images: Option<EventImages>) -> Self {
         let columns = outputs
             .iter()
             .filter_map(|output| match &output.content {
@@ -117,6 +128,8 @@ impl Batch {
             origins: Vec::new(),
             row_bytes: 0,
             messages: 0,
+            images,
+            extras: Extras::default(),
         }
     }
 
@@ -125,7 +138,9 @@ impl Batch {
     }
 
     pub fn size(&self) -> usize {
-        self.row_bytes + self.columns.iter().map(Column::size).sum::<usize>()
+        self.row_bytes
+            + self.columns.iter().map(Column::size).sum::<usize>()
+            + self.images.as_ref().map_or(0, EventImages::size)
     }
 
     pub fn begin(&mut self, origin: Origin) {
@@ -153,6 +168,9 @@ impl Batch {
         for column in &mut self.columns {
             column.truncate(rows);
         }
+        if let Some(images) = &mut self.images {
+            images.truncate(rows);
+        }
     }
 
     pub fn push_nulls(&mut self, places: &[usize], rows: usize) -> Step<()> {
@@ -168,13 +186,17 @@ impl Batch {
     pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let mut values = 0;
+        let images = match &mut self.images {
+            Some(images) => Some(images.finish()?),
+            None => None,
+        };
         for place in 0..self.outputs.len() {
             let array = match &self.outputs[place].content {
                 Content::Value { .. } => {
                     values += 1;
                     self.columns[values - 1].finish()?
                 }
-                other => self.metadata(other)?,
+                other => self.metadata(other, images.as_ref())?,
             };
             arrays.push(array);
         }
@@ -186,12 +208,17 @@ impl Batch {
             .collect();
         self.rows.clear();
         self.origins.clear();
+        self.extras = Extras::default();
         self.row_bytes = 0;
         self.messages = 0;
         StructArray::try_new(fields, arrays, None)
     }
 
-    fn metadata(&self, content: &Content) -> Result<ArrayRef, ArrowError> {
+    fn metadata(
+        &self,
+        content: &Content,
+        images: Option<&(ArrayRef, ArrayRef)>,
+    ) -> Result<ArrayRef, ArrowError> {
         let rows = || {
             self.rows
                 .iter()
@@ -229,6 +256,11 @@ impl Batch {
             ),
             Content::Sequence => self.sequence()?,
             Content::Absent => self.absent()?,
+            Content::Before => image(images.map(|(before, _)| before))?,
+            Content::After => image(images.map(|(_, after)| after))?,
+            Content::Event { column } => {
+                event_columns::array(*column, rows().map(|(_, origin)| origin), &self.extras)?
+            }
         })
     }
 
@@ -286,4 +318,9 @@ impl Batch {
             None::<NullBuffer>,
         )?))
     }
+}
+
+fn image(array: Option<&ArrayRef>) -> Result<ArrayRef, ArrowError> {
+    let none = || ArrowError::InvalidArgumentError("there are no images".into());
+    array.cloned().ok_or_else(none)
 }

@@ -1,7 +1,18 @@
 //! What value encodings write: one cell after the other.
 
+use serde::Deserialize;
+
 use crate::refusal::Step;
 use crate::variant::Variants;
+
+/// What a column's integers are in images, whatever their values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    Plain,
+    Decimal,
+    Boolean,
+}
 
 /// A column of a batch, or an image of the events shape.
 pub trait Cells {

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use crate::cells::Cells;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
+use crate::text_bytes::{decode_base64, latin1};
 use crate::variant::Variants;
 use crate::{json, numbers};
 
@@ -50,20 +51,20 @@ pub struct Bytes {
 
 impl Bytes {
     /// Ends a row whose bytes are in `data`.
-    fn end(&mut self) -> Step<()> {
+    pub fn end(&mut self) -> Step<()> {
         let end = i32::try_from(self.data.len());
         self.ends
             .push(end.map_err(|_| Refusal::new("a column of 2 GiB", 0))?);
         Ok(())
     }
 
-    fn truncate(&mut self, rows: usize) {
+    pub fn truncate(&mut self, rows: usize) {
         self.ends.truncate(rows);
         self.data
             .truncate(self.ends.last().map_or(0, |end| *end as usize));
     }
 
-    fn row(&self, row: usize) -> std::ops::Range<usize> {
+    pub fn row(&self, row: usize) -> std::ops::Range<usize> {
         let start = if row == 0 { 0 } else { self.ends[row - 1] };
         start as usize..self.ends[row] as usize
     }
@@ -74,7 +75,7 @@ impl Bytes {
         self.end()
     }
 
-    fn offsets(&mut self) -> OffsetBuffer<i32> {
+    pub fn offsets(&mut self) -> OffsetBuffer<i32> {
         let mut offsets = Vec::with_capacity(self.ends.len() + 1);
         offsets.push(0);
         offsets.append(&mut self.ends);
@@ -110,10 +111,6 @@ pub struct Column {
 
 const WRONG: Refusal = Refusal::new("a value of another type than the column", 0);
 const RANGE: Refusal = Refusal::new("a value out of the column's range", 0);
-/// Of Python's datetimes.
-const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
-const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
-
 impl Column {
     pub fn new(target: &Target, nullable: bool) -> Self {
         let values = match *target {
@@ -378,52 +375,17 @@ impl Cells for Column {
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);
         };
-        let start = bytes.data.len();
-        if text.is_ascii() {
-            bytes.data.extend_from_slice(text.as_bytes());
-        } else {
-            for character in text.chars() {
-                let byte = u8::try_from(u32::from(character));
-                bytes
-                    .data
-                    .push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
-            }
-        }
-        let length = (bytes.data.len() - start).max(padded);
-        bytes.data.resize(start + length, 0);
+        latin1(text, padded, &mut bytes.data)?;
         bytes.end()?;
         self.added();
         Ok(())
     }
 
     fn push_base64(&mut self, text: &str) -> Step<()> {
-        const BROKEN: Refusal = Refusal::new("text that is no base64", 0);
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);
         };
-        let digits = text.as_bytes();
-        let padding = digits
-            .iter()
-            .rev()
-            .take_while(|digit| **digit == b'=')
-            .count();
-        if digits.len() % 4 != 0 || padding > 2 {
-            return Err(BROKEN);
-        }
-        for (place, group) in digits.chunks_exact(4).enumerate() {
-            let is_last = (place + 1) * 4 == digits.len();
-            let some = if is_last { 4 - padding } else { 4 };
-            let mut bits = 0_u32;
-            for digit in &group[..some] {
-                bits = bits << 6 | u32::from(sextet(*digit).ok_or(BROKEN)?);
-            }
-            bits <<= 6 * (4 - some);
-            if bits.trailing_zeros() < 8 * (4 - some) as u32 {
-                // Bits that no byte takes.
-                return Err(BROKEN);
-            }
-            bytes.data.extend_from_slice(&bits.to_be_bytes()[1..some]);
-        }
+        decode_base64(text, &mut bytes.data)?;
         bytes.end()?;
         self.added();
         Ok(())
@@ -451,9 +413,7 @@ impl Cells for Column {
         let Values::Timestamp(values) = &mut self.values else {
             return Err(WRONG);
         };
-        if !(FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
-            return Err(RANGE);
-        }
+        temporal::check_instant(micros)?;
         values.push(micros);
         self.added();
         Ok(())
@@ -488,23 +448,12 @@ impl Cells for Column {
     }
 }
 
-fn sextet(digit: u8) -> Option<u8> {
-    match digit {
-        b'A'..=b'Z' => Some(digit - b'A'),
-        b'a'..=b'z' => Some(digit - b'a' + 26),
-        b'0'..=b'9' => Some(digit - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
-    }
-}
-
-fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
+pub fn binary(bytes: &mut Bytes, nulls: Option<NullBuffer>) -> Result<BinaryArray, ArrowError> {
     let offsets = bytes.offsets();
     BinaryArray::try_new(offsets, std::mem::take(&mut bytes.data).into(), nulls)
 }
 
-fn variant_fields() -> Fields {
+pub fn variant_fields() -> Fields {
     ["value", "metadata"]
         .map(|name| Field::new(name, DataType::Binary, false))
         .to_vec()

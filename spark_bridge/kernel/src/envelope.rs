@@ -30,6 +30,8 @@ pub struct Envelope {
     pub key: Vec<Token>,
     /// A part of the key is not that of the guessed plan.
     missed: bool,
+    /// All members by their numbers; what was guessed of them has no kind.
+    pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
     /// The last object that is not read.
@@ -41,6 +43,8 @@ impl Envelope {
     pub fn read(&mut self, layout: &Layout, document: &str, guess: Option<&Plan>) -> Step<()> {
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
+        self.leaves.clear();
+        self.leaves.resize(layout.leaves.len(), Token::MISSING);
         for name in [&mut self.database, &mut self.schema, &mut self.table] {
             *name = Token::MISSING;
         }
@@ -115,6 +119,7 @@ impl Envelope {
                 RoleOrMembers::Members(inner) => self.object(layout, inner, cursor, guess)?,
                 RoleOrMembers::Role(role) => {
                     let token = self.value(layout, *role, member.part, cursor, guess)?;
+                    self.leaves[member.leaf] = token;
                     self.member(layout, *role, member.part, token, cursor.document)?;
                 }
             }

@@ -77,6 +77,8 @@ pub struct Cursor<'a> {
     at: usize,
     /// Values that were read.
     values: usize,
+    /// Numbers have 38 digits at most, and no exponent.
+    exact: bool,
 }
 
 const LOW_BITS: u64 = 0x0101_0101_0101_0101;
@@ -91,6 +93,22 @@ fn special(word: u64) -> u64 {
     (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
 }
 
+/// Where the first quote, backslash or control character is.
+pub fn find_special(data: &[u8]) -> Option<usize> {
+    let mut words = data.chunks_exact(8);
+    for (place, bytes) in words.by_ref().enumerate() {
+        let found = special(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        if found != 0 {
+            return Some(place * 8 + (found.trailing_zeros() / 8) as usize);
+        }
+    }
+    let rest = words.remainder();
+    let found = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    found.map(|at| data.len() - rest.len() + at)
+}
+
 impl<'a> Cursor<'a> {
     pub fn new(document: &'a str) -> Step<Self> {
         if document.len() >= u32::MAX as usize {
@@ -101,7 +119,22 @@ impl<'a> Cursor<'a> {
             data: document.as_bytes(),
             at: 0,
             values: 0,
+            exact: false,
         })
+    }
+
+    /// Refuses numbers that are no decimals of 38 digits.
+    pub fn exact(document: &'a str) -> Step<Self> {
+        let mut cursor = Self::new(document)?;
+        cursor.exact = true;
+        Ok(cursor)
+    }
+
+    /// One value and nothing behind it.
+    pub fn document(&mut self) -> Step<Token> {
+        let value = self.value()?;
+        self.end()?;
+        Ok(value)
     }
 
     /// Reading goes on at this place.
@@ -296,6 +329,10 @@ impl<'a> Cursor<'a> {
             self.at += 1;
             self.digits()?;
             kind = Kind::Fraction;
+        }
+        // Strict: a sign and a point count as digits.
+        if self.exact && (self.at - start > 38 || matches!(self.peek(), b'e' | b'E')) {
+            return self.refuse("a number beyond 38 digits, or with an exponent");
         }
         if matches!(self.peek(), b'e' | b'E') {
             self.at += 1;

@@ -6,18 +6,16 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::Deserialize;
 
-use crate::batch::{Batch, Change, Origin, Output};
+use crate::batch::{Batch, Output};
 use crate::connect;
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
-use crate::json::{Kind, Token};
-use crate::layout::{Image, Layout, Op, Role};
-use crate::plans::{Description, Plan, PlanColumn, Sink};
+use crate::event_images::{EventImages, Format};
+use crate::json::Token;
+use crate::layout::{Layout, Op, Role};
+use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
-
-/// A message's rows are weighed after each so many of them.
-const LOOK_AFTER: usize = 64;
 
 /// Names of unwanted tables that are kept, in bytes.
 const UNWANTED_BYTES: usize = 8 << 20;
@@ -27,23 +25,25 @@ const PLANS_OF_TABLE: usize = 16;
 
 #[derive(Deserialize)]
 pub struct Settings {
-    layouts: Vec<Layout>,
+    pub layouts: Vec<Layout>,
     outputs: Vec<Output>,
     zone: Zone,
     /// Rows with a smaller or larger commit_ts are skipped.
     starting_commit_ts: Option<i64>,
     ending_commit_ts: Option<i64>,
     /// Images before updates are rows.
-    before_updates: bool,
+    pub before_updates: bool,
     /// A change of the key is refused.
-    splits_keys: bool,
+    pub splits_keys: bool,
     /// Longer messages are refused.
     max_message_bytes: usize,
     /// A batch ends after so many rows, or so many bytes of values.
     max_rows: usize,
-    max_bytes: usize,
+    pub max_bytes: usize,
     /// Of a row of NULLs.
-    row_bytes: usize,
+    pub row_bytes: usize,
+    /// Rows are events, with such images.
+    pub images: Option<Format>,
 }
 
 /// What became of a message.
@@ -59,15 +59,15 @@ pub enum Outcome {
 type Name = (String, String, String);
 
 pub struct Kernel {
-    settings: Settings,
+    pub settings: Settings,
     outputs: usize,
     plans: HashMap<Name, Vec<Arc<Plan>>>,
     /// By names, with the schemas beside their payloads.
     unwanted: HashMap<Name, Vec<String>>,
     unwanted_bytes: usize,
-    batch: Batch,
-    tools: Tools,
-    envelope: Envelope,
+    pub batch: Batch,
+    pub tools: Tools,
+    pub envelope: Envelope,
     /// The plan of the message before.
     guess: Option<Arc<Plan>>,
     /// The number of its layout.
@@ -80,7 +80,8 @@ impl Kernel {
         for layout in &mut settings.layouts {
             layout.prepare();
         }
-        let batch = Batch::new(settings.outputs.clone());
+        let images = settings.images.map(EventImages::new);
+        let batch = Batch::new(settings.outputs.clone(), images);
         Self {
             outputs: batch.columns.len(),
             batch,
@@ -107,10 +108,6 @@ impl Kernel {
     pub fn is_full(&self) -> bool {
         self.batch.row_count() >= self.settings.max_rows
             || self.batch.size() >= self.settings.max_bytes
-    }
-
-    pub fn batch(&mut self) -> &mut Batch {
-        &mut self.batch
     }
 
     pub fn clear_plans(&mut self) {
@@ -147,7 +144,7 @@ impl Kernel {
 
     /// Reads one message; what is not read or skipped leaves no rows.
     pub fn read(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Outcome {
-        let rows = self.batch.row_count();
+        let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
         let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
@@ -157,7 +154,10 @@ impl Kernel {
                 self.batch.messages += 1;
                 self.skipped += 1;
             }
-            Outcome::Unknown | Outcome::Refused(_) => self.batch.truncate(rows),
+            Outcome::Unknown | Outcome::Refused(_) => {
+                self.batch.truncate(rows);
+                self.batch.extras.truncate(extras);
+            }
         }
         outcome
     }
@@ -332,133 +332,9 @@ impl Kernel {
         }
         Ok(true)
     }
-
-    fn rows(
-        &mut self,
-        plan: &Plan,
-        layout: usize,
-        op: Op,
-        document: &str,
-        offset: Option<i64>,
-    ) -> Step<()> {
-        let layout = &self.settings.layouts[layout];
-        let envelope = &self.envelope;
-        let deleted_before = op == Op::Delete && layout.deleted_row == Image::Before;
-        let images = if deleted_before {
-            &envelope.images_before
-        } else {
-            &envelope.images_after
-        };
-        let row_bytes = self.settings.row_bytes + plan.absent_bytes;
-        if images.count() > 1 && 2 * images.count() * row_bytes > self.settings.max_bytes {
-            return Err(Refusal::new("more rows than a batch has room for", 0));
-        }
-        let start = self.batch.row_count();
-        // A walk through all columns, for messages of many rows only.
-        let begin = if images.count() >= LOOK_AFTER {
-            self.batch.size()
-        } else {
-            0
-        };
-        self.batch.begin(Origin {
-            row_bytes,
-            message: self.batch.messages,
-            offset,
-            commit_ts: envelope.commit_ts,
-            source_time: envelope.source_time,
-            keyed: plan.keyed,
-            orders_by_source_time: layout.orders_by_source_time,
-            unit: layout.times.2,
-            absent: Arc::clone(&plan.absent),
-        });
-        for row in 0..images.count() {
-            if row % LOOK_AFTER == LOOK_AFTER - 1
-                && self.batch.size() - begin > self.settings.max_bytes
-            {
-                return Err(Refusal::new(
-                    "more bytes of rows than a batch has room for",
-                    0,
-                ));
-            }
-            let Some(image) = images.row(row) else {
-                return Err(Refusal::new("a row without an image", 0));
-            };
-            let before = if op == Op::Update {
-                envelope.images_before.row(row)
-            } else {
-                None
-            };
-            if let Some(before) = before {
-                if self.settings.splits_keys {
-                    same_key(plan, before, image, document)?;
-                }
-                if self.settings.before_updates {
-                    for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(image)) {
-                        if old.kind == Kind::Missing {
-                            append(column, *new, document, &mut self.batch, &mut self.tools)?;
-                            if let Sink::Output(output) = column.sink {
-                                self.batch.columns[output].repeat_last()?;
-                            }
-                        } else {
-                            append(column, *old, document, &mut self.batch, &mut self.tools)?;
-                            append(column, *new, document, &mut self.batch, &mut self.tools)?;
-                        }
-                    }
-                    self.batch.push(Change::Preimage, row);
-                    self.batch.push(Change::Postimage, row);
-                    continue;
-                }
-            }
-            for (column, token) in plan.columns.iter().zip(image) {
-                append(column, *token, document, &mut self.batch, &mut self.tools)?;
-            }
-            let change = match op {
-                Op::Insert | Op::Read => Change::Insert,
-                Op::Update | Op::Upsert => Change::Postimage,
-                Op::Delete => Change::Delete,
-            };
-            self.batch.push(change, row);
-        }
-        let rows = self.batch.row_count() - start;
-        self.batch.push_nulls(&plan.lacking, rows)
-    }
 }
 
 fn key_text(key: Option<&[u8]>) -> Step<Option<&str>> {
     let text = key.map(std::str::from_utf8).transpose();
     text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
-}
-
-fn append(
-    column: &PlanColumn,
-    token: Token,
-    document: &str,
-    batch: &mut Batch,
-    tools: &mut Tools,
-) -> Step<()> {
-    match &column.sink {
-        Sink::Output(place) => {
-            column
-                .reader
-                .read(token, document, &mut batch.columns[*place], tools)
-        }
-        Sink::Check(target) => column.reader.check(token, document, target, tools),
-        Sink::Null if token.kind == Kind::Null => Ok(()),
-        Sink::Null => Err(Refusal::new(
-            "a value that no column takes",
-            token.start as usize,
-        )),
-        Sink::Nothing => Ok(()),
-    }
-}
-
-fn same_key(plan: &Plan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
-    for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
-        let same = old.kind == Kind::Missing
-            || (old.kind == new.kind && old.text(document) == new.text(document));
-        if column.key && !same {
-            return Err(Refusal::new("another key than before", old.start as usize));
-        }
-    }
-    Ok(())
 }

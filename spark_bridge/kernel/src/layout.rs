@@ -48,6 +48,9 @@ pub struct Member {
     /// The number of the part of the schema key.
     #[serde(skip)]
     pub part: usize,
+    /// The number of the member that is no object of members.
+    #[serde(skip)]
+    pub leaf: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -98,20 +101,26 @@ pub struct Layout {
     pub schema: Option<usize>,
     #[serde(skip)]
     finders: Vec<Finder<'static>>,
+    /// Numbers of leaves by their paths.
+    #[serde(skip)]
+    pub leaves: HashMap<Vec<String>, usize>,
 }
 
 impl Layout {
-    /// Numbers the parts of the schema key.
+    /// Numbers the parts of the schema key, and all leaves.
     pub fn prepare(&mut self) {
-        let mut parts = Vec::new();
-        number(&mut self.members, &mut parts);
+        number(
+            &mut self.members,
+            &mut self.parts,
+            &mut self.leaves,
+            &mut Vec::new(),
+        );
         if self.connect {
-            self.schema = Some(parts.len());
-            parts.push("schema".into());
+            self.schema = Some(self.parts.len());
+            self.parts.push("schema".into());
         }
         let finders = self.lacks.iter().filter(|text| !text.is_empty());
         self.finders = finders.map(|text| Finder::new(text).into_owned()).collect();
-        self.parts = parts;
     }
 }
 
@@ -143,15 +152,25 @@ impl Layout {
     }
 }
 
-fn number(members: &mut [Member], parts: &mut Vec<String>) {
+fn number(
+    members: &mut [Member],
+    parts: &mut Vec<String>,
+    leaves: &mut HashMap<Vec<String>, usize>,
+    path: &mut Vec<String>,
+) {
     for member in members {
+        path.push(member.name.clone());
         match &mut member.role {
-            RoleOrMembers::Role(Role::Same) => {
-                member.part = parts.len();
-                parts.push(member.name.clone());
+            RoleOrMembers::Role(role) => {
+                if *role == Role::Same {
+                    member.part = parts.len();
+                    parts.push(member.name.clone());
+                }
+                member.leaf = leaves.len();
+                leaves.insert(path.clone(), member.leaf);
             }
-            RoleOrMembers::Role(_) => {}
-            RoleOrMembers::Members(inner) => number(inner, parts),
+            RoleOrMembers::Members(inner) => number(inner, parts, leaves, path),
         }
+        path.pop();
     }
 }

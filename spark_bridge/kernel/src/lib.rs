@@ -12,16 +12,24 @@ pub mod columns;
 pub mod connect;
 pub mod encodings;
 pub mod envelope;
+pub mod event_columns;
+pub mod event_images;
+pub mod event_plan;
+pub mod extra;
 pub mod images;
 pub mod json;
+pub mod json_cells;
 pub mod kernel;
 pub mod layout;
 pub mod numbers;
 pub mod plans;
 mod python;
 pub mod refusal;
+pub mod rows;
 pub mod temporal;
+pub mod text_bytes;
 pub mod variant;
+pub mod variant_cells;
 
 use pyo3::prelude::*;
 

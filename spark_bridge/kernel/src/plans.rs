@@ -5,10 +5,12 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use serde::Deserialize;
 
+use crate::cells::Form;
 use crate::columns::Target;
 use crate::connect::{self, Key};
 use crate::encodings::{Encoding, Reader};
 use crate::envelope::Envelope;
+use crate::event_plan::{self, EventPlan};
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
 use crate::refusal::{Refusal, Step};
@@ -20,6 +22,9 @@ pub struct Description {
     /// The names in `_absent`.
     absent: Vec<String>,
     keyed: bool,
+    /// Bytes of names that every row of a message repeats.
+    repeats: usize,
+    event: Option<event_plan::Description>,
     /// First and last commit_ts, source time or position for which the schema holds.
     #[serde(default)]
     commit_ts: Option<(i64, i64)>,
@@ -47,6 +52,8 @@ struct ColumnDescription {
 enum Use {
     /// The number of the batch's column.
     Output(usize),
+    /// In images, with integers of this form.
+    Image(Form),
     /// Parsed as this type, not kept.
     Check(Target),
     /// Must be NULL.
@@ -56,6 +63,7 @@ enum Use {
 
 pub enum Sink {
     Output(usize),
+    Image(Form),
     Check(Target),
     Null,
     Nothing,
@@ -96,6 +104,8 @@ pub struct Plan {
     /// Columns of the batch that the table lacks.
     pub lacking: Vec<usize>,
     pub keyed: bool,
+    pub repeats: usize,
+    pub event: Option<EventPlan>,
     commit_ts: Option<(i64, i64)>,
     source_time: Option<(i64, i64)>,
     position: Option<(i64, i64)>,
@@ -133,6 +143,7 @@ impl Plan {
                     lacking[place] = false;
                     Sink::Output(place)
                 }
+                Use::Image(form) => Sink::Image(form),
                 Use::Check(target) => Sink::Check(target),
                 Use::Null => Sink::Null,
                 Use::Nothing => Sink::Nothing,
@@ -177,6 +188,10 @@ impl Plan {
             .collect();
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
         let table = [envelope.database, envelope.schema, envelope.table];
+        let event = match description.event {
+            Some(event) => Some(EventPlan::new(event, columns.len(), layout)?),
+            None => None,
+        };
         Ok(Self {
             table: table.map(|token| token.text(document).to_owned()),
             key,
@@ -187,6 +202,8 @@ impl Plan {
             absent: description.absent.into(),
             lacking,
             keyed: description.keyed,
+            repeats: description.repeats,
+            event,
             commit_ts: description.commit_ts,
             source_time: description.source_time,
             position: description.position,

@@ -166,7 +166,7 @@ impl PyKernel {
 
     /// The number of a message that somebody else reads.
     fn pass_over(&mut self) -> i32 {
-        let batch = self.kernel.batch();
+        let batch = &mut self.kernel.batch;
         batch.messages += 1;
         batch.messages - 1
     }
@@ -174,12 +174,12 @@ impl PyKernel {
     /// Messages in the batch so far.
     #[getter]
     fn messages(&mut self) -> i32 {
-        self.kernel.batch().messages
+        self.kernel.batch.messages
     }
 
     #[getter]
     fn rows(&mut self) -> usize {
-        self.kernel.batch().row_count()
+        self.kernel.batch.row_count()
     }
 
     /// Messages that the filters do not want, so far.
@@ -190,7 +190,7 @@ impl PyKernel {
 
     /// The rows of the batch, which is empty afterwards.
     fn finish(&mut self) -> PyResult<Rows> {
-        Ok(Rows(self.kernel.batch().finish().map_err(value_error)?))
+        Ok(Rows(self.kernel.batch.finish().map_err(value_error)?))
     }
 }
 

@@ -3,6 +3,8 @@
 
 use serde::Deserialize;
 
+use crate::refusal::{Refusal, Step};
+
 const DAY_MICROS: i64 = 86_400_000_000;
 
 fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
@@ -131,6 +133,74 @@ pub fn print_time(micros: i64, fsp: Option<u32>, out: &mut String) {
     }
 }
 
+/// Of Python's datetimes.
+const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
+const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
+
+/// Refuses times that Python's datetimes have not.
+pub fn check_instant(micros: i64) -> Step<()> {
+    if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) {
+        Ok(())
+    } else {
+        Err(Refusal::new("a time out of range", 0))
+    }
+}
+
+fn two_digits(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&[digit(value / 10 % 10), digit(value % 10)]);
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn digit(value: i64) -> u8 {
+    b'0' + value as u8
+}
+
+/// `YYYY-MM-DD` of days since 1970, for years of four digits.
+pub fn print_date(days: i64, out: &mut Vec<u8>) {
+    // Howard Hinnant's civil_from_days; the year begins in March.
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let part = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * part + 2) / 5 + 1;
+    let month = if part < 10 { part + 3 } else { part - 9 };
+    let year = year + era * 400 + i64::from(month <= 2);
+    two_digits(year / 100, out);
+    two_digits(year, out);
+    out.push(b'-');
+    two_digits(month, out);
+    out.push(b'-');
+    two_digits(day, out);
+}
+
+/// `YYYY-MM-DD hh:mm:ss` of microseconds since 1970, and the fraction's digits but for zeros at
+/// its end.
+pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
+    print_date(micros.div_euclid(DAY_MICROS), out);
+    let of_day = micros.rem_euclid(DAY_MICROS);
+    let seconds = of_day / 1_000_000;
+    for (mark, value) in [
+        (b' ', seconds / 3600),
+        (b':', seconds / 60 % 60),
+        (b':', seconds % 60),
+    ] {
+        out.push(mark);
+        two_digits(value, out);
+    }
+    let fraction = of_day % 1_000_000;
+    if fraction != 0 {
+        out.push(b'.');
+        two_digits(fraction / 10_000, out);
+        two_digits(fraction / 100, out);
+        two_digits(fraction, out);
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
+    }
+}
+
 /// Offsets of a time zone by local time, as the bridge found them.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Zone {
@@ -179,6 +249,26 @@ mod tests {
         assert_eq!(datetime("1969-12-31T23:59:59"), Some(-1_000_000));
         for text in ["1970-01-01", "1970-01-01 24:00:00", "1970-01-01 00:00:00."] {
             assert_eq!(datetime(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn printed() {
+        for text in [
+            "0001-01-01",
+            "1969-12-31",
+            "2000-02-29",
+            "2100-03-01",
+            "9999-12-31",
+        ] {
+            let mut out = Vec::new();
+            print_date(date(text).unwrap().into(), &mut out);
+            assert_eq!(out, text.as_bytes());
+        }
+        for text in ["1969-12-31 23:59:59.99", "2024-01-01 00:00:00"] {
+            let mut out = Vec::new();
+            print_datetime(datetime(text).unwrap(), &mut out);
+            assert_eq!(out, text.as_bytes());
         }
     }
 

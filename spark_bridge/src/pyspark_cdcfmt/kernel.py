@@ -286,8 +286,7 @@ class KernelChunks:
         table = changes[0].table
         if any(change.table is not table for change in changes):
             raise Unlike("its rows have several schemas")
-        limits = {} if layout.limits is None else layout.limits(wire, self._shape.schemas)
-        return describe_plan(layout, value, table, self._shape, limits)
+        return describe_plan(layout, value, table, self._shape, wire)
 
     def _add_zones(self, layout: Layout, wire: Mapping[str, Any]) -> None:
         if layout.zoned is None:
@@ -325,7 +324,7 @@ class KernelChunks:
         for field in self._schema:
             if field.name in rows.schema.names:
                 arrays.append(rows.column(field.name).cast(field.type))
-            elif self._metadata.get(field.name) == "source":
+            elif self._metadata.get(field.name) in ("source", "_source"):
                 arrays.append(self._source(rows, held, field.type))
             elif self._metadata.get(field.name) == "invalid":
                 # A row with a changed value is the reference's.

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+import orjson
 import pyarrow as pa
 from pyspark.sql import types as spark
 
@@ -19,9 +20,24 @@ from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.row_bytes import table_bytes
 from pyspark_cdcfmt.types import TypeOptions, spark_type
+from pyspark_cdcfmt.values import variant_form
+from pyspark_cdcfmt.variant import VariantEncoder
 
-_METADATA = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
+_EVENTS = (
+    "kind",
+    "op",
+    "database",
+    "schema",
+    "table",
+    "commit_time",
+    "source_time",
+    "emit_time",
+    "key_columns",
+    "extra",
+)
+_CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
 _TARGETS: dict[type, str] = {
     spark.BooleanType: "boolean",
     spark.ByteType: "byte",
@@ -74,11 +90,9 @@ def describe_settings(
             )
         elif not field.nullable:
             raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
-    for name, plain in metadata.items():
-        if plain in _METADATA:
-            outputs.append({"name": name, "content": plain})
+    outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
-    if "source" in metadata.values():
+    if {"source", "_source"} & set(metadata.values()):
         outputs += [{"name": name, "content": name} for name in ("index", "offset")]
     return {
         "layouts": [_layout(layout) for layout in layouts],
@@ -92,7 +106,30 @@ def describe_settings(
         "max_rows": MAX_ROWS,
         "max_bytes": MAX_BATCH_BYTES,
         "row_bytes": shape.row_bytes,
+        "images": shape.events if _has_images(shape) else None,
     }
+
+
+def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    some = [(name, plain) for name, plain in metadata.items() if plain in _CHANGES]
+    return [{"name": name, "content": plain} for name, plain in some]
+
+
+def _events(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    outputs: list[dict[str, Any]] = []
+    for name in metadata:
+        if name in _EVENTS:
+            outputs.append({"name": name, "content": "event", "column": name})
+        elif name in ("before", "after"):
+            outputs.append({"name": name, "content": name})
+        elif name == "commit_ts":
+            outputs.append({"name": name, "content": "commit_version"})
+    return outputs
+
+
+def _has_images(shape: Shape) -> bool:
+    """Whether there are columns in images."""
+    return shape.events is not None and shape.projection.columns is None
 
 
 def describe_plan(
@@ -100,12 +137,13 @@ def describe_plan(
     value: bytes,
     table: TableSchema,
     shape: Shape,
-    limits: Mapping[tuple[str, ...], tuple[int, int]] | None,
+    wire: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """How the rows of a table schema become columns.
+    """How the rows of a table schema become columns; ``wire`` is the envelope of one in ``value``.
 
     :raises Unlike: if they are for the reference.
     """
+    limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)
     if layout.encodings is None or limits is None:
         raise Unlike("no value encodings, or no end of the schema's span")
     encodings = layout.encodings(value, table)
@@ -118,7 +156,9 @@ def describe_plan(
     columns = []
     for column in table.columns:
         use: Any = "nothing"
-        if column.name in own:
+        if _has_images(shape):
+            use = {"image": _form(column)}
+        elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
         elif column.name in wanted and shape.inferred:
@@ -129,7 +169,7 @@ def describe_plan(
             raise Unlike(f"{column.name} is of a type that the kernel lacks")
         columns.append(
             {
-                "name": json.dumps(column.name, ensure_ascii=False)[1:-1],
+                "name": _spelled(column.name),
                 "use": use,
                 "key": column.name in keys,
                 **_encoding(column, encodings[column.name], layout.zoned),
@@ -143,8 +183,56 @@ def describe_plan(
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],
         "keyed": shape.is_keyed(table),
+        "repeats": table_bytes(table),
+        "event": _event(layout, table, shape, wire) if shape.events else None,
         **spans,
     }
+
+
+def _form(column: Column) -> str:
+    """What integers of the column are in images."""
+    form = variant_form(column.type)
+    if form is None:
+        return "plain"
+    return "boolean" if form is bool else "decimal"
+
+
+def _event(
+    layout: Layout, table: TableSchema, shape: Shape, wire: Mapping[str, Any]
+) -> dict[str, Any]:
+    if layout.extra is None:
+        raise Unlike("the layout does not tell what is in extra")
+    names: list[str] = []
+    if _has_images(shape):
+        names = sorted(table.column_names)
+        if shape.events == "variant":
+            names = list(VariantEncoder(table.column_names).ordered)
+    places = {name: place for place, name in enumerate(table.column_names)}
+    return {
+        "database": table.database,
+        "schema": table.schema,
+        "table": table.table,
+        "key_columns": shape.key_of(table),
+        "images": {
+            "order": [places[name] for name in names],
+            "names": names,
+            "labels": [orjson.dumps(name).decode() for name in names],
+        },
+        "extra": [
+            {
+                "name": part.name,
+                "path": [_spelled(name) for name in path],
+                "without": part.without,
+                "default": part.default,
+            }
+            for path, part in layout.extra(wire).items()
+        ],
+    }
+
+
+def _spelled(name: str) -> str:
+    """As a name stands in documents."""
+    return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
 def _role(members: Members, path: tuple[str, ...]) -> str:

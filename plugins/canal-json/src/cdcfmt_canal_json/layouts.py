@@ -12,7 +12,7 @@ from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
 from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
 from cdcfmt_canal_json.plans import column_encodings, column_parsers
-from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.wire_json import text_of
 
@@ -35,12 +35,21 @@ _MEMBERS: Members = {
     "_tidb": {"commitTs": "commit_ts", "rowkey": "extra"},
 }
 
+_NOTHING = (None, False, 0, "", [], {})
+_EXTRA = {
+    ("id",): Extra("id", _NOTHING),
+    ("gtid",): Extra("gtid", _NOTHING),
+    ("sql",): Extra("sql", _NOTHING),
+    ("_tidb", "rowkey"): Extra("rowkey", _NOTHING),
+}
+
 _CANAL = Layout(
     members=_MEMBERS,
     ops=OP_OF_TYPE,
     quiet=(WATERMARK,),
     parsers=column_parsers,
     encodings=column_encodings,
+    extra=lambda _: _EXTRA,
     texts=True,
     in_lists=True,
     deleted_row="after",

@@ -8,7 +8,7 @@ from datetime import tzinfo
 from typing import Any
 
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Encoding, Layout, Parser, Zoned
+from cdcfmt_core.layout import Encoding, Extra, Layout, Parser, Zoned
 from cdcfmt_core.mysql import text_parser
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Binary, Timestamp
@@ -59,6 +59,12 @@ def _limits(
     return {} if len(known) == 1 else None
 
 
+_EXTRA = {
+    ("tableID",): Extra("table_id", (), 0),
+    ("schemaVersion",): Extra("schema_version", (), 0),
+    ("checksum",): Extra("checksum"),
+}
+
 # Not among the members, so that such messages are the decoder's: handleKeyOnly and
 # claimCheckLocation.
 _JSON = Layout(
@@ -79,6 +85,7 @@ _JSON = Layout(
     quiet=(WATERMARK,),
     parsers=_parsers,
     encodings=_encodings,
+    extra=lambda _: _EXTRA,
     texts=True,
     zoned=Zoned("location", "value", zone_at),
     lacks_images=True,

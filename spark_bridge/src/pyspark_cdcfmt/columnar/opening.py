@@ -196,13 +196,15 @@ def open_chunks(
         policy.counts,
         schemas,
     )
-    if events or not is_installed():
+    if not is_installed():
         return chunks
 
     def open_kernel(first: Message) -> KernelChunks | None:
         codec = _codec_of(first, decoder.protocol, guesses=guesses)
         layouts = () if codec is None else _kernel_layouts(codec, options, first)
         if codec is None or not layouts:
+            return None
+        if events and any(layout.extra is None for layout in layouts):
             return None
         try:
             return KernelChunks(

@@ -1,0 +1,158 @@
+//! The columns of events besides their images.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryArray, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, Field};
+use serde::Deserialize;
+
+use crate::batch::Origin;
+use crate::columns::variant_fields;
+use crate::layout::Op;
+use crate::plans::Plan;
+
+/// A column of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventContent {
+    Kind,
+    Op,
+    Database,
+    Schema,
+    Table,
+    CommitTime,
+    SourceTime,
+    EmitTime,
+    KeyColumns,
+    Extra,
+}
+
+/// What the events of one message have in common.
+#[derive(Clone)]
+pub struct EventOrigin {
+    pub plan: Arc<Plan>,
+    pub op: Op,
+    pub emit_time: Option<i64>,
+    /// Where value and metadata of `extra` lie.
+    pub extra: Option<(Range<usize>, Range<usize>)>,
+}
+
+/// `extra` of all messages, as values and metadata.
+#[derive(Default)]
+pub struct Extras {
+    pub values: Vec<u8>,
+    pub metadata: Vec<u8>,
+}
+
+impl Extras {
+    pub fn sizes(&self) -> (usize, usize) {
+        (self.values.len(), self.metadata.len())
+    }
+
+    pub fn truncate(&mut self, sizes: (usize, usize)) {
+        self.values.truncate(sizes.0);
+        self.metadata.truncate(sizes.1);
+    }
+}
+
+impl Op {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Upsert => "upsert",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// The array of a column; `origins` are those of the rows.
+pub fn array<'a>(
+    content: EventContent,
+    origins: impl Iterator<Item = &'a Origin>,
+    extras: &Extras,
+) -> Result<ArrayRef, ArrowError> {
+    let events = origins.filter_map(|origin| Some((origin, origin.event.as_ref()?)));
+    let plans = events.map(|(origin, event)| (origin, event, event.plan.event.as_ref()));
+    Ok(match content {
+        EventContent::Kind => Arc::new(StringArray::from_iter_values(plans.map(|_| "row"))),
+        EventContent::Op => Arc::new(StringArray::from_iter_values(
+            plans.map(|(_, event, _)| event.op.name()),
+        )),
+        EventContent::Database => Arc::new(
+            plans
+                .map(|(_, _, plan)| Some(plan?.database.as_str()))
+                .collect::<StringArray>(),
+        ),
+        EventContent::Schema => Arc::new(
+            plans
+                .map(|(_, _, plan)| plan?.schema.as_deref())
+                .collect::<StringArray>(),
+        ),
+        EventContent::Table => Arc::new(
+            plans
+                .map(|(_, _, plan)| Some(plan?.table.as_str()))
+                .collect::<StringArray>(),
+        ),
+        EventContent::CommitTime => {
+            times(plans.map(|(origin, _, _)| origin.commit_ts.map(|time| (time >> 18) * 1000)))
+        }
+        EventContent::SourceTime => {
+            times(plans.map(|(origin, _, _)| origin.source_time.map(|time| time * origin.unit)))
+        }
+        EventContent::EmitTime => {
+            times(plans.map(|(origin, event, _)| event.emit_time.map(|time| time * origin.unit)))
+        }
+        EventContent::KeyColumns => {
+            let mut names: Vec<&str> = Vec::new();
+            let mut lengths = Vec::new();
+            for (_, _, plan) in plans {
+                let keys = plan.map_or(&[][..], |plan| &plan.key_columns);
+                names.extend(keys.iter().map(String::as_str));
+                lengths.push(keys.len());
+            }
+            let field = Arc::new(Field::new("element", DataType::Utf8, true));
+            Arc::new(ListArray::try_new(
+                field,
+                OffsetBuffer::from_lengths(lengths),
+                Arc::new(StringArray::from(names)),
+                None,
+            )?)
+        }
+        EventContent::Extra => extra(plans.map(|(_, event, _)| event.extra.as_ref()), extras)?,
+    })
+}
+
+fn times(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    let array: TimestampMicrosecondArray = values.collect();
+    Arc::new(array.with_timezone("UTC"))
+}
+
+fn extra<'a>(
+    places: impl Iterator<Item = Option<&'a (Range<usize>, Range<usize>)>>,
+    extras: &Extras,
+) -> Result<ArrayRef, ArrowError> {
+    let places: Vec<_> = places.collect();
+    let valid: BooleanBuffer = places.iter().map(Option::is_some).collect();
+    let bytes = |place: &Option<&(Range<usize>, Range<usize>)>| match place {
+        None => (&[][..], &[][..]),
+        Some((value, metadata)) => (
+            &extras.values[value.clone()],
+            &extras.metadata[metadata.clone()],
+        ),
+    };
+    let values = BinaryArray::from_iter_values(places.iter().map(|place| bytes(place).0));
+    let metadata = BinaryArray::from_iter_values(places.iter().map(|place| bytes(place).1));
+    let arrays: Vec<ArrayRef> = vec![Arc::new(values), Arc::new(metadata)];
+    let nulls = NullBuffer::new(valid);
+    Ok(Arc::new(StructArray::try_new(
+        variant_fields(),
+        arrays,
+        Some(nulls),
+    )?))
+}

@@ -1,0 +1,303 @@
+//! The columns `before` and `after` of events while they grow.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::ArrowError;
+use serde::Deserialize;
+
+use crate::cells::Form;
+use crate::columns::{Bytes, binary, variant_fields};
+use crate::encodings::Tools;
+use crate::event_plan::EventPlan;
+use crate::json::{Kind, Token};
+use crate::json_cells::JsonCells;
+use crate::plans::{Plan, PlanColumn, Sink};
+use crate::refusal::{Refusal, Step};
+use crate::variant::{Variants, push_all, width};
+use crate::variant_cells::VariantCells;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    Json,
+    Variant,
+}
+
+/// Where an image comes from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    pub plan: &'a Plan,
+    pub event: &'a EventPlan,
+    pub document: &'a str,
+}
+
+pub struct EventImages {
+    format: Format,
+    before: ImageColumn,
+    after: ImageColumn,
+    scratch: Vec<u8>,
+}
+
+/// One column of images; cells of the last one are known.
+#[derive(Default)]
+struct ImageColumn {
+    rows: Bytes,
+    /// Of variants.
+    metadata: Bytes,
+    valid: Vec<bool>,
+    nulls: usize,
+    /// Where JSON's cells lie in the rows, and a variant's in `bytes`.
+    cells: Vec<Range<usize>>,
+    bytes: Vec<u8>,
+    /// Which cells were JSON columns.
+    are_json: Vec<bool>,
+    names: Variants,
+}
+
+impl EventImages {
+    pub fn new(format: Format) -> Self {
+        Self {
+            format,
+            before: ImageColumn::default(),
+            after: ImageColumn::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Appends the images of an event; what `before` lacks is as in `after`.
+    pub fn push(
+        &mut self,
+        source: Source,
+        before: Option<&[Token]>,
+        after: Option<&[Token]>,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        let Self {
+            format, scratch, ..
+        } = self;
+        self.after
+            .push(*format, source, after, None, tools, scratch)?;
+        let earlier = after.map(|tokens| (tokens, &self.after));
+        self.before
+            .push(*format, source, before, earlier, tools, scratch)
+    }
+
+    pub fn truncate(&mut self, rows: usize) {
+        self.before.truncate(rows);
+        self.after.truncate(rows);
+    }
+
+    /// Bytes of all images.
+    pub fn size(&self) -> usize {
+        self.before.size() + self.after.size()
+    }
+
+    /// The images before and after; there are none afterwards.
+    pub fn finish(&mut self) -> Result<(ArrayRef, ArrayRef), ArrowError> {
+        Ok((
+            self.before.finish(self.format)?,
+            self.after.finish(self.format)?,
+        ))
+    }
+}
+
+/// An image that was written before, and its values.
+type Earlier<'a> = Option<(&'a [Token], &'a ImageColumn)>;
+
+impl ImageColumn {
+    fn push(
+        &mut self,
+        format: Format,
+        source: Source,
+        image: Option<&[Token]>,
+        earlier: Earlier,
+        tools: &mut Tools,
+        scratch: &mut Vec<u8>,
+    ) -> Step<()> {
+        match (image, format) {
+            (None, _) => {}
+            (Some(image), Format::Json) => self.json(source, image, earlier, tools, scratch)?,
+            (Some(image), Format::Variant) => self.variant(source, image, earlier, tools)?,
+        }
+        self.valid.push(image.is_some());
+        self.nulls += usize::from(image.is_none());
+        self.rows.end()?;
+        self.metadata.end()
+    }
+
+    fn json(
+        &mut self,
+        source: Source,
+        image: &[Token],
+        earlier: Earlier,
+        tools: &mut Tools,
+        scratch: &mut Vec<u8>,
+    ) -> Step<()> {
+        let out = &mut self.rows.data;
+        self.cells.clear();
+        for (at, (place, label)) in source
+            .event
+            .order
+            .iter()
+            .zip(&source.event.labels)
+            .enumerate()
+        {
+            out.extend_from_slice(label);
+            let start = out.len();
+            let cell = cell_of(image, earlier, *place, source.document);
+            match earlier {
+                Some((_, written)) if cell.is_earlier => {
+                    out.extend_from_slice(&written.rows.data[written.cells[at].clone()]);
+                }
+                _ => {
+                    let (column, form) = column_of(source, *place)?;
+                    let mut cells = JsonCells { out, form, scratch };
+                    column
+                        .reader
+                        .read(cell.token, source.document, &mut cells, tools)?;
+                }
+            }
+            self.cells.push(start..out.len());
+        }
+        if source.event.order.is_empty() {
+            out.push(b'{');
+        }
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn variant(
+        &mut self,
+        source: Source,
+        image: &[Token],
+        earlier: Earlier,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        let order = &source.event.order;
+        let cells_of = |at: &usize| cell_of(image, earlier, *at, source.document);
+        // JSON columns name things by numbers of their image's names.
+        let same_names = earlier.is_some_and(|(_, written)| {
+            order
+                .iter()
+                .zip(&written.are_json)
+                .all(|(place, is_json)| !is_json || cells_of(place).is_earlier)
+        });
+        self.bytes.clear();
+        self.cells.clear();
+        self.are_json.clear();
+        self.names.clear();
+        for (at, place) in order.iter().enumerate() {
+            let start = self.bytes.len();
+            let cell = cells_of(place);
+            let mut is_json = false;
+            match earlier {
+                Some((_, written)) if cell.is_earlier && (same_names || !written.are_json[at]) => {
+                    self.bytes
+                        .extend_from_slice(&written.bytes[written.cells[at].clone()]);
+                }
+                _ => {
+                    let (column, form) = column_of(source, *place)?;
+                    let mut cells = VariantCells {
+                        out: &mut self.bytes,
+                        form,
+                        dictionary: &source.event.dictionary,
+                        names: &mut self.names,
+                        is_json: false,
+                    };
+                    column
+                        .reader
+                        .read(cell.token, source.document, &mut cells, tools)?;
+                    is_json = cells.is_json;
+                }
+            }
+            self.are_json.push(is_json);
+            self.cells.push(start..self.bytes.len());
+        }
+        let out = &mut self.rows.data;
+        let width = width(self.bytes.len());
+        out.extend_from_slice(&source.event.heads[usize::from(width / 2)]);
+        push_all(&[0], width, out);
+        for cell in &self.cells {
+            push_all(&[cell.end], width, out);
+        }
+        out.extend_from_slice(&self.bytes);
+        match earlier {
+            Some((_, written)) if same_names => {
+                written
+                    .names
+                    .metadata(&source.event.dictionary, &mut self.metadata.data);
+            }
+            _ => self
+                .names
+                .metadata(&source.event.dictionary, &mut self.metadata.data),
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.rows.truncate(rows);
+        self.metadata.truncate(rows);
+        self.nulls -= self.valid[rows.min(self.valid.len())..]
+            .iter()
+            .filter(|valid| !**valid)
+            .count();
+        self.valid.truncate(rows);
+    }
+
+    fn size(&self) -> usize {
+        self.rows.data.len() + self.metadata.data.len()
+    }
+
+    fn finish(&mut self, format: Format) -> Result<ArrayRef, ArrowError> {
+        let valid = std::mem::take(&mut self.valid);
+        let nulls = (self.nulls > 0).then(|| NullBuffer::from(valid));
+        self.nulls = 0;
+        let metadata = binary(&mut self.metadata, None)?;
+        if format == Format::Variant {
+            let values: BinaryArray = binary(&mut self.rows, None)?;
+            let arrays: Vec<ArrayRef> = vec![Arc::new(values), Arc::new(metadata)];
+            return Ok(Arc::new(StructArray::try_new(
+                variant_fields(),
+                arrays,
+                nulls,
+            )?));
+        }
+        let offsets = self.rows.offsets();
+        let data = std::mem::take(&mut self.rows.data).into();
+        Ok(Arc::new(StringArray::try_new(offsets, data, nulls)?))
+    }
+}
+
+struct Cell {
+    token: Token,
+    /// Whether the earlier image has the same value.
+    is_earlier: bool,
+}
+
+fn cell_of(image: &[Token], earlier: Earlier, place: usize, document: &str) -> Cell {
+    let token = image[place];
+    let Some((other, _)) = earlier else {
+        return Cell {
+            token,
+            is_earlier: false,
+        };
+    };
+    let other = other[place];
+    let is_missing = token.kind == Kind::Missing;
+    Cell {
+        token: if is_missing { other } else { token },
+        is_earlier: is_missing
+            || (token.kind == other.kind && token.text(document) == other.text(document)),
+    }
+}
+
+fn column_of(source: Source<'_>, place: usize) -> Step<(&PlanColumn, Form)> {
+    let column = &source.plan.columns[place];
+    match column.sink {
+        Sink::Image(form) => Ok((column, form)),
+        _ => Err(Refusal::new("a column that no image takes", 0)),
+    }
+}

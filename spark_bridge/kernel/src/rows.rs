@@ -1,0 +1,218 @@
+//! The rows of one message: changes, or events.
+
+use std::sync::Arc;
+
+use crate::batch::{Batch, Change, Origin};
+use crate::encodings::Tools;
+use crate::envelope::Envelope;
+use crate::event_columns::EventOrigin;
+use crate::event_images::Source;
+use crate::images::Images;
+use crate::json::{Kind, Token};
+use crate::kernel::Kernel;
+use crate::layout::{Image, Op};
+use crate::plans::{Plan, PlanColumn, Sink};
+use crate::refusal::{Refusal, Step};
+
+/// A message's rows are weighed after each so many of them.
+const LOOK_AFTER: usize = 64;
+
+/// Rows repeat names and `extra` up to so many times their message, and so many bytes each;
+/// the reference bounds what is beyond.
+const REPEATED_SHARE: usize = 8;
+const REPEATED_BYTES: usize = 1024;
+
+impl Kernel {
+    /// Appends the rows of the message whose envelope and images were read.
+    pub fn rows(
+        &mut self,
+        plan: &Arc<Plan>,
+        layout: usize,
+        op: Op,
+        document: &str,
+        offset: Option<i64>,
+    ) -> Step<()> {
+        let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
+        let count = images_of(&self.envelope, op, deletes_before).count();
+        let event = self.event(plan, op, document)?;
+        let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
+        let repeated = count * (plan.repeats + extra_bytes);
+        if count > 1 && repeated > REPEATED_SHARE * document.len() + REPEATED_BYTES * count {
+            return Err(Refusal::new("rows that repeat too much", 0));
+        }
+        let names = plan.event.as_ref().map_or(0, |event| event.bytes);
+        let row_bytes = self.settings.row_bytes + plan.absent_bytes + names + extra_bytes;
+        if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
+            return Err(Refusal::new("more rows than a batch has room for", 0));
+        }
+        let start = self.batch.row_count();
+        // A walk through all columns, for messages of many rows only.
+        let begin = if count >= LOOK_AFTER {
+            self.batch.size()
+        } else {
+            0
+        };
+        let layout = &self.settings.layouts[layout];
+        self.batch.begin(Origin {
+            row_bytes,
+            message: self.batch.messages,
+            offset,
+            commit_ts: self.envelope.commit_ts,
+            source_time: self.envelope.source_time,
+            keyed: plan.keyed,
+            orders_by_source_time: layout.orders_by_source_time,
+            unit: layout.times.2,
+            absent: Arc::clone(&plan.absent),
+            event: event.map(|(event, _)| event),
+        });
+        for row in 0..count {
+            if row % LOOK_AFTER == LOOK_AFTER - 1
+                && self.batch.size() - begin > self.settings.max_bytes
+            {
+                return Err(Refusal::new(
+                    "more bytes of rows than a batch has room for",
+                    0,
+                ));
+            }
+            self.row(plan, op, deletes_before, document, row)?;
+        }
+        let rows = self.batch.row_count() - start;
+        self.batch.push_nulls(&plan.lacking, rows)
+    }
+
+    /// What the message's events have in common, and the bytes of their `extra`.
+    fn event(
+        &mut self,
+        plan: &Arc<Plan>,
+        op: Op,
+        document: &str,
+    ) -> Step<Option<(EventOrigin, usize)>> {
+        let Some(event) = &plan.event else {
+            return Ok(None);
+        };
+        let extras = &mut self.batch.extras;
+        let (value, metadata) = (extras.values.len(), extras.metadata.len());
+        let bytes = event.extra.append(
+            &self.envelope.leaves,
+            document,
+            &mut self.tools.variants,
+            &mut extras.values,
+            &mut extras.metadata,
+        )?;
+        let places = (value..extras.values.len(), metadata..extras.metadata.len());
+        let origin = EventOrigin {
+            plan: Arc::clone(plan),
+            op,
+            emit_time: self.envelope.other_time,
+            extra: bytes.map(|_| places),
+        };
+        Ok(Some((origin, bytes.unwrap_or(0))))
+    }
+
+    fn row(
+        &mut self,
+        plan: &Plan,
+        op: Op,
+        deletes_before: bool,
+        document: &str,
+        row: usize,
+    ) -> Step<()> {
+        let images = images_of(&self.envelope, op, deletes_before);
+        let Some(image) = images.row(row) else {
+            return Err(Refusal::new("a row without an image", 0));
+        };
+        let before = self.envelope.images_before.row(row);
+        let before = before.filter(|_| op == Op::Update);
+        let (batch, tools) = (&mut self.batch, &mut self.tools);
+        if let Some(before) = before {
+            // Where nothing else comes of a key's value before, it is read if it differs.
+            let reads_keys = plan.event.is_some() && !self.settings.before_updates;
+            if self.settings.splits_keys || reads_keys {
+                same_key(plan, before, image, document)?;
+            }
+        }
+        let before = before.filter(|_| self.settings.before_updates);
+        if let (Some(event), Some(images)) = (&plan.event, &mut batch.images) {
+            let source = Source {
+                plan,
+                event,
+                document,
+            };
+            let (before, after) = match op {
+                Op::Delete => (Some(image), None),
+                _ => (before, Some(image)),
+            };
+            images.push(source, before, after, tools)?;
+            batch.push(Change::Insert, row);
+            return Ok(());
+        }
+        if let Some(before) = before {
+            for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(image)) {
+                if old.kind == Kind::Missing {
+                    append(column, *new, document, batch, tools)?;
+                    if let Sink::Output(output) = column.sink {
+                        batch.columns[output].repeat_last()?;
+                    }
+                } else {
+                    append(column, *old, document, batch, tools)?;
+                    append(column, *new, document, batch, tools)?;
+                }
+            }
+            batch.push(Change::Preimage, row);
+            batch.push(Change::Postimage, row);
+            return Ok(());
+        }
+        for (column, token) in plan.columns.iter().zip(image) {
+            append(column, *token, document, batch, tools)?;
+        }
+        let change = match op {
+            Op::Insert | Op::Read => Change::Insert,
+            Op::Update | Op::Upsert => Change::Postimage,
+            Op::Delete => Change::Delete,
+        };
+        batch.push(change, row);
+        Ok(())
+    }
+}
+
+fn images_of(envelope: &Envelope, op: Op, deletes_before: bool) -> &Images {
+    if op == Op::Delete && deletes_before {
+        &envelope.images_before
+    } else {
+        &envelope.images_after
+    }
+}
+
+fn append(
+    column: &PlanColumn,
+    token: Token,
+    document: &str,
+    batch: &mut Batch,
+    tools: &mut Tools,
+) -> Step<()> {
+    match &column.sink {
+        Sink::Output(place) => {
+            column
+                .reader
+                .read(token, document, &mut batch.columns[*place], tools)
+        }
+        Sink::Check(target) => column.reader.check(token, document, target, tools),
+        Sink::Null if token.kind == Kind::Null => Ok(()),
+        Sink::Null => Err(Refusal::new(
+            "a value that no column takes",
+            token.start as usize,
+        )),
+        Sink::Image(_) | Sink::Nothing => Ok(()),
+    }
+}
+
+fn same_key(plan: &Plan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
+    for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
+        let same = old.kind == Kind::Missing
+            || (old.kind == new.kind && old.text(document) == new.text(document));
+        if column.key && !same {
+            return Err(Refusal::new("another key than before", old.start as usize));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Cells of images that are variants; the bytes are those of `pyspark_cdcfmt/variant.py`.
+
+use crate::cells::{Cells, Form};
+use crate::refusal::{Refusal, Step};
+use crate::temporal;
+use crate::text_bytes::{decode_base64, latin1};
+use crate::variant::{self, Dictionary, MAX_UNSCALED, Variants};
+
+/// Writes cells, one behind the other.
+pub struct VariantCells<'a> {
+    pub out: &'a mut Vec<u8>,
+    pub form: Form,
+    pub dictionary: &'a Dictionary,
+    /// The names that JSON columns add.
+    pub names: &'a mut Variants,
+    /// Whether the last cell was JSON, which may have such names.
+    pub is_json: bool,
+}
+
+impl VariantCells<'_> {
+    fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Step<()>) -> Step<()> {
+        const BINARY: u8 = 15;
+        variant::primitive(BINARY, [0; 4], self.out);
+        let start = self.out.len();
+        write(self.out)?;
+        let size = u32::try_from(self.out.len() - start);
+        let size = size.map_err(|_| Refusal::new("a value of 4 GiB", 0))?;
+        self.out[start - 4..start].copy_from_slice(&size.to_le_bytes());
+        Ok(())
+    }
+}
+
+impl Cells for VariantCells<'_> {
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    fn push_null(&mut self) -> Step<()> {
+        self.out.push(variant::NULL);
+        Ok(())
+    }
+
+    fn push_integer(&mut self, value: i128) -> Step<()> {
+        match self.form {
+            Form::Boolean => variant::boolean(value != 0, self.out),
+            Form::Decimal => variant::unscaled(value, 0, self.out),
+            Form::Plain => variant::integer(value, self.out),
+        }
+        Ok(())
+    }
+
+    fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+        if value.abs() >= MAX_UNSCALED || scale > 38 {
+            return Err(Refusal::new("a decimal of more than 38 digits", 0));
+        }
+        variant::unscaled(value, scale, self.out);
+        Ok(())
+    }
+
+    fn push_float(&mut self, value: f64) -> Step<()> {
+        variant::primitive(7, value.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_boolean(&mut self, value: bool) -> Step<()> {
+        variant::boolean(value, self.out);
+        Ok(())
+    }
+
+    fn push_text(&mut self, text: &str) -> Step<()> {
+        variant::string(text.as_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
+        self.sized(|out| latin1(text, padded, out))
+    }
+
+    fn push_base64(&mut self, text: &str) -> Step<()> {
+        self.sized(|out| decode_base64(text, out))
+    }
+
+    fn push_date(&mut self, days: i32) -> Step<()> {
+        variant::primitive(11, days.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_datetime(&mut self, micros: i64) -> Step<()> {
+        temporal::check_instant(micros)?;
+        variant::primitive(13, micros.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_instant(&mut self, micros: i64) -> Step<()> {
+        temporal::check_instant(micros)?;
+        variant::primitive(12, micros.to_le_bytes(), self.out);
+        Ok(())
+    }
+
+    fn push_time(&mut self, micros: i64, _: Option<u32>, scratch: &mut String) -> Step<()> {
+        scratch.clear();
+        temporal::print_time(micros, Some(6), scratch);
+        self.push_text(scratch)
+    }
+
+    fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {
+        self.is_json = true;
+        self.names.document(self.dictionary, text, self.out)
+    }
+}
