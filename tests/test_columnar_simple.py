@@ -156,9 +156,12 @@ def test_watermarks_do_not_cut_batches() -> None:
     engine = Engine(events_schema(options), options, inferred=True)
     assert engine.chunks is not None
     kinds = [made.batch.column("kind").to_pylist() for made in engine.chunks.batches(messages)]
-    # The first row is the one from which the others are learned.
-    assert kinds[0] == ["schema", "row"]
-    assert kinds[1:] == [[*["row"] * 9, "watermark", *[*["row"] * 10, "watermark"] * 29]]
+    assert [kind for some in kinds for kind in some] == [
+        "schema",
+        *[*["row"] * 10, "watermark"] * 30,
+    ]
+    # By Python the first row stands apart, from which the others are learned.
+    assert len(kinds) == (1 if kernel.is_installed() else 2)
 
 
 def test_what_tells_nothing_new_costs_no_plan() -> None:
