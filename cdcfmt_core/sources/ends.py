@@ -24,6 +24,9 @@ _TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
 _MAX_COMPRESSED_BYTES = 64 << 20
 """Stored bytes of compressed files that are read through for their last lines, in all."""
 
+_MAX_HELD_BYTES = 16 << 20
+"""Of a file's last messages, which are all read before the first of them can be given."""
+
 _MESSAGES = 10_000
 
 _T = TypeVar("_T")
@@ -79,7 +82,7 @@ def read_ends(
             stored = file.size or _MAX_COMPRESSED_BYTES
             if stored <= left:
                 through: HowToRead = {**how, "block_bytes": DEFAULT_BLOCK_BYTES}
-                yield from deque(read_split(file, **through), each)
+                yield from _last(read_split(file, **through), each)
             left -= stored
 
 
@@ -94,8 +97,21 @@ def _tail(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadL
     for size in _TAIL_BYTES:
         start = max(file.size - size, 0)
         split = FileSplit(file.path, start, file.size, file.size)
-        if last := deque(read_split(split, **how), each):
+        last = _last(read_split(split, **how), each)
+        if last:
             yield from last
             return
         if start == 0:
             return
+
+
+def _last(messages: Iterable[Message | BadLine], each: int) -> deque[Message | BadLine]:
+    """The last ``each`` of them, fewer where these are large."""
+    last: deque[Message | BadLine] = deque()
+    held = 0
+    for message in messages:
+        last.append(message)
+        held += len(message.value or b"")
+        while len(last) > each or (held > _MAX_HELD_BYTES and len(last) > 1):
+            held -= len(last.popleft().value or b"")
+    return last

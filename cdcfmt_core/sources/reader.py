@@ -133,7 +133,10 @@ def _messages(
         if not offset and line.startswith(_BOM):
             line, offset = line[len(_BOM) :], len(_BOM)
         if line and not line.isspace():
-            yield parse(line, offset)
+            message = [parse(line, offset)]
+            # A name would hold the line, or the message, until the next one is wanted.
+            del line
+            yield message.pop()
 
 
 def cut_lines(
@@ -156,19 +159,22 @@ def cut_lines(
     """
     width = len(separator)
     overlap = width - 1
-    held: list[bytes] = []  # the unfinished line, as long as it is not too long
+    # The unfinished line, as long as it is not too long.  In one piece, as an allocator may keep
+    # what many pieces took.
+    held = bytearray()
     size = 0  # its length so far, held or not
     head = b""
     rest = b""  # its last bytes, not counted yet: a separator may begin in them
 
     def finish(last: bytes) -> bytes | BadLine:
-        nonlocal head
         if not held and not size:
             line = last
         elif size + len(last) > limit + 1:
             return _too_long(size + len(last), limit, head or last, path, offset)
         else:
-            line = b"".join((*held, last))
+            held.extend(last)
+            line = bytes(held)
+            held.clear()
         if strip_cr and line.endswith(b"\r"):
             line = line[:-1]
         return line if len(line) <= limit else _too_long(len(line), limit, line, path, offset)
@@ -177,7 +183,7 @@ def cut_lines(
         try:
             piece = next(pieces, None)
         except DecodeError as error:
-            fragment = b"".join((*held, rest)) if size <= limit else None
+            fragment = bytes(held + rest) if size <= limit else None
             where = error.at(path=path, offset=offset)
             yield offset, BadLine(where, path, offset, fragment or None)
             return
@@ -188,8 +194,9 @@ def cut_lines(
         start, last = data.find(separator) + width, data.rfind(separator) + width
         left_out = 0
         kept = None
-        if keep is not None and last >= width and bool(held) == bool(size):
-            kept = keep(b"".join((*held, data[:last])), offset)
+        # A line of many blocks comes by itself, for it to be held once.
+        if keep is not None and last >= width and bool(held) == bool(size) and size <= len(data):
+            kept = keep(bytes(held) + data[:last], offset)
         if kept is not None:
             yield offset, kept
             offset += len(kept.data)
@@ -202,12 +209,11 @@ def cut_lines(
             lines = data.split(separator)
         tail = lines.pop()
         if lines:
-            line = finish(lines[0])
-            yield offset, line
-            offset += size + len(lines[0]) + width + left_out
+            length = size + len(lines[0])
+            yield offset, finish(lines.pop(0))
+            offset += length + width + left_out
             held.clear()
             size, head = 0, b""
-            del lines[0]
         for line in lines:
             length = len(line)
             if strip_cr and length and line[-1] == 13:
@@ -225,7 +231,7 @@ def cut_lines(
             if size > limit + 1:
                 held.clear()
             else:
-                held.append(tail)
+                held.extend(tail)
     if size or rest:
         yield offset, finish(rest)
 

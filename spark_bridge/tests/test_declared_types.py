@@ -9,7 +9,7 @@ from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.errors import PolicyError
-from cdcfmt_core.events import Column, Image, RowChange, TableSchema
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.declared_types import check_declared_types
 from pyspark_cdcfmt.options import parse_options
@@ -25,7 +25,7 @@ def check(
     for text, type_ in versions:
         table = TableSchema("shop", "orders", (Column("c", text, type_),))
         survey.add_schema(table)
-        survey.first_rows[table] = RowChange("insert", table, None, Image({"c": value}))
+        survey.examples[table] = {"c": value}
     check_declared_types(schema, survey, parse_options({"table": "shop.orders", **options}))
 
 

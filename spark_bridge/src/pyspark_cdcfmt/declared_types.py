@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -12,7 +13,7 @@ from pyspark.sql.types import DataType, DecimalType, StructType
 from cdcfmt_core import types as logical
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import PolicyError
-from cdcfmt_core.events import Column, RowChange
+from cdcfmt_core.events import Column
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy, refuse
@@ -54,7 +55,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
     same = partial(fold, case_sensitive=options.case_sensitive)
     for field in schema.fields:
         reasons = [
-            (_conflict(column, field.dataType, survey.first_rows.get(table)), table)
+            (_conflict(column, field.dataType, survey.examples.get(table, {})), table)
             for table in tables
             for column in table.columns
             if same(column.name) == same(field.name)
@@ -69,7 +70,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
             raise error.at(table=".".join(name), **position) from None
 
 
-def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str | None:
+def _conflict(column: Column, declared: DataType, examples: Mapping[str, object]) -> str | None:
     """Why the declared type cannot hold the column; None if it can, judged by the types alone."""
     source = column.type
     named = column.source_type or type(source).__name__.lower()
@@ -88,7 +89,7 @@ def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str 
     unnamed = False
     if isinstance(source, logical.Enum | logical.Set):
         unnamed = not source.names
-        example = source.names[0] if source.names else value_in(row, column.name)
+        example = source.names[0] if source.names else examples.get(column.name)
     if example is None:
         return None
     try:
@@ -99,9 +100,3 @@ def _conflict(column: Column, declared: DataType, row: RowChange | None) -> str 
         usual = spark_type(source, TypeOptions()).simpleString()
         return f"the source's {named} cannot be {declared.simpleString()}; declare {usual}"
     return None
-
-
-def value_in(row: RowChange | None, name: str) -> Any:
-    """A column's value; of an ENUM without names only that shows a number or a name."""
-    images = () if row is None else (row.after, row.before)
-    return next((v for i in images if i and (v := i.values.get(name)) is not None), None)

@@ -13,7 +13,6 @@ from cdcfmt_core.filters import table_names
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.types import Decimal, Enum, Int, LogicalType, Set, Timestamp, Unknown
 from pyspark_cdcfmt.change_schema import metadata_fields
-from pyspark_cdcfmt.declared_types import value_in
 from pyspark_cdcfmt.engine import WORKER_LOGGING
 from pyspark_cdcfmt.names import some
 from pyspark_cdcfmt.options import ReadOptions
@@ -73,14 +72,14 @@ def notices(
         return
     wanted = {name.lower() for name in schema.names}
     columns = [column for column in versions[-1].columns if column.name.lower() in wanted]
-    row = survey.first_rows.get(versions[-1])
+    examples = survey.examples.get(versions[-1], {})
     negative = survey.negative.get(table, ())
     found = {
         _ZONELESS: _zoneless(columns, survey, options, schema),
         # What an inferred schema lacks is rescued, and counted.
         _GAINED: [] if inferred else _gained(versions, schema),
         # Some wires type each value, and NULL not at all.
-        _UNTYPED: [c for c in columns if _is_untyped(c) and value_in(row, c.name) is not None],
+        _UNTYPED: [c for c in columns if _is_untyped(c) and examples.get(c.name) is not None],
         _NEGATIVE: [c for c in columns if isinstance(c.type, Int) and c.name in negative],
         _DIGITS: [c for c in columns if inferred and _lacks_digits(c.type)],
         _MEMBERS: [

@@ -29,6 +29,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
+from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.engine import open_decoder
 from pyspark_cdcfmt.inputs import Input, Share
 from pyspark_cdcfmt.options import ReadOptions
@@ -38,6 +39,8 @@ TableName: TypeAlias = tuple[str, ...]
 
 SECONDS = 10.0
 _MOST_MESSAGES = 100_000
+_LONGEST = 100
+"""Characters of an example."""
 
 
 def name_of(table: TableSchema) -> TableName:
@@ -49,8 +52,9 @@ class Survey:
     """What was seen of an input.
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
-    first reason why a message could not be decoded.  ``first_rows`` has a row of each schema, and
-    ``first_positions`` the position of its message.
+    first reason why a message could not be decoded.  ``examples`` has for each schema the first
+    row's values of columns whose type the wire does not tell, cut where they are long, and
+    ``first_positions`` the position of that row's message.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.  ``negative`` are the columns of each table with negative
     numbers that the wire does not tell from those of BIGINT UNSIGNED.
@@ -61,7 +65,7 @@ class Survey:
     rows: Counter[TableName] = attrs.field(factory=Counter)
     bad: str = ""
     changes: int = 0
-    first_rows: dict[TableSchema, RowChange] = attrs.field(factory=dict)
+    examples: dict[TableSchema, dict[str, object]] = attrs.field(factory=dict)
     first_positions: dict[TableSchema, Place] = attrs.field(factory=dict)
     zoneless: set[TableName] = attrs.field(factory=set)
     negative: dict[TableName, set[str]] = attrs.field(factory=dict)
@@ -97,15 +101,15 @@ class Survey:
             self.bad = self.bad or str(message.error)
             return
         for event in decoder.decode(message):
-            if isinstance(event, RowChange) and event.table not in self.first_rows:
+            if isinstance(event, RowChange) and event.table not in self.examples:
                 self.first_positions[event.table] = message.position
+                self.examples[event.table] = _examples(event)
             self._add_event(event)
 
     def _add_event(self, event: Event) -> None:
         if isinstance(event, RowChange):
             images = [image for image in (event.before, event.after) if image is not None]
             self.rows[name_of(event.table)] += 1
-            self.first_rows.setdefault(event.table, event)
             for column in (event.extra or {}).get("ambiguous_unsigned", ()):
                 self.negative.setdefault(name_of(event.table), set()).add(column)
             self.add_schema(event.table, complete=any(image.complete for image in images))
@@ -208,6 +212,19 @@ class Surveyor:
                 return
             if time.monotonic() > deadline:
                 return
+            # A large one is not held beside the next.
+            del message
+
+
+def _examples(row: RowChange) -> dict[str, object]:
+    images = [image.values for image in (row.after, row.before) if image is not None]
+    found = {}
+    for column in row.table.columns:
+        if isinstance(column.type, Unknown) or not getattr(column.type, "names", True):
+            values = (values.get(column.name) for values in images)
+            value = next((value for value in values if value is not None), None)
+            found[column.name] = value[:_LONGEST] if isinstance(value, str | bytes) else value
+    return found
 
 
 def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:
