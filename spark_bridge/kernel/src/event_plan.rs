@@ -82,7 +82,7 @@ impl EventPlan {
             key_columns: description.key_columns,
             order,
             labels,
-            dictionary: Dictionary::new(names),
+            dictionary: Dictionary::new(&names),
             heads,
             extra: Extra::new(description.extra, layout)?,
         })

@@ -21,6 +21,7 @@ pub mod json;
 pub mod json_cells;
 pub mod kernel;
 pub mod layout;
+pub mod names;
 pub mod numbers;
 pub mod plans;
 mod python;

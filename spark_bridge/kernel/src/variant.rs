@@ -3,9 +3,8 @@
 //! The bytes are those of `pyspark_cdcfmt/variant.py`. What that keeps as text (numbers beyond
 //! 38 digits, deep nesting, text that is no JSON) and duplicate names are refused.
 
-use std::collections::HashMap;
-
 use crate::json::{Cursor, Kind, Token, unescape};
+use crate::names::Names;
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
@@ -18,31 +17,39 @@ const SIZE_LIMIT: usize = 128 << 20;
 /// Names that all variants of a plan have, and their metadata.
 #[derive(Default)]
 pub struct Dictionary {
-    ids: HashMap<String, u32>,
-    names: Vec<String>,
+    names: Names,
     pub metadata: Vec<u8>,
 }
 
 impl Dictionary {
-    pub fn new(names: Vec<String>) -> Self {
-        let mut metadata = Vec::new();
-        push_metadata(&names, &[], &mut metadata);
-        let ids = (0..).zip(&names).map(|(id, name)| (name.clone(), id));
-        Self {
-            ids: ids.collect(),
-            names,
-            metadata,
+    pub fn new(ordered: &[String]) -> Self {
+        let mut names = Names::default();
+        for name in ordered {
+            names.add(name, 0);
         }
+        let mut metadata = Vec::new();
+        push_metadata(&names, &Names::default(), &mut metadata);
+        Self { names, metadata }
     }
+}
+
+/// A member of an object: where its name lies among the texts, and its value in the document.
+#[derive(Clone, Copy)]
+struct Field {
+    name: (usize, usize),
+    value: Token,
 }
 
 /// Makes variants; what it allocates is used again.
 #[derive(Default)]
 pub struct Variants {
-    /// Names that the dictionary lacks.
-    ids: HashMap<String, u32>,
-    names: Vec<String>,
+    /// Those that the dictionary lacks.
+    names: Names,
     nothing: Dictionary,
+    // Stacks, as objects and arrays are nested.
+    fields: Vec<Field>,
+    texts: String,
+    ends: Vec<usize>,
 }
 
 impl Variants {
@@ -54,7 +61,7 @@ impl Variants {
         let result = self.document(&nothing, text, value);
         self.nothing = nothing;
         result?;
-        push_metadata(&[], &self.names, metadata);
+        push_metadata(&Names::default(), &self.names, metadata);
         if value.len() - start > SIZE_LIMIT || metadata.len() - before > SIZE_LIMIT {
             return Err(Refusal::new("a variant of more than 128 MiB", 0));
         }
@@ -70,27 +77,36 @@ impl Variants {
         metadata: &mut Vec<u8>,
     ) -> Step<()> {
         self.clear();
+        let ids: Vec<usize> = fields
+            .iter()
+            .map(|(name, _, _)| self.names.add(name, 0))
+            .collect();
         let nothing = std::mem::take(&mut self.nothing);
-        let result = self.members(&nothing, fields, value);
+        let start = value.len();
+        object_head(&ids, 1, value);
+        let values = value.len();
+        let mut result = Ok(());
+        for (_, text, token) in fields {
+            result = result.and_then(|()| self.encode(&nothing, text, *token, value));
+            self.ends.push(value.len() - values);
+        }
         self.nothing = nothing;
-        push_metadata(&[], &self.names, metadata);
+        value[start] |= self.offsets(0, values, value) << 2;
+        push_metadata(&Names::default(), &self.names, metadata);
         result
     }
 
     /// Forgets the names that dictionaries lacked.
     pub fn clear(&mut self) {
-        self.ids.clear();
         self.names.clear();
-    }
-
-    /// Whether there were names that the dictionary lacks.
-    pub fn has_names(&self) -> bool {
-        !self.names.is_empty()
+        self.fields.clear();
+        self.texts.clear();
+        self.ends.clear();
     }
 
     /// Appends the metadata of what was appended since `clear`.
     pub fn metadata(&self, dictionary: &Dictionary, out: &mut Vec<u8>) {
-        if self.names.is_empty() {
+        if self.names.ends.is_empty() {
             out.extend_from_slice(&dictionary.metadata);
         } else {
             push_metadata(&dictionary.names, &self.names, out);
@@ -99,9 +115,7 @@ impl Variants {
 
     /// Appends the value of a JSON document.
     pub fn document(&mut self, dictionary: &Dictionary, text: &str, out: &mut Vec<u8>) -> Step<()> {
-        let mut cursor = Cursor::new(text)?;
-        let token = cursor.value()?;
-        cursor.end()?;
+        let token = Cursor::new(text)?.document()?;
         self.encode(dictionary, text, token, out)
     }
 
@@ -118,9 +132,10 @@ impl Variants {
             Kind::False => boolean(false, out),
             Kind::Text => string(token.text(text).as_bytes(), out),
             Kind::Escaped => {
-                let mut plain = String::new();
-                unescape(token.text(text), &mut plain);
-                string(plain.as_bytes(), out);
+                let start = self.texts.len();
+                unescape(token.text(text), &mut self.texts);
+                string(&self.texts.as_bytes()[start..], out);
+                self.texts.truncate(start);
             }
             Kind::Integer | Kind::Fraction => {
                 number(token, text, out).ok_or(Refusal::new("a number in JSON", 0))?;
@@ -139,25 +154,24 @@ impl Variants {
         token: Token,
         out: &mut Vec<u8>,
     ) -> Step<()> {
-        let start = out.len();
-        let mut offsets = vec![0];
+        let (start, first) = (out.len(), self.ends.len());
         let mut cursor = Cursor::at(text, token.start + 1)?;
         if !cursor.take(b']') {
             loop {
                 let item = cursor.value()?;
                 self.encode(dictionary, text, item, out)?;
-                offsets.push(out.len() - start);
+                self.ends.push(out.len() - start);
                 if !cursor.more(b']')? {
                     break;
                 }
             }
         }
-        let count = offsets.len() - 1;
-        let width = width(out.len() - start);
-        let mut head = vec![u8::from(count > 0xff) << 4 | (width - 1) << 2 | 3];
-        push_count(count, &mut head);
-        push_all(&offsets, width, &mut head);
-        out.splice(start..start, head);
+        let count = self.ends.len() - first;
+        let width = self.offsets(first, start, out);
+        let mut head = [3, 0, 0, 0, 0];
+        head[0] |= u8::from(count > 0xff) << 4 | width << 2;
+        let size = count_into(count, &mut head);
+        insert(&head[..size], start, out);
         Ok(())
     }
 
@@ -168,71 +182,87 @@ impl Variants {
         token: Token,
         out: &mut Vec<u8>,
     ) -> Step<()> {
-        let mut fields: Vec<(String, Token)> = Vec::new();
+        let (first, first_text) = (self.fields.len(), self.texts.len());
         let mut cursor = Cursor::at(text, token.start + 1)?;
         if !cursor.take(b'}') {
             loop {
                 let name = cursor.name()?;
-                let mut plain = String::new();
-                unescape(name.text(text), &mut plain);
-                fields.push((plain, cursor.value()?));
+                let start = self.texts.len();
+                unescape(name.text(text), &mut self.texts);
+                let name = (start, self.texts.len());
+                let value = cursor.value()?;
+                self.fields.push(Field { name, value });
                 if !cursor.more(b'}')? {
                     break;
                 }
             }
         }
-        if fields.iter().all(|(name, _)| name.is_ascii()) {
-            fields.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let fields = &mut self.fields[first..];
+        let name = |field: &Field| &self.texts[field.name.0..field.name.1];
+        if self.texts[first_text..].is_ascii() {
+            fields.sort_unstable_by(|one, other| name(one).cmp(name(other)));
         } else {
             // Spark looks fields up by Java's order.
-            fields.sort_by(|(one, _), (other, _)| one.encode_utf16().cmp(other.encode_utf16()));
+            fields.sort_unstable_by(|one, other| {
+                let (one, other) = (name(one).encode_utf16(), name(other).encode_utf16());
+                one.cmp(other)
+            });
         }
-        if fields.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+        if fields
+            .windows(2)
+            .any(|pair| name(&pair[0]) == name(&pair[1]))
+        {
             return Err(Refusal::new(
                 "two members of one name",
                 token.start as usize,
             ));
         }
-        let fields: Vec<(&str, &str, Token)> = fields
-            .iter()
-            .map(|(name, value)| (name.as_str(), text, *value))
-            .collect();
-        self.members(dictionary, &fields, out)
-    }
-
-    fn members(
-        &mut self,
-        dictionary: &Dictionary,
-        fields: &[(&str, &str, Token)],
-        out: &mut Vec<u8>,
-    ) -> Step<()> {
-        let start = out.len();
-        let mut ids = Vec::with_capacity(fields.len());
-        for (name, _, _) in fields {
-            let known = dictionary.ids.get(*name).or_else(|| self.ids.get(*name));
-            let id = match known {
-                Some(id) => *id as usize,
-                None => {
-                    let next = dictionary.names.len() + self.names.len();
-                    self.ids
-                        .insert((*name).to_owned(), u32::try_from(next).unwrap_or(u32::MAX));
-                    self.names.push((*name).to_owned());
-                    next
-                }
-            };
-            ids.push(id);
+        let (start, first_id) = (out.len(), self.ends.len());
+        for field in &*fields {
+            let name = name(field);
+            let known = dictionary.names.find(name);
+            let known = known.unwrap_or_else(|| self.names.add(name, dictionary.names.ends.len()));
+            self.ends.push(known);
         }
-        let mut offsets = vec![0];
-        for (_, text, value) in fields {
-            self.encode(dictionary, text, *value, out)?;
-            offsets.push(out.len() - start);
+        object_head(&self.ends[first_id..], 1, out);
+        self.ends.truncate(first_id);
+        let (values, count) = (out.len(), fields.len());
+        for place in first..first + count {
+            let value = self.fields[place].value;
+            self.encode(dictionary, text, value, out)?;
+            self.ends.push(out.len() - values);
         }
-        let mut head = Vec::new();
-        object_head(&ids, width(out.len() - start), &mut head);
-        push_all(&offsets, width(out.len() - start), &mut head);
-        out.splice(start..start, head);
+        out[start] |= self.offsets(first_id, values, out) << 2;
+        self.fields.truncate(first);
+        self.texts.truncate(first_text);
         Ok(())
     }
+
+    /// Puts offsets before values that begin at `values`, whose ends are the last ones from
+    /// `first` on; what a header says of their width.
+    fn offsets(&mut self, first: usize, values: usize, out: &mut Vec<u8>) -> u8 {
+        let width = width(out.len() - values);
+        let ends = &self.ends[first..];
+        let size = out.len();
+        let gap = (ends.len() + 1) * usize::from(width);
+        out.resize(size + gap, 0);
+        out.copy_within(values..size, values + gap);
+        let mut at = values;
+        for offset in std::iter::once(&0).chain(ends) {
+            let bytes = &offset.to_le_bytes()[..usize::from(width)];
+            out[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        }
+        self.ends.truncate(first);
+        width - 1
+    }
+}
+
+fn insert(bytes: &[u8], at: usize, out: &mut Vec<u8>) {
+    let size = out.len();
+    out.resize(size + bytes.len(), 0);
+    out.copy_within(at..size, at + bytes.len());
+    out[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
 /// Header, number of fields and field ids: all that stands before the offsets.
@@ -240,29 +270,36 @@ pub fn object_head(ids: &[usize], offset_width: u8, out: &mut Vec<u8>) {
     let id_width = width(ids.iter().copied().max().unwrap_or(0));
     let large = u8::from(ids.len() > 0xff);
     out.push(large << 6 | (id_width - 1) << 4 | (offset_width - 1) << 2 | 2);
-    push_count(ids.len(), out);
+    let mut head = [0; 5];
+    let size = count_into(ids.len(), &mut head);
+    out.extend_from_slice(&head[1..size]);
     push_all(ids, id_width, out);
 }
 
-fn push_metadata(first: &[String], second: &[String], out: &mut Vec<u8>) {
-    let names = || first.iter().chain(second);
-    let count = first.len() + second.len();
-    let mut offsets = vec![count, 0];
-    let mut total = 0;
-    for name in names() {
-        total += name.len();
-        offsets.push(total);
-    }
+/// Puts a count behind a header; the bytes of both.
+fn count_into(count: usize, head: &mut [u8; 5]) -> usize {
+    let width = if count < 0x100 { 1 } else { 4 };
+    head[1..=width].copy_from_slice(&count.to_le_bytes()[..width]);
+    1 + width
+}
+
+fn push_metadata(first: &Names, second: &Names, out: &mut Vec<u8>) {
+    let count = first.ends.len() + second.ends.len();
+    let total = first.text.len() + second.text.len();
+    let names = || first.iter().chain(second.iter());
     let width = width(total.max(count));
     let in_order = count > 0
         && names()
             .zip(names().skip(1))
             .all(|(one, next)| one.as_bytes() < next.as_bytes());
     out.push((width - 1) << 6 | u8::from(in_order) << 4 | 1);
-    push_all(&offsets, width, out);
-    for name in names() {
-        out.extend_from_slice(name.as_bytes());
+    push_all(&[count, 0], width, out);
+    push_all(&first.ends, width, out);
+    for end in &second.ends {
+        push_all(&[first.text.len() + end], width, out);
     }
+    out.extend_from_slice(first.text.as_bytes());
+    out.extend_from_slice(second.text.as_bytes());
 }
 
 /// Bytes for each id or offset.
@@ -278,10 +315,6 @@ pub fn push_all(numbers: &[usize], width: u8, out: &mut Vec<u8>) {
     for number in numbers {
         out.extend_from_slice(&number.to_le_bytes()[..usize::from(width)]);
     }
-}
-
-fn push_count(count: usize, out: &mut Vec<u8>) {
-    push_all(&[count], if count < 0x100 { 1 } else { 4 }, out);
 }
 
 pub const NULL: u8 = 0;
