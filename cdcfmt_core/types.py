@@ -9,6 +9,7 @@ What a value of each type is in Python stands beside the type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
@@ -192,10 +193,10 @@ class TypeMap:
     overrides: str | None = None
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def is_lossless_text(value: Any) -> bool:
     """Whether a ``str`` holds only whole characters (no surrogate of an undecodable byte)."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    # Encoding it would copy it.
+    return value.isascii() or _SURROGATE.search(value) is None

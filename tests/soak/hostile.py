@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
+import attrs
 from golden_encoding import open_encoder
 
 from cdcfmt_core.events import (
@@ -22,6 +24,7 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
+from cdcfmt_core.large_message_output import ClaimCheckWriter, open_compressor
 from cdcfmt_core.types import Binary, Int, Json, Text
 
 DATABASE, TABLE = "d", "t"
@@ -32,7 +35,10 @@ PLACE = b'"@@"'
 
 
 class Hostile(NamedTuple):
-    """A message; ``before`` are the ones that tell its table's schema."""
+    """A message; ``before`` are the ones that tell its table's schema.
+
+    ``files`` are those of claim checks: names and bytes.
+    """
 
     protocol: str
     name: str
@@ -40,6 +46,7 @@ class Hostile(NamedTuple):
     key: bytes | None
     options: dict[str, str]
     before: tuple[Message, ...] = ()
+    files: tuple[tuple[str, bytes], ...] = ()
 
 
 ENCODERS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
@@ -53,10 +60,27 @@ ENCODERS: dict[str, tuple[str, dict[str, Any], dict[str, str]]] = {
 }
 """Wire → format, options of its encoder, and of its decoder."""
 
+CARRIERS = {
+    f"{wire}+{carrier}": (wire, carrier)
+    for wire in ("canal-json", "open-protocol", "debezium", "simple-json", "simple-avro")
+    for carrier in ("lz4", "snappy", "claims")
+    if (wire, carrier) != ("debezium", "claims")
+}
+"""TiCDC's wires, compressed or behind claim checks: what is small until it is opened."""
 
-def hostile(size: int, wires: tuple[str, ...] = (*ENCODERS, "canal-flat")) -> Iterator[Hostile]:
+PLAIN = (*ENCODERS, "canal-flat")
+WIRES = (*PLAIN, *CARRIERS)
+
+
+def hostile(size: int, wires: tuple[str, ...] = PLAIN) -> Iterator[Hostile]:
     """Messages of about ``size`` bytes, each with its format and name."""
     for wire in wires:
+        if wire in CARRIERS:
+            inner, carrier = CARRIERS[wire]
+            if carrier == "claims":
+                yield from _claimed(inner, size)
+            else:
+                yield from map(partial(_compressed, wire, carrier), hostile(size, (inner,)))
         if wire in ENCODERS:
             yield from _encoded(wire, size)
         for name, template in TEMPLATES.get(wire, {}).items():
@@ -68,15 +92,35 @@ def hostile(size: int, wires: tuple[str, ...] = (*ENCODERS, "canal-flat")) -> It
         yield from _frames(size)
 
 
+def _compressed(wire: str, compression: str, each: Hostile) -> Hostile:
+    compress = open_compressor(compression)
+    assert compress is not None
+    options = each.options | {"largeMessageHandleCompression": compression}
+    before = tuple(attrs.evolve(m, value=m.value and compress(m.value)) for m in each.before)
+    value = compress(each.value)
+    name = each.name.replace(each.name.partition(":")[0], wire)
+    return each._replace(name=name, value=value, options=options, before=before)
+
+
+def _claimed(wire: str, size: int) -> Iterator[Hostile]:
+    files: tuple[tuple[str, bytes], ...] = ()
+    store = ClaimCheckWriter("", files.__setitem__)
+    given = {"largeMessageHandleOption": "claim-check", "maxMessageBytes": 2_000}
+    for each in _encoded(wire, size, claim_checks=store, **given):
+        yield each._replace(name=each.name.replace(":", "+claims:", 1), files=(*files.items(),))
+        files.clear()
+
+
 # --- Large, and what its encoder writes -------------------------------------------------
 
 
-def _encoded(wire: str, size: int) -> Iterator[Hostile]:
+def _encoded(wire: str, size: int, **also: Any) -> Iterator[Hostile]:
     protocol, given, options = ENCODERS[wire]
-    for name, events in _events(size):
+    # Open Protocol's texts are base64: a message is no larger than it is to be.
+    for name, events in _events(size * 3 // 4 if protocol == "open-protocol" else size):
         if protocol != "simple":
             events = [event for event in events if not isinstance(event, TableSchemaEvent)]
-        encoder = open_encoder(protocol, **given | {"maxMessageBytes": 1 << 30})
+        encoder = open_encoder(protocol, **{"maxMessageBytes": 1 << 30} | given | also)
         try:
             messages = [message for event in events for message in encoder.encode(event)]
             messages += encoder.flush()
@@ -114,6 +158,8 @@ def _events(size: int) -> Iterator[tuple[str, list[Event]]]:
     names = [f"c{number}" for number in range(min(size // 40, _MOST_COLUMNS))]
     table = TableSchema(DATABASE, TABLE, (id_, *(Column(n, "int", Int(32)) for n in names)), ("a",))
     yield "many columns", _with_schema(table, {"a": 1} | dict.fromkeys(names, 1))
+    tags = {f"t{number}": "x" * 1_000 for number in range(size // 1_012)}
+    yield "tags", one(text, "x", extra={"tags": tags})
     long = TableSchema(DATABASE, TABLE * size, (id_,), ("a",))
     yield "a long name", _with_schema(long, {"a": 1})
     query = "create table t (" + ",".join(f"c{n} int" for n in range(size // 14)) + ")"
@@ -133,7 +179,10 @@ def _events(size: int) -> Iterator[tuple[str, list[Event]]]:
 
 
 def _with_schema(
-    table: TableSchema, values: dict[str, Any], before: str | None = None
+    table: TableSchema,
+    values: dict[str, Any],
+    before: str | None = None,
+    extra: dict[str, Any] | None = None,
 ) -> list[Event]:
     old = None if before is None else Image(values | {"b": before})
     change = RowChange(
@@ -143,6 +192,7 @@ def _with_schema(
         Image(values),
         commit_ts=7 << 18,
         source_time=7_000_000,
+        extra=extra,
     )
     return [TableSchemaEvent(table_schema=table, commit_ts=6 << 18), change]
 

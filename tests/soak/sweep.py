@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 
 import attrs
-from hostile import DATABASE, ENCODERS, TABLE, Hostile, hostile
+from hostile import DATABASE, TABLE, WIRES, Hostile, hostile
 from processes import peak_memory
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -29,7 +29,6 @@ from cdcfmt_core.events import Message
 from pyspark_cdcfmt import CORRUPT_RECORD
 
 MOST_MEGABYTES = 600
-WIRES = (*ENCODERS, "canal-flat")
 SHAPES: dict[str, dict[str, str]] = {
     "changes": {
         "table": f"{DATABASE}.{TABLE}",
@@ -84,6 +83,8 @@ def run(spark: SparkSession, folder: Path, cases: Cases, until: float) -> Iterat
             write(path / f"{number:04}.json", each)
             count += 1
             protocol, options = each.protocol, each.options
+            if each.files:
+                options = options | {"claimCheckStorageUri": str(claims_of(path))}
         for shape, mode in queries:
             name = f"{wire}, {size >> 10} KiB, {shape}, {mode}"
             yield query(spark, name, path, count, protocol, options | SHAPES[shape], mode)
@@ -91,6 +92,7 @@ def run(spark: SparkSession, folder: Path, cases: Cases, until: float) -> Iterat
                 return
         # 64 MiB each are gigabytes together.
         shutil.rmtree(path)
+        shutil.rmtree(claims_of(path), ignore_errors=True)
 
 
 def cases_of(
@@ -108,8 +110,17 @@ def sample(cases: Cases) -> Cases:
     return dict(chosen)
 
 
+def claims_of(messages: Path) -> Path:
+    """The folder for claim checks of a folder of messages."""
+    return messages.with_name(f"{messages.name}-claims")
+
+
 def write(path: Path, each: Hostile) -> None:
-    """A file of a message and those before it, as whole messages."""
+    """A file of a message and those before it, as whole messages, and those of claim checks."""
+    for name, body in each.files:
+        claims = claims_of(path.parent)
+        claims.mkdir(exist_ok=True)
+        (claims / name).write_bytes(body)
     with path.open("w", encoding="ascii") as file:
         for message in (*each.before, Message(each.key, each.value)):
             held = {"value": message.value, "key": message.key}

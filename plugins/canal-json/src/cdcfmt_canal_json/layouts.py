@@ -35,7 +35,7 @@ _MEMBERS: Members = {
     "_tidb": {"commitTs": "commit_ts", "rowkey": "extra"},
 }
 
-_NOTHING = (None, False, 0, "", [], {})
+_NOTHING: tuple[Any, ...] = (None, False, 0, "", [], {})
 _EXTRA = {
     ("id",): Extra("id", _NOTHING),
     ("gtid",): Extra("gtid", _NOTHING),

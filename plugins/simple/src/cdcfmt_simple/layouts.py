@@ -59,7 +59,7 @@ def _limits(
     return {} if len(known) == 1 else None
 
 
-_EXTRA = {
+_EXTRA: dict[tuple[str, ...], Extra] = {
     ("tableID",): Extra("table_id", (), 0),
     ("schemaVersion",): Extra("schema_version", (), 0),
     ("checksum",): Extra("checksum"),
