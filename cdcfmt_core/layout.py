@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, Union
 
 import attrs
 
+from cdcfmt_core.encodings import Encodings
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.wire_json import MAX_TIME
@@ -24,6 +25,7 @@ Role: TypeAlias = Literal[
     "table",
     "same",
     "never",
+    "row",
     "op",
     "commit_ts",
     "source_time",
@@ -42,6 +44,7 @@ Role: TypeAlias = Literal[
 - ``database``, ``schema``, ``table``: names; ``same``: anything else that a table's schema is made
   of.  A message is like another one only where these are equal (objects in any order).
 - ``never``: true where it is no message of rows, false or null where it is.
+- ``row``: one of the layout's ``row_words``, where it is a message of rows.
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.
@@ -77,25 +80,6 @@ class Parser:
 
 
 Parsers: TypeAlias = Mapping[str, Parser]
-"""By columns."""
-
-
-@attrs.frozen
-class Encoding:
-    """A value encoding: how a column's values stand on the wire.
-
-    - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
-      binary values are ``padded`` with zeros to so many bytes.
-    - ``base64``: bytes in padded base64.
-    - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
-      text in the source's own zone.
-    """
-
-    name: Literal["mysql-text", "base64", "zoned-text"]
-    padded: int = 0
-
-
-Encodings: TypeAlias = Mapping[str, Encoding]
 """By columns."""
 
 
@@ -136,13 +120,14 @@ class Layout:
     """The messages of rows of one dialect; one that has other members is none of them.
 
     ``ops`` are the words of ``op``; any other word is no row, and one of ``quiet`` is that of
-    messages that change nothing about what others mean.  ``parsers(value, table,
-    time_zone, counts)`` are those of a message's columns; ``texts`` tells that all values are
-    text, but for those that are ``zoned``.  ``in_lists``: images lie in lists, one for each row
-    of the message.  ``lacks_images``: an image that an operation has not is missing or null.
-    ``deleted_row`` is where the row of a delete lies.  ``completes_before``: a column that
-    ``before`` lacks did not change.  ``times`` are the smallest and the largest time and the
-    microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
+    messages that change nothing about what others mean.  ``repeats_database``: a ``schema`` that
+    is the database's name is none.  ``parsers(value, table, time_zone, counts)`` are those of a
+    message's columns, without which only the compiled kernel reads by columns; ``texts`` tells
+    that all values are text, but for those that are ``zoned``.  ``in_lists``: images lie in lists,
+    one for each row of the message.  ``lacks_images``: an image that an operation has not is
+    missing or null.  ``deleted_row`` is where the row of a delete lies.  ``completes_before``: a
+    column that ``before`` lacks did not change.  ``times`` are the smallest and the largest time
+    and the microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
     milliseconds.
 
     ``tells_extra``: an event's ``extra`` is made of the members ``extra`` alone (and of
@@ -179,7 +164,9 @@ class Layout:
 
     members: Members
     ops: Mapping[str, Op]
-    parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers]
+    parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers] | None = None
+    row_words: tuple[str | int, ...] = ()
+    repeats_database: bool = False
     quiet: tuple[str, ...] = ()
     texts: bool = False
     zoned: Zoned | None = None

@@ -30,6 +30,8 @@ pub trait Cells {
 
     fn push_text(&mut self, text: &str) -> Step<()>;
 
+    fn push_bytes(&mut self, data: &[u8]) -> Step<()>;
+
     /// Text with one character a byte (Latin-1), padded with zeros.
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()>;
 

@@ -371,6 +371,16 @@ impl Cells for Column {
         Ok(())
     }
 
+    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+        let Values::Binary(bytes) = &mut self.values else {
+            return Err(WRONG);
+        };
+        bytes.data.extend_from_slice(data);
+        bytes.end()?;
+        self.added();
+        Ok(())
+    }
+
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
         let Values::Binary(bytes) = &mut self.values else {
             return Err(WRONG);

@@ -12,7 +12,7 @@ use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
 use crate::variant::Variants;
-use crate::{numbers, temporal};
+use crate::{numbers, temporal, text_bytes};
 
 /// MySQL's text of a logical type (`cdcfmt_core/types.py`).
 #[derive(Clone, Debug, Deserialize)]
@@ -57,8 +57,21 @@ pub enum MysqlText {
 #[serde(tag = "encoding", rename_all = "kebab-case")]
 pub enum Encoding {
     MysqlText(MysqlText),
-    /// Padded base64.
+    /// The same, or a number or boolean instead of text.
+    MysqlJson(MysqlText),
+    /// Bytes in padded base64.
     Base64,
+    /// Text in padded base64.
+    Base64Text,
+    /// Bytes in hexadecimal.
+    Hex,
+    /// Bytes as Go's `strconv.Quote` writes them.
+    GoQuoted,
+    /// Bytes in Latin-1, base64 or hexadecimal, whichever alone fits.
+    DetectedBytes {
+        exact: Option<usize>,
+        longest: Option<usize>,
+    },
     /// An object of a time zone's name and of a TIMESTAMP's text, or text in the source's own.
     ZonedText {
         zone_member: String,
@@ -76,6 +89,7 @@ pub struct Tools {
     pub variants: Variants,
     pub text: String,
     pub more: String,
+    pub bytes: Vec<u8>,
 }
 
 pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
@@ -92,7 +106,9 @@ pub struct Reader {
 impl Reader {
     pub fn new(encoding: Encoding) -> Self {
         let mut known = HashMap::new();
-        if let Encoding::MysqlText(MysqlText::Enum { names: Some(names) }) = &encoding {
+        if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
+            && let MysqlText::Enum { names: Some(names) } = logical
+        {
             known.extend(names.iter().map(|name| (name.clone(), name.clone())));
             known.insert("0".into(), String::new());
             // An index wins over a name that is made of digits.
@@ -120,14 +136,10 @@ impl Reader {
         if token.kind == Kind::Null {
             return column.push_null();
         }
+        let at = token.start as usize;
+        let located = |refusal| Refusal { at, ..refusal };
         match &self.encoding {
-            Encoding::MysqlText(logical) => {
-                if !token.is_text() {
-                    return Err(Refusal::new(
-                        "a value that is no text",
-                        token.start as usize,
-                    ));
-                }
+            Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 let Tools {
                     zone,
                     variants,
@@ -135,15 +147,38 @@ impl Reader {
                     more,
                     ..
                 } = tools;
-                let text = plain(token, document, text);
+                let text = match &self.encoding {
+                    _ if token.is_text() => plain(token, document, text),
+                    Encoding::MysqlJson(logical) => {
+                        text_of(logical, token, document).map_err(located)?
+                    }
+                    _ => return Err(Refusal::new("a value that is no text", at)),
+                };
                 self.mysql_text(logical, text, column, zone, variants, more)
-                    .map_err(|refusal| Refusal {
-                        at: token.start as usize,
-                        ..refusal
-                    })
+                    .map_err(located)
             }
             Encoding::Base64 if token.kind == Kind::Text => {
                 column.push_base64(token.text(document))
+            }
+            Encoding::Base64Text if token.kind == Kind::Text => {
+                tools.bytes.clear();
+                text_bytes::decode_base64(token.text(document), &mut tools.bytes)?;
+                column.push_text(std::str::from_utf8(&tools.bytes).map_err(|_| BROKEN)?)
+            }
+            Encoding::Hex | Encoding::GoQuoted | Encoding::DetectedBytes { .. }
+                if token.is_text() =>
+            {
+                let text = plain(token, document, &mut tools.text);
+                let bytes = &mut tools.bytes;
+                bytes.clear();
+                match &self.encoding {
+                    Encoding::Hex => text_bytes::decode_hex(text, bytes)?,
+                    Encoding::DetectedBytes { exact, longest } => {
+                        text_bytes::detect(text, *exact, *longest, bytes)?;
+                    }
+                    _ => text_bytes::unquote_go(text, bytes)?,
+                }
+                column.push_bytes(bytes)
             }
             Encoding::ZonedText { .. } if token.kind == Kind::Text => {
                 let micros = tools.zone.instant(token.text(document));
@@ -159,10 +194,7 @@ impl Reader {
                 let zone = zone.ok_or(Refusal::new(UNKNOWN_ZONE, token.start as usize))?;
                 column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
             }
-            _ => Err(Refusal::new(
-                "a value of another form",
-                token.start as usize,
-            )),
+            _ => Err(Refusal::new("a value of another form", at)),
         }
     }
 
@@ -247,6 +279,24 @@ impl Reader {
             },
         }
     }
+}
+
+/// The text that says the same as a number or boolean.
+fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a str> {
+    let text = token.text(document);
+    let is_integer = token.kind == Kind::Integer;
+    let says_it = match logical {
+        MysqlText::Int { .. } | MysqlText::Year => is_integer,
+        // As text a number below zero is a name.
+        MysqlText::Enum { .. } | MysqlText::Set { .. } => is_integer && !text.starts_with('-'),
+        // JSON's -0 is the integer 0.
+        MysqlText::Float | MysqlText::Decimal { .. } => {
+            (is_integer && text != "-0") || token.kind == Kind::Fraction
+        }
+        MysqlText::Bool => is_integer || matches!(token.kind, Kind::True | Kind::False),
+        _ => false,
+    };
+    says_it.then_some(text).ok_or(BROKEN)
 }
 
 /// The text members of an object, which has no others.

@@ -209,6 +209,12 @@ impl Envelope {
                     return refuse("a message without rows");
                 }
             }
+            Role::Row => {
+                let word = token.whole_text(document);
+                if !layout.row_words.iter().any(|known| known == word) {
+                    return refuse("a message without rows");
+                }
+            }
             Role::Op => {
                 let word = token.text(document);
                 self.op = layout

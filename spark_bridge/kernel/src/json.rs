@@ -66,6 +66,15 @@ impl Token {
             .unwrap_or_default()
     }
 
+    /// A value's bytes, with the quotes of text.
+    pub fn whole_text<'a>(&self, document: &'a str) -> &'a str {
+        if self.is_text() {
+            let (start, end) = (self.start as usize - 1, self.end as usize + 1);
+            return document.get(start..end).unwrap_or_default();
+        }
+        self.text(document)
+    }
+
     pub fn is_text(self) -> bool {
         matches!(self.kind, Kind::Text | Kind::Escaped)
     }

@@ -74,6 +74,11 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
+    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+        self.quoted(|out| encode_base64(data, out));
+        Ok(())
+    }
+
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
         self.scratch.clear();
         latin1(text, padded, self.scratch)?;

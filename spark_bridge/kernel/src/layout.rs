@@ -18,6 +18,8 @@ pub enum Role {
     Same,
     /// Must be false, null or missing.
     Never,
+    /// Must be one of the words of rows.
+    Row,
     Op,
     CommitTs,
     SourceTime,
@@ -82,6 +84,8 @@ pub struct Layout {
     pub keyed: bool,
     pub members: Vec<Member>,
     pub ops: HashMap<String, Op>,
+    /// Words of rows, as they stand in documents.
+    pub row_words: Vec<String>,
     /// Images lie in lists, one for each row.
     pub in_lists: bool,
     /// Where the row of a delete lies.

@@ -234,7 +234,7 @@ impl Plan {
                 .zip(&envelope.key)
                 .all(|(part, token)| match part {
                     Part::Missing => token.kind == Kind::Missing,
-                    Part::Bytes(bytes) => bytes_of(*token, document) == bytes,
+                    Part::Bytes(bytes) => token.whole_text(document) == bytes,
                     Part::Members(members) => {
                         let cursor = Cursor::at(document, token.start);
                         token.kind == Kind::Object
@@ -347,7 +347,7 @@ fn part_of(token: Token, document: &str) -> Step<Part> {
     match token.kind {
         Kind::Missing => Ok(Part::Missing),
         Kind::Object => Ok(Part::Members(Members::read(token, document)?)),
-        _ => Ok(Part::Bytes(bytes_of(token, document).to_owned())),
+        _ => Ok(Part::Bytes(token.whole_text(document).to_owned())),
     }
 }
 
@@ -363,7 +363,7 @@ impl Members {
                 if places.insert(name.clone(), entries.len()).is_some() {
                     return cursor.refuse("two members of one name");
                 }
-                entries.push((name, bytes_of(value, document).to_owned()));
+                entries.push((name, value.whole_text(document).to_owned()));
                 if !cursor.more(b'}')? {
                     break;
                 }
@@ -417,7 +417,7 @@ impl Members {
                 }
             }
             let value = cursor.value()?;
-            if self.entries[place].1 != bytes_of(value, cursor.document) {
+            if self.entries[place].1 != value.whole_text(cursor.document) {
                 return Ok(false);
             }
             expected = place + 1;
@@ -427,13 +427,4 @@ impl Members {
             }
         }
     }
-}
-
-/// A value's bytes, with the quotes of text.
-fn bytes_of(token: Token, document: &str) -> &str {
-    if token.is_text() {
-        let (start, end) = (token.start as usize - 1, token.end as usize + 1);
-        return document.get(start..end).unwrap_or_default();
-    }
-    token.text(document)
 }

@@ -72,6 +72,13 @@ impl Cells for VariantCells<'_> {
         Ok(())
     }
 
+    fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
+        self.sized(|out| {
+            out.extend_from_slice(data);
+            Ok(())
+        })
+    }
+
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
         self.sized(|out| latin1(text, padded, out))
     }

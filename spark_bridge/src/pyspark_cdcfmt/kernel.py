@@ -104,6 +104,7 @@ class KernelChunks:
             lambda: True, self._whole_lines, lambda: (_CHUNK_MESSAGES, _CHUNK_BYTES)
         )
         self._keyed = any(layout.keyed for layout in layouts)
+        self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._zones: set[str] = set()
         self._learned = 0
         self._taken = 0
@@ -224,7 +225,8 @@ class KernelChunks:
 
     def _is_unwanted(self, message: Message | BadLine) -> bool:
         database, schema, table = self._kernel.names(message.value or b"")
-        return not self._shape.event_filter.wants_table(database, table, schema or None)
+        own = None if schema == database and self._repeats_database else schema or None
+        return not self._shape.event_filter.wants_table(database, table, own)
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[Made]:
         """Has the reference decode a refused message."""

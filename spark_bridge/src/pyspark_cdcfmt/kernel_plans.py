@@ -13,8 +13,9 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Encoding, Layout, Members, Zoned
+from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
@@ -249,8 +250,10 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
 
 def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    if encoding.name == "mysql-text":
+    if encoding.name in ("mysql-text", "mysql-json"):
         described = _mysql_text(column, encoding)
+    elif encoding.name == "detected-bytes":
+        described = {"exact": encoding.exact, "longest": encoding.longest}
     elif encoding.name == "zoned-text":
         if zoned is None:
             raise Unlike("the layout has no zones")
@@ -290,6 +293,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "keyed": layout.keyed,
         "members": _members(layout.members),
         "ops": dict(layout.ops),
+        "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
         "in_lists": layout.in_lists,
         "deleted_row": layout.deleted_row,
         "completes_before": layout.completes_before,

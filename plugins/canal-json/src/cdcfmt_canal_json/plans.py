@@ -11,8 +11,9 @@ import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Encoding, Parser
+from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,

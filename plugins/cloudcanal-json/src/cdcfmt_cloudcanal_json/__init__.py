@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_cloudcanal_json.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_cloudcanal_json.sniff import sniff
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
+from cdcfmt_core.layout import Layout
 
 
 def _open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -22,6 +23,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     return open_encoder(options, context)
 
 
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_cloudcanal_json.layouts import open_layouts
+
+    return open_layouts(options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -33,6 +40,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
             options=OPTIONS,
+            open_layouts=_open_layouts,
             open_encoder=_open_encoder,
             encode_options=ENCODE_OPTIONS,
             api_version=1,

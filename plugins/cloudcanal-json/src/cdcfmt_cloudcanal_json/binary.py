@@ -6,23 +6,37 @@ A text may be a character per byte (Latin-1, as Canal writes), hexadecimal or ba
 
 from __future__ import annotations
 
-import binascii
-import re
+from collections import Counter
 from collections.abc import Callable
+from datetime import UTC
 from typing import Any, Final
 
+from cdcfmt_core.byte_texts import BYTE_READERS
+from cdcfmt_core.encodings import Encoding, value_reader
 from cdcfmt_core.mysql.column_type import binary_lengths
-from cdcfmt_core.wire_json import parse_base64
+from cdcfmt_core.types import Binary
 
 _HINT: Final = "set binaryEncoding to how the messages have bytes"
-_HEX: Final = re.compile(r"(0x)?([0-9a-f]*|[0-9A-F]*)").fullmatch
+
+BINARY_ENCODINGS: Final = tuple(BYTE_READERS)
 
 
-def binary_parser(encoding: str, source_type: str) -> Callable[[Any], bytes]:
-    """The parser of one column; ``source_type`` is its type in the database, as text."""
-    read = _READERS.get(encoding) or _detector(source_type)
+def binary_encoding(option: str, source_type: str) -> Encoding:
+    """That of one column; ``source_type`` is its type in the database, as text."""
+    if option == "auto":
+        exact, longest = binary_lengths(source_type)
+        return Encoding("detected-bytes", exact=exact, longest=longest)
+    if option == "latin1":
+        return Encoding("mysql-text")
+    return Encoding("hex" if option == "hex" else "base64")
 
-    def parse(value: Any) -> bytes:
+
+def binary_parser(option: str, source_type: str) -> Callable[[Any], object]:
+    """The parser of one column."""
+    encoding = binary_encoding(option, source_type)
+    read = value_reader(encoding, Binary(), time_zone=UTC, counts=Counter())
+
+    def parse(value: Any) -> object:
         if type(value) is not str:
             raise ValueError("binary is not text")
         try:
@@ -31,53 +45,3 @@ def binary_parser(encoding: str, source_type: str) -> Callable[[Any], bytes]:
             raise ValueError(f"{error}; {_HINT}") from None
 
     return parse
-
-
-def _latin1(text: str) -> bytes:
-    try:
-        return text.encode("latin-1")
-    except UnicodeEncodeError:
-        raise ValueError("not one character per byte") from None
-
-
-def _hex(text: str) -> bytes:
-    try:
-        return binascii.unhexlify(text.removeprefix("0x"))
-    except ValueError:
-        raise ValueError("not hexadecimal") from None
-
-
-_READERS: Final[dict[str, Callable[[str], bytes]]] = {
-    "latin1": _latin1,
-    "base64": parse_base64,
-    "hex": _hex,
-}
-
-BINARY_ENCODINGS: Final = tuple(_READERS)
-
-
-def _detector(source_type: str) -> Callable[[str], bytes]:
-    exact, longest = binary_lengths(source_type)
-
-    def read(text: str) -> bytes:
-        found: dict[str, bytes] = {}
-        for name, reader in _READERS.items():
-            if name == "hex" and not _HEX(text):
-                continue
-            try:
-                data = reader(text)
-            except ValueError:
-                continue
-            if longest is None or len(data) <= longest:
-                found[name] = data
-        full = {name: data for name, data in found.items() if len(data) == exact}
-        chosen = full if len(full) == 1 else found
-        values = set(chosen.values())
-        if len(values) == 1:
-            return values.pop()
-        if not values:
-            raise ValueError("no encoding of bytes" + (f" of {source_type}" if longest else ""))
-        ways = " or ".join(f"{name} of {len(data)} bytes" for name, data in found.items())
-        raise ValueError(f"bytes that may be {ways}")
-
-    return read

@@ -54,6 +54,7 @@ class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._filter = context.event_filter
         self._max_message_bytes = context.max_message_bytes
+        self._before_updates = context.projection.before_updates
         self._plans = TablePlans(options, context)
 
     def decode(self, message: Message) -> list[Event]:
@@ -148,7 +149,9 @@ class _Decoder:
                 plan = self._plans.find(table, names, *types)
                 image = Image(_parse(row, plan.parsers, f"{field}[{index}]"))
                 old_image = None
-                if old is not None:
+                if old is not None and (
+                    self._before_updates or _key_changed(old, row, plan.key_columns)
+                ):
                     values = _parse(old, plan.parsers, f"before[{index}]")
                     old_image = Image(values, complete=row.keys() <= old.keys())
                 events.append(
@@ -213,13 +216,20 @@ def _names(row: Any, field: str) -> tuple[str, ...]:
     return tuple(row)
 
 
+def _key_changed(
+    old: Mapping[str, Any], row: Mapping[str, Any], key_columns: tuple[str, ...]
+) -> bool:
+    return any(name in old and old[name] != row.get(name) for name in key_columns)
+
+
 def _parse(row: Mapping[str, Any], parsers: Mapping[str, ParseValue], field: str) -> dict[str, Any]:
     values: dict[str, Any] = {}
     name = ""
     value: Any = None
     try:
         for name, value in row.items():
-            values[name] = None if value is None else parsers[name](value)
+            if name in parsers:
+                values[name] = None if value is None else parsers[name](value)
     except InexactNumber:
         raise
     except ValueError as error:

@@ -9,10 +9,11 @@ from typing import Any, TypeAlias
 import attrs
 import orjson
 
-from cdcfmt_cloudcanal_json.binary import binary_parser
+from cdcfmt_cloudcanal_json.binary import binary_encoding, binary_parser
 from cdcfmt_cloudcanal_json.types import resolve_elsewhere
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser
 from cdcfmt_core.mysql.table_changes import type_from_jdbc
@@ -26,10 +27,11 @@ _COLUMN_BYTES = 250
 
 @attrs.define
 class TablePlan:
-    """A table schema with a parser for each column; ``source`` is what it was made from."""
+    """A table schema with the parsers of wanted columns; ``source`` is what it was made from."""
 
     schema: TableSchema
     parsers: dict[str, ParseValue]
+    key_columns: tuple[str, ...]
     source: tuple[Any, ...]
 
 
@@ -95,13 +97,17 @@ class TablePlans:
         schema = TableSchema(
             table.database, table.table, tuple(columns), tuple(pks or ()), table.schema
         )
+        projection = self._context.projection
+        key_columns = projection.key_of(names, schema.key_columns)
+        wanted = projection.wanted_of(names, key_columns)
         parsers = {
             column.name: binary_parser(self._binary, column.source_type)
             if isinstance(column.type, Binary)
             else self._parser_of(column)
             for column in columns
+            if wanted is None or column.name in wanted
         }
-        return TablePlan(schema, parsers, source)
+        return TablePlan(schema, parsers, key_columns, source)
 
     def _parser_of(self, column: Column) -> ParseValue:
         logical = column.type
@@ -114,6 +120,16 @@ class TablePlans:
                 parser = _text_or_scalar(parser)
             self._parsers.add(logical, parser, parsers_size(column.source_type))
         return parser
+
+
+def column_encodings(option: str, value: bytes, table: TableSchema) -> dict[str, Encoding]:
+    """The value encodings of a table's columns; ``option`` is that of binary ones."""
+    return {
+        column.name: binary_encoding(option, column.source_type)
+        if isinstance(column.type, Binary)
+        else Encoding("mysql-json")
+        for column in table.columns
+    }
 
 
 def _text_or_scalar(parse: ParseValue) -> ParseValue:

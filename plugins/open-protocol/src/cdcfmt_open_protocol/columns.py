@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, parsers_size
 from cdcfmt_core.events import Column
+from cdcfmt_core.go_quote import unquote
 from cdcfmt_core.mysql import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
@@ -34,7 +35,6 @@ from cdcfmt_core.mysql import (
 from cdcfmt_core.statements import refined_type
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
 from cdcfmt_core.wire_json import parse_base64
-from cdcfmt_open_protocol.go_quote import unquote
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 Parsers: TypeAlias = tuple[ParseValue, ParseValue]

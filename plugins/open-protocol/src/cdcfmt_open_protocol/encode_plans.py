@@ -17,6 +17,7 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.go_quote import quote
 from cdcfmt_core.json_output import escape_for_go, valid_name
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
@@ -51,7 +52,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_open_protocol.go_quote import quote
 
 Render: TypeAlias = Callable[[Any], Any]
 """A value as the JSON writer takes it."""

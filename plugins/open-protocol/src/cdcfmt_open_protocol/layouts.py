@@ -10,13 +10,13 @@ from typing import Any
 import orjson
 
 from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.go_quote import PLAIN, unquote, unquote_plain
 from cdcfmt_core.layout import Layout, Members, Parser, Split
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import LogicalType
 from cdcfmt_open_protocol.columns import is_encoded, make_parsers
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import single_events, split_key, split_value
-from cdcfmt_open_protocol.go_quote import PLAIN, unquote, unquote_plain
 from cdcfmt_open_protocol.message import ROW
 
 _KEY: Members = {

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import tzinfo
 from typing import Any
 
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Encoding, Extra, Layout, Parser, Zoned
+from cdcfmt_core.layout import Extra, Layout, Parser, Zoned
 from cdcfmt_core.mysql import text_parser
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Binary, Timestamp

@@ -186,7 +186,10 @@ def open_chunks(
         return formats[name]
 
     if not guesses and find_format() is None:
-        return None
+        name = decoder.protocol
+        layouts = () if name is None else _layouts_of(default_registry().get_codec(name), options)
+        if not is_installed() or not _read_by_kernel(layouts, shape):
+            return None
     chunks = Chunks(
         arrow,
         metadata,
@@ -201,10 +204,8 @@ def open_chunks(
 
     def open_kernel(first: Message) -> KernelChunks | None:
         codec = _codec_of(first, decoder.protocol, guesses=guesses)
-        layouts = () if codec is None else _kernel_layouts(codec, options, first)
+        layouts = () if codec is None else _kernel_layouts(codec, options, shape, first)
         if codec is None or not layouts:
-            return None
-        if events and any(layout.extra is None for layout in layouts):
             return None
         try:
             return KernelChunks(
@@ -247,19 +248,32 @@ def _layouts_of(codec: CodecSpec, options: ReadOptions) -> Sequence[Layout | Avr
     return codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
 
 
-def _kernel_layouts(codec: CodecSpec, options: ReadOptions, first: Message) -> Sequence[Layout]:
+def _kernel_layouts(
+    codec: CodecSpec, options: ReadOptions, shape: Shape, first: Message
+) -> Sequence[Layout]:
     """The layouts of messages like the first one, if the kernel can read all of them."""
     layouts = _layouts_of(codec, options)
     if (first.value or b"")[:1] == b"{":
         layouts = [each for each in layouts if isinstance(each, Layout)]
-    known = [each for each in layouts if isinstance(each, Layout) and each.encodings is not None]
+    known = _read_by_kernel(layouts, shape)
     return known if len(known) == len(layouts) else ()
+
+
+def _read_by_kernel(layouts: Sequence[Layout | AvroLayout], shape: Shape) -> list[Layout]:
+    return [
+        each
+        for each in layouts
+        if isinstance(each, Layout)
+        and each.encodings is not None
+        and not (shape.events and each.extra is None)
+    ]
 
 
 def _open_format(
     codec: CodecSpec, options: ReadOptions, shape: Shape, *, guesses: bool
 ) -> Format | None:
     layouts = _layouts_of(codec, options)
+    layouts = [each for each in layouts if isinstance(each, AvroLayout) or each.parsers is not None]
     if shape.events:
         layouts = [each for each in layouts if isinstance(each, AvroLayout) or each.tells_extra]
     if not layouts:

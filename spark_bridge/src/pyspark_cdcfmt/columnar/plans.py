@@ -270,6 +270,7 @@ def _plan(
     # What these do to values is counted here only to be noticed.
     noticed: Counter[str] = Counter()
     own_zone = shape.policy.time_zone
+    assert layout.parsers is not None
     parsers = dict(layout.parsers(value, table, own_zone, noticed))
     zones: dict[str, tzinfo] = {}
     for name, zone_name in zone_names.items():

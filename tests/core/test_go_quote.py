@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_open_protocol.go_quote import PLAIN, unquote, unquote_plain
+from cdcfmt_core.go_quote import PLAIN, unquote, unquote_plain
 
 NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 

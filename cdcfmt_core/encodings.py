@@ -1,0 +1,111 @@
+"""Value encodings: how the values of a column stand on a wire.
+
+Each has two readers that give the same: the one here, for decoders, and the compiled kernel's
+(``spark_bridge/kernel/src/encodings.rs``), which refuses what is unusual.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+
+from cdcfmt_core.byte_texts import detecting_reader, parse_hex
+from cdcfmt_core.go_quote import unquote
+from cdcfmt_core.mysql.json_values import json_value_parser
+from cdcfmt_core.mysql.text import text_parser
+from cdcfmt_core.types import LogicalType
+from cdcfmt_core.wire_json import parse_base64
+
+
+@attrs.frozen
+class Encoding:
+    """A value encoding: how a column's values stand on the wire.
+
+    - ``mysql-text``: MySQL's text of the column's logical type (``cdcfmt_core/mysql/text.py``);
+      binary values are ``padded`` with zeros to so many bytes.
+    - ``mysql-json``: as ``mysql-text``, or a number or boolean instead of text
+      (``cdcfmt_core/mysql/json_values.py``).
+    - ``base64``: bytes in padded base64.
+    - ``base64-text``: text in padded base64.
+    - ``hex``: bytes in hexadecimal, with or without ``0x``.
+    - ``go-quoted``: bytes as Go's ``strconv.Quote`` writes them.
+    - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, whichever alone fits: they are
+      ``exact`` or at most ``longest`` bytes, where that is known.
+    - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
+      text in the source's own zone.
+    """
+
+    name: Literal[
+        "mysql-text",
+        "mysql-json",
+        "base64",
+        "base64-text",
+        "hex",
+        "go-quoted",
+        "detected-bytes",
+        "zoned-text",
+    ]
+    padded: int = 0
+    exact: int | None = None
+    longest: int | None = None
+
+
+Encodings: TypeAlias = Mapping[str, Encoding]
+"""By columns."""
+
+Read: TypeAlias = Callable[[Any], object]
+
+
+def value_reader(
+    encoding: Encoding, logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
+) -> Read:
+    """The reader of a column's JSON values, but for NULL; it raises ValueError for bad ones.
+
+    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did.  Values
+    with zones have no reader: a decoder looks these up.
+    """
+    if encoding.name == "mysql-json":
+        return json_value_parser(logical, time_zone=time_zone, counts=counts)
+    if encoding.name == "mysql-text":
+        return _only_text(
+            _padded(text_parser(logical, time_zone=time_zone, counts=counts), encoding)
+        )
+    if encoding.name == "detected-bytes":
+        return _only_text(detecting_reader(encoding.exact, encoding.longest))
+    return _only_text(_OF_TEXT[encoding.name])
+
+
+def _read_base64_text(text: str) -> str:
+    return parse_base64(text).decode("utf-8", "surrogateescape")
+
+
+_OF_TEXT: Final[Mapping[str, Callable[[str], object]]] = {
+    "base64": parse_base64,
+    "base64-text": _read_base64_text,
+    "hex": parse_hex,
+    "go-quoted": unquote,
+}
+
+
+def _only_text(read: Callable[[str], object]) -> Read:
+    def read_text(value: Any) -> object:
+        if type(value) is not str:
+            raise ValueError("is not text")
+        return read(value)
+
+    return read_text
+
+
+def _padded(read: Callable[[str], object], encoding: Encoding) -> Callable[[str], object]:
+    if not encoding.padded:
+        return read
+
+    def read_padded(text: str) -> object:
+        data = read(text)
+        return data.ljust(encoding.padded, b"\0") if isinstance(data, bytes) else data
+
+    return read_padded

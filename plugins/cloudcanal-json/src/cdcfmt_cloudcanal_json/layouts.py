@@ -1,0 +1,52 @@
+"""How most rows of CloudCanal Json lie, for the compiled kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cdcfmt_cloudcanal_json.message import OP_OF_ACTION, ROW_DATA
+from cdcfmt_cloudcanal_json.plans import column_encodings
+from cdcfmt_core.layout import Extra, Layout, Members
+
+_MEMBERS: Final[Members] = {
+    "action": "op",
+    "before": "before",
+    "bid": "extra",
+    "data": "after",
+    "db": "database",
+    "dbValType": "same",
+    "isDdl": "never",
+    "ddl": "never",
+    "entryType": "row",
+    "execTs": "source_time",
+    "jdbcType": "same",
+    "pks": "same",
+    "schema": "schema",
+    "sendTs": "other_time",
+    "sql": "extra",
+    "table": "table",
+    "tableChanges": "passed",
+}
+
+_EXTRA: Final[Mapping[tuple[str, ...], Extra]] = {
+    ("bid",): Extra("bid"),
+    ("sql",): Extra("sql", (None, "", False, 0, [], {})),
+}
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """The layout of rows."""
+    return (
+        Layout(
+            members=_MEMBERS,
+            ops=OP_OF_ACTION,
+            row_words=(ROW_DATA, ""),
+            encodings=functools.partial(column_encodings, options["binaryEncoding"]),
+            extra=lambda _: _EXTRA,
+            in_lists=True,
+            deleted_row="after",
+            repeats_database=True,
+        ),
+    )

@@ -1,0 +1,184 @@
+"""Value encodings: the kernel's reader gives what Python's does, or refuses the value."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from datetime import UTC
+from typing import Any
+
+import attrs
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_kernel import TEXT, USUAL
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.encodings import Encoding, value_reader
+from cdcfmt_core.events import Column
+from cdcfmt_core.go_quote import quote
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.mysql import InexactNumber, resolve_type
+from cdcfmt_core.wire_json import loads_exact
+from pyspark_cdcfmt import kernel
+from pyspark_cdcfmt.kernel_plans import _encoding, _layout, _target, describe_zone
+from pyspark_cdcfmt.types import TypeOptions, spark_type
+
+pytestmark = pytest.mark.skipif(
+    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
+)
+
+LAYOUT = Layout(
+    members={"table": "table", "op": "op", "ts": "source_time", "row": "after"},
+    ops={"I": "insert"},
+)
+BYTES = st.binary(max_size=20)
+NUMBERS = st.one_of(
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.decimals(allow_nan=False, allow_infinity=False, places=4).map(str).map(json.loads),
+)
+TEXTS = {
+    "base64": BYTES.map(lambda data: base64.b64encode(data).decode()),
+    "base64-text": st.text(max_size=20).map(lambda text: base64.b64encode(text.encode()).decode()),
+    "hex": BYTES.map(bytes.hex),
+    "go-quoted": BYTES.map(quote) | st.from_regex(r'(\\[abfnrtvxuU"\\]|[0-9a-fé]){0,12}'),
+    "detected-bytes": BYTES.map(bytes.hex)
+    | BYTES.map(lambda data: base64.b64encode(data).decode())
+    | BYTES.map(lambda data: data.decode("latin-1"))
+    | st.from_regex(r"(0x)?[0-9a-fA-F]{0,8}", fullmatch=True),
+}
+# The ways that a column of each type may be written, and a usual value.
+OF_BYTES = [
+    (Encoding("base64"), logical.Binary(), "AP8="),
+    (Encoding("base64-text"), logical.Text(), "bmHDr3Zl"),
+    (Encoding("hex"), logical.Binary(), "0x00ff"),
+    (Encoding("go-quoted"), logical.Binary(), r"\x00\u00e9\"\\ é"),
+    (Encoding("detected-bytes"), logical.Binary(), "é\u0000"),
+    (Encoding("detected-bytes", longest=3), logical.Binary(), "AP8="),
+    (Encoding("detected-bytes", exact=2, longest=2), logical.Binary(), "00ff"),
+    (Encoding("mysql-text", padded=4), logical.Binary(), "é"),
+]
+OF_TYPES = [
+    (Encoding(name), resolve_type(source_type), text)
+    for name in ("mysql-text", "mysql-json")
+    for source_type, text in USUAL.items()
+    if source_type != "json"
+]
+OF_NUMBERS = [
+    (Encoding("mysql-json"), resolve_type(source_type), value)
+    for source_type, value in {
+        "tinyint": -7, "bigint unsigned": 2**64 - 1, "decimal(20,4)": 1.5, "decimal(10,0)": 12,
+        "double": -2.5e-300, "float": 3, "bit(10)": 1023, "year": 2024, "enum('a','b')": 2,
+        "set('a','b')": 3, "boolean": 1,
+    }.items()
+]  # fmt: skip
+WAYS = OF_BYTES + OF_TYPES + OF_NUMBERS
+
+
+@attrs.define
+class OneColumn:
+    """A kernel that reads rows of one column."""
+
+    encoding: Encoding
+    type: logical.LogicalType
+    kernel: Any = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        import cdcfmt_kernel
+
+        target = _target(spark_type(self.type, TypeOptions()))
+        assert target is not None
+        described_settings = {
+            "layouts": [_layout(LAYOUT)],
+            "outputs": [{"name": "c", "content": "value", "nullable": True, **target}],
+            "zone": describe_zone(UTC),
+            "before_updates": True,
+            "splits_keys": False,
+            "max_message_bytes": 1 << 20,
+            "max_rows": 1000,
+            "max_bytes": 1 << 20,
+            "row_bytes": 8,
+            "images": None,
+        }
+        self.kernel = cdcfmt_kernel.Kernel(json.dumps(described_settings))
+        column = Column("c", "", self.type)
+        described = {
+            "name": "c",
+            "use": {"output": 0},
+            "key": False,
+            **_encoding(column, self.encoding, None),
+        }
+        plan = {"columns": [described], "absent": [], "keyed": False, "repeats": 0, "event": None}
+        self.kernel.add_plan(message(None), None, json.dumps(plan))
+
+    def read(self, value: Any) -> list[Any]:
+        """The value, or nothing where it is refused."""
+        self.kernel.read([message(value)], [], [None], 0)
+        rows = pa.record_batch(self.kernel.finish())
+        rows.validate(full=True)
+        found: list[Any] = rows.column("c").to_pylist()
+        return found
+
+    def reference(self, value: Any) -> list[Any]:
+        """The same in Python; nothing where it is bad or cannot be held."""
+        counts: Counter[str] = Counter()
+        read = value_reader(self.encoding, self.type, time_zone=UTC, counts=counts)
+        try:
+            try:
+                found = read(orjson.loads(message(value))["row"]["c"])
+            except InexactNumber:
+                found = read(loads_exact(message(value))["row"]["c"])
+        except ValueError:
+            return []
+        return [] if isinstance(found, logical.InvalidValue) else [found]
+
+
+def message(value: Any) -> bytes:
+    wire = {"table": "t", "op": "I", "ts": 1, "row": {"c": value}}
+    return json.dumps(wire, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+@pytest.mark.parametrize(("encoding", "type_", "usual"), WAYS)
+def test_usual_values_are_read(encoding: Encoding, type_: logical.LogicalType, usual: Any) -> None:
+    column = OneColumn(encoding, type_)
+    (found,) = column.read(usual)
+    assert found is not None
+    assert column.read(None) == [None]
+
+
+def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
+    """Whether a value of Arrow's is one of Python's; Spark's types are others for some."""
+    if isinstance(type_, logical.Time):
+        total = abs(expected).total_seconds()
+        text = f"{int(total // 3600):02}:{int(total // 60) % 60:02}:{int(total) % 60:02}"
+        return found.removeprefix("-").startswith(text)
+    if isinstance(type_, logical.Float):
+        exact = pa.float32() if type_.bits == 32 else pa.float64()
+        return repr(found) == repr(pa.scalar(expected, exact).as_py())
+    if isinstance(type_, logical.Decimal) and isinstance(found, str):
+        return found == format(expected, "f")
+    if isinstance(type_, logical.Bit) and isinstance(found, bool):
+        return found == bool(expected)
+    return bool(found == expected)
+
+
+@pytest.mark.parametrize(("encoding", "type_", "usual"), WAYS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_values_are_those_of_python(
+    encoding: Encoding, type_: logical.LogicalType, usual: Any, data: st.DataObject
+) -> None:
+    column = OneColumn(encoding, type_)
+    values = TEXTS.get(encoding.name, TEXT) | TEXT | NUMBERS | st.just([]) | st.just({"a": 1})
+    for _ in range(10):
+        value = data.draw(values)
+        found = column.read(value)
+        if found:
+            (expected,) = column.reference(value)
+            assert alike(type_, found[0], expected), (value, found, expected)
