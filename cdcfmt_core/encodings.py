@@ -35,8 +35,22 @@ class Encoding:
     - ``go-quoted``: bytes as Go's ``strconv.Quote`` writes them.
     - ``detected-bytes``: bytes as Latin-1, base64 or hexadecimal, whichever alone fits: they are
       ``exact`` or at most ``longest`` bytes, where that is known.
+    - ``bytes-text``: bytes in base64 or hexadecimal, by ``form``; ``auto`` is whichever alone fits.
     - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
       text in the source's own zone.
+    - ``text``: as it stands, but for ``aliases``; ``json-value``: any value, of an unknown type.
+    - ``json-number``: a number; ``wraps``: one without a sign, of which 64 bits with a sign were
+      made; ``doubles``: a decimal that went through a double.  ``json-boolean``: true or false.
+    - ``iso-text``: as ``mysql-text``, perhaps with a ``Z`` behind it; ``iso-instant``:
+      ``2024-01-01T00:00:00.5Z``.
+    - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
+      or since midnight; ``epoch-guessed``: in the unit of most columns, if it can be no other one.
+    - ``connect-decimal``: an integer in base64 of its big-endian bytes, with ``scale``;
+      ``guessed-decimal``: the same or a decimal's text, whichever alone fits.
+    - ``little-endian-bits``: BIT in base64 of its little-endian bytes; one bit may be a boolean.
+    - ``other``: none of these, so NULL is all that the kernel reads.
+
+    Values equal to ``noted`` are counted under ``note``.
     """
 
     name: Literal[
@@ -47,11 +61,34 @@ class Encoding:
         "hex",
         "go-quoted",
         "detected-bytes",
+        "bytes-text",
         "zoned-text",
+        "text",
+        "json-value",
+        "json-number",
+        "json-boolean",
+        "iso-text",
+        "iso-instant",
+        "epoch-days",
+        "epoch-millis",
+        "epoch-micros",
+        "epoch-nanos",
+        "epoch-guessed",
+        "connect-decimal",
+        "guessed-decimal",
+        "little-endian-bits",
+        "other",
     ]
     padded: int = 0
     exact: int | None = None
     longest: int | None = None
+    form: Literal["auto", "base64", "hex"] = "auto"
+    wraps: bool = False
+    doubles: bool = False
+    scale: int | None = None
+    aliases: Mapping[str, str] = attrs.field(factory=dict)
+    noted: str | int | float | bool | None = None
+    note: str = ""
 
 
 Encodings: TypeAlias = Mapping[str, Encoding]

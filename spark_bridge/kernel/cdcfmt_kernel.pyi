@@ -65,5 +65,7 @@ class Kernel:
     @property
     def skipped(self) -> int:
         """Messages that the filters do not want, of all batches."""
+    def take_counts(self) -> list[tuple[str, int]]:
+        """How many values were counted under which notes, since the last call."""
     def finish(self) -> Rows:
         """The rows of the batch, which is empty afterwards."""

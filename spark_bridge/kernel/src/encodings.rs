@@ -3,13 +3,16 @@
 //! The table of their names is in `cdcfmt_core/encodings.py`, with the Python readers.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
 use crate::json::{Cursor, Kind, Token};
+use crate::noted::Noted;
 use crate::refusal::{Refusal, Step};
+use crate::scalars::{self, BytesText, Clock, Number, Unit, Unscaled};
 use crate::temporal::Zone;
 use crate::variant::Variants;
 use crate::{numbers, temporal, text_bytes};
@@ -72,6 +75,38 @@ pub enum Encoding {
         exact: Option<usize>,
         longest: Option<usize>,
     },
+    /// Bytes in base64 or hexadecimal.
+    BytesText(BytesText),
+    JsonNumber(Number),
+    JsonBoolean,
+    /// Any JSON value whose type is not known.
+    JsonValue,
+    /// Text as it stands; some of it stands for other text.
+    Text {
+        json: bool,
+        aliases: HashMap<String, String>,
+    },
+    /// MySQL's text, perhaps with a `Z` behind it.
+    IsoText(MysqlText),
+    /// `2024-01-01T00:00:00.5Z`
+    IsoInstant,
+    /// Days since 1970.
+    EpochDays,
+    EpochMillis(Clock),
+    EpochMicros(Clock),
+    EpochNanos(Clock),
+    EpochGuessed(Clock),
+    /// Kafka Connect's Decimal.
+    ConnectDecimal(Unscaled),
+    /// Kafka Connect's Decimal or text, whichever alone fits.
+    GuessedDecimal {
+        scale: u8,
+    },
+    LittleEndianBits {
+        bits: u32,
+    },
+    /// Refused, if it is not NULL.
+    Other,
     /// An object of a time zone's name and of a TIMESTAMP's text, or text in the source's own.
     ZonedText {
         zone_member: String,
@@ -90,6 +125,8 @@ pub struct Tools {
     pub text: String,
     pub more: String,
     pub bytes: Vec<u8>,
+    /// Of the values of a message that are counted.
+    pub notes: Vec<Arc<str>>,
 }
 
 pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
@@ -101,10 +138,11 @@ pub struct Reader {
     encoding: Encoding,
     /// Text → name, of an enum.
     names: HashMap<String, String>,
+    noted: Option<Noted>,
 }
 
 impl Reader {
-    pub fn new(encoding: Encoding) -> Self {
+    pub fn new(encoding: Encoding, noted: Option<Noted>) -> Self {
         let mut known = HashMap::new();
         if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
             && let MysqlText::Enum { names: Some(names) } = logical
@@ -122,6 +160,7 @@ impl Reader {
         Self {
             encoding,
             names: known,
+            noted,
         }
     }
 
@@ -138,6 +177,11 @@ impl Reader {
         }
         let at = token.start as usize;
         let located = |refusal| Refusal { at, ..refusal };
+        if let Some(noted) = &self.noted
+            && noted.is(token, document, &mut tools.text)?
+        {
+            tools.notes.push(Arc::clone(&noted.note));
+        }
         match &self.encoding {
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 let Tools {
@@ -159,6 +203,74 @@ impl Reader {
             }
             Encoding::Base64 if token.kind == Kind::Text => {
                 column.push_base64(token.text(document))
+            }
+            Encoding::BytesText(form) if token.kind == Kind::Text => {
+                tools.bytes.clear();
+                form.read(token.text(document), &mut tools.bytes)?;
+                column.push_bytes(&tools.bytes)
+            }
+            Encoding::JsonNumber(kind) => scalars::number(kind, token, document, column),
+            Encoding::JsonBoolean => scalars::boolean(token, column),
+            Encoding::JsonValue => scalars::any(token, document, column, &mut tools.text),
+            Encoding::Text { json, aliases } if token.is_text() => {
+                let text = plain(token, document, &mut tools.text);
+                if *json {
+                    return column.push_json(text, &mut tools.variants);
+                }
+                column.push_text(aliases.get(text).map_or(text, String::as_str))
+            }
+            Encoding::IsoText(logical) if token.kind == Kind::Text => {
+                let Tools {
+                    zone,
+                    variants,
+                    more,
+                    ..
+                } = tools;
+                let text = token.text(document);
+                let text = text.strip_suffix('Z').unwrap_or(text);
+                self.mysql_text(logical, text, column, zone, variants, more)
+            }
+            Encoding::IsoInstant if token.kind == Kind::Text => {
+                let text = token.text(document).strip_suffix('Z').ok_or(BROKEN)?;
+                let micros = temporal::datetime(text).filter(|_| text.as_bytes()[10] == b'T');
+                column.push_instant(micros.ok_or(BROKEN)?)
+            }
+            Encoding::EpochDays => scalars::days(token, document, column),
+            Encoding::EpochMillis(clock) => scalars::clock(
+                Unit::Millis,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::EpochMicros(clock) => scalars::clock(
+                Unit::Micros,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::EpochNanos(clock) => {
+                scalars::clock(Unit::Nanos, clock, token, document, column, &mut tools.text)
+            }
+            Encoding::EpochGuessed(clock) => scalars::clock(
+                Unit::Guessed,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::ConnectDecimal(kind) => {
+                scalars::unscaled(kind, token, document, column, &mut tools.bytes)
+            }
+            Encoding::GuessedDecimal { scale } => {
+                scalars::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
+            }
+            Encoding::LittleEndianBits { bits } => {
+                scalars::bits(*bits, token, document, column, &mut tools.bytes)
             }
             Encoding::Base64Text if token.kind == Kind::Text => {
                 tools.bytes.clear();

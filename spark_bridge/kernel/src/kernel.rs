@@ -73,6 +73,8 @@ pub struct Kernel {
     /// The number of its layout.
     layout: usize,
     pub skipped: usize,
+    /// Of values, by their notes.
+    pub counts: HashMap<Arc<str>, usize>,
 }
 
 impl Kernel {
@@ -97,6 +99,7 @@ impl Kernel {
             guess: None,
             layout: 0,
             skipped: 0,
+            counts: HashMap::new(),
         }
     }
 
@@ -148,8 +151,14 @@ impl Kernel {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.message(value, key, offset)))
             .unwrap_or(Err(Refusal::new("a mistake of the kernel", 0)));
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
+        let notes = std::mem::take(&mut self.tools.notes);
         match outcome {
-            Outcome::Read => self.batch.messages += 1,
+            Outcome::Read => {
+                self.batch.messages += 1;
+                for note in notes {
+                    *self.counts.entry(note).or_default() += 1;
+                }
+            }
             Outcome::Skipped => {
                 self.batch.messages += 1;
                 self.skipped += 1;

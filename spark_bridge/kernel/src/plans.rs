@@ -13,6 +13,7 @@ use crate::envelope::Envelope;
 use crate::event_plan::{self, EventPlan};
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
+use crate::noted::Noted;
 use crate::refusal::{Refusal, Step};
 
 /// A plan as the bridge describes it.
@@ -44,6 +45,9 @@ struct ColumnDescription {
     use_: Use,
     /// A change of its value is a change of the key.
     key: bool,
+    /// A value that is counted.
+    #[serde(default)]
+    noted: Option<Noted>,
 }
 
 /// What becomes of a column's values.
@@ -149,7 +153,7 @@ impl Plan {
                 Use::Nothing => Sink::Nothing,
             };
             columns.push(PlanColumn {
-                reader: Reader::new(column.encoding),
+                reader: Reader::new(column.encoding, column.noted),
                 sink,
                 key: column.key,
             });

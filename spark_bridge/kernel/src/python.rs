@@ -188,6 +188,15 @@ impl PyKernel {
         self.kernel.skipped
     }
 
+    /// How many values have been counted under which notes, since the last call.
+    fn take_counts(&mut self) -> Vec<(String, usize)> {
+        let counts = std::mem::take(&mut self.kernel.counts);
+        let counts = counts.into_iter();
+        counts
+            .map(|(note, count)| (note.to_string(), count))
+            .collect()
+    }
+
     /// The rows of the batch, which is empty afterwards.
     fn finish(&mut self) -> PyResult<Rows> {
         Ok(Rows(self.kernel.batch.finish().map_err(value_error)?))

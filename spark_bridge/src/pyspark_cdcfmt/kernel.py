@@ -308,6 +308,8 @@ class KernelChunks:
         if not count:
             return
         rows = pa.record_batch(self._kernel.finish())
+        for note, noted in self._kernel.take_counts():
+            self._shape.policy.counts[note] += noted
         pieces = [self._batch(rows, held)] if rows.num_rows else []
         owners = rows.column("message").to_pylist() if held.rows or count_rows else []
         if held.rows or (count_rows and not pieces):

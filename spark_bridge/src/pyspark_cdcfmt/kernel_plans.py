@@ -17,6 +17,7 @@ from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
+from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
 from pyspark_cdcfmt.columnar.structs import Unlike
@@ -66,6 +67,7 @@ _PLAIN: dict[type, str] = {
     logical.Year: "year",
     logical.Json: "json",
 }
+_CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
 _MOST_BYTES = 1 << 20
 """A larger message is the reference's, which makes its rows one after the other."""
 _FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
@@ -250,15 +252,48 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
 
 def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    if encoding.name in ("mysql-text", "mysql-json"):
+    if encoding.name in ("mysql-text", "mysql-json", "iso-text"):
         described = _mysql_text(column, encoding)
     elif encoding.name == "detected-bytes":
         described = {"exact": encoding.exact, "longest": encoding.longest}
+    elif encoding.name == "bytes-text":
+        exact, longest = encoding.exact, encoding.longest
+        described = {"exact": exact, "longest": longest, "form": encoding.form}
+    elif encoding.name in ("json-number", "connect-decimal"):
+        described = _number(column, encoding)
+    elif encoding.name == "text":
+        is_json = isinstance(column.type, logical.Json)
+        described = {"json": is_json, "aliases": dict(encoding.aliases)}
+    elif encoding.name == "guessed-decimal":
+        described = {"scale": encoding.scale}
+    elif encoding.name == "little-endian-bits":
+        described = {"bits": getattr(column.type, "bits", None) or 64}
+    elif isinstance(column.type, logical.DateTime | logical.Time):
+        described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
     elif encoding.name == "zoned-text":
         if zoned is None:
             raise Unlike("the layout has no zones")
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
-    return {"encoding": encoding.name, **described}
+    noted = {"value": encoding.noted, "note": encoding.note}
+    return {
+        "encoding": encoding.name,
+        **described,
+        "noted": None if encoding.noted is None else noted,
+    }
+
+
+def _number(column: Column, encoding: Encoding) -> dict[str, Any]:
+    type_ = column.type
+    if isinstance(type_, logical.Int):
+        low, high = type_.bounds
+        return {"logical": "int", "low": low, "high": high, "wraps": encoding.wraps}
+    if isinstance(type_, logical.Float | logical.Year):
+        return {"logical": _PLAIN[type(type_)]}
+    if not isinstance(type_, logical.Decimal):
+        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+    whole = (type_.precision or MAX_DIGITS) - (type_.scale or 0)
+    scale = type_.scale if encoding.scale is None else encoding.scale
+    return {"logical": "decimal", "whole": whole, "scale": scale, "doubles": encoding.doubles}
 
 
 def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
@@ -289,7 +324,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
     return {
         "begins": layout.begins.decode(),
         "connect": layout.connect,
-        "lacks": [text.decode() for text in layout.lacks],
+        "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
         "keyed": layout.keyed,
         "members": _members(layout.members),
         "ops": dict(layout.ops),

@@ -15,6 +15,7 @@ from cdcfmt_debezium.envelope import MAX_TIME, position_of, text_of
 from cdcfmt_debezium.message import OP_OF_WORD
 from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.plans import column_parsers
+from cdcfmt_debezium.value_encodings import column_encodings
 
 _SOURCE: Members = {
     "version": "passed",
@@ -61,6 +62,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         members=_PAYLOAD,
         ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
         parsers=column_parsers(encodings(options)),
+        encodings=column_encodings(encodings(options)),
         times=_TIMES,
         lacks=(placeholder, base64.b64encode(placeholder)) if placeholder else (),
         frame=payload_span,

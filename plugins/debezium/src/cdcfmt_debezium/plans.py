@@ -29,7 +29,7 @@ from cdcfmt_debezium.values import value_parser
 
 _COLUMN_BYTES = 500
 """Of a column of a plan, beside its schema."""
-_DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
+DEFAULTS = "values equal to the default of a nullable column: NULL arrives as the default, too"
 
 
 @attrs.frozen(eq=False)
@@ -193,7 +193,7 @@ class TablePlans:
 
         def parse_counted(value: Any) -> Any:
             if value == default:
-                counts[_DEFAULTS] += 1
+                counts[DEFAULTS] += 1
             return value if parse is None or type(value) is plain else parse(value)
 
         return parse_counted
@@ -224,7 +224,7 @@ def column_parsers(
                 own = field_type(fields[column.name], encoding).encoding
                 default = fields[column.name].get("default") if column.nullable else None
             plain, parse = value_parser(column.type, column.source_type, own, time_zone, counts)
-            note = None if default is None else _DEFAULTS
+            note = None if default is None else DEFAULTS
             by_name[column.name] = Parser(
                 _unless_plain(plain, parse),
                 default,

@@ -129,15 +129,19 @@ def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
 
 def _members(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     other = json_value_parser(logical, time_zone=UTC, counts=counts)
-    names = frozenset(logical.names or ())
-    known = {name.replace(",", "\\,"): name for name in names if "," in name}
-    known = {escaped: name for escaped, name in known.items() if escaped not in names}
+    known = escaped_names(logical.names)
 
     def parse(value: Any) -> Any:
         # Names, even those that are made of digits.
         return known.get(value, value) if type(value) is str else other(value)
 
     return parse
+
+
+def escaped_names(names: tuple[str, ...] | None) -> dict[str, str]:
+    """Names of an ENUM or SET that have a comma, by how the connectors write them."""
+    known = {name.replace(",", "\\,"): name for name in names or () if "," in name}
+    return {escaped: name for escaped, name in known.items() if escaped not in (names or ())}
 
 
 def _vector(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:

@@ -1,0 +1,154 @@
+"""How the values of a table's columns stand in its messages, for the compiled kernel.
+
+A part of what :mod:`cdcfmt_debezium.values` reads: for each column the one form that its
+producer writes.  Whatever else a value may be is the decoder's to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.encodings import Encoding as ValueEncoding
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql.column_type import binary_lengths
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Enum,
+    Float,
+    Int,
+    Json,
+    Set,
+    Text,
+    Time,
+    Timestamp,
+    Unknown,
+    Year,
+)
+from cdcfmt_debezium.connect import field_type
+from cdcfmt_debezium.documents import DocumentReader
+from cdcfmt_debezium.encoding import Encoding, encoding_of
+from cdcfmt_debezium.plans import DEFAULTS
+from cdcfmt_debezium.values import escaped_names
+
+_OTHER: Final = ValueEncoding("other")
+_FORMS: Final = {
+    "auto": ValueEncoding("bytes-text", form="auto"),
+    "bytes": ValueEncoding("bytes-text", form="base64"),
+    "base64": ValueEncoding("bytes-text", form="base64"),
+    "hex": ValueEncoding("bytes-text", form="hex"),
+}
+_UNITS: Final = {
+    "auto": ValueEncoding("epoch-guessed"),
+    "ms": ValueEncoding("epoch-millis"),
+    "us": ValueEncoding("epoch-micros"),
+    "ns": ValueEncoding("epoch-nanos"),
+}
+_PLAIN: Final = {
+    Bool: ValueEncoding("json-boolean"),
+    Float: ValueEncoding("json-number"),
+    Year: ValueEncoding("json-number"),
+    Date: ValueEncoding("epoch-days"),
+}
+
+
+def column_encodings(
+    encodings: Mapping[str, Encoding],
+) -> Callable[[bytes, TableSchema], dict[str, ValueEncoding]]:
+    """What gives the value encodings of a message's columns, from its value and table schema."""
+
+    def of_columns(value: bytes, table: TableSchema) -> dict[str, ValueEncoding]:
+        document = DocumentReader().read(value)
+        encoding = encoding_of(encodings, document.payload["source"].get("connector"))
+        fields = document.schema.row_fields() if document.schema else None
+        by_name = {}
+        for column in table.columns:
+            field = None if fields is None else fields[column.name]
+            by_name[column.name] = _of_column(column, field, encoding)
+        return by_name
+
+    return of_columns
+
+
+def _of_column(
+    column: Column, field: Mapping[str, Any] | None, encoding: Encoding
+) -> ValueEncoding:
+    if field is None:
+        return _value_encoding(column, None, encoding)
+    known = _value_encoding(column, field["type"], field_type(field, encoding).encoding)
+    default = field.get("default") if column.nullable else None
+    if default is None:
+        return known
+    if type(default) not in (str, int, float, bool):
+        return _OTHER
+    return attrs.evolve(known, noted=default, note=DEFAULTS)
+
+
+def _value_encoding(column: Column, kind: str | None, encoding: Encoding) -> ValueEncoding:
+    """``kind`` is Kafka Connect's type, where the message has a schema."""
+    logical = column.type
+    if isinstance(logical, Unknown):
+        return ValueEncoding("json-value")
+    if isinstance(logical, Text | Json):
+        return ValueEncoding("text")
+    if isinstance(logical, Enum | Set):
+        return ValueEncoding("text", aliases=escaped_names(logical.names))
+    if isinstance(logical, Binary):
+        return _binary(column, encoding)
+    if encoding.texts:
+        texts = (Int, Decimal, Float, Date, DateTime, Timestamp, Time, Year, Bit, Bool)
+        return ValueEncoding("mysql-text") if isinstance(logical, texts) else _OTHER
+    if isinstance(logical, Decimal):
+        return _decimal(logical, kind, encoding)
+    if isinstance(logical, Int) and kind == "bytes":
+        unsigned = logical == Int(64, signed=False)
+        return ValueEncoding("connect-decimal") if unsigned else _OTHER
+    if isinstance(logical, Int):
+        return ValueEncoding("json-number", wraps=logical == Int(64, signed=False))
+    if isinstance(logical, Bit):
+        return ValueEncoding("json-boolean" if kind == "boolean" else "little-endian-bits")
+    if isinstance(logical, Timestamp):
+        return ValueEncoding("iso-instant")
+    if kind == "string" and isinstance(logical, Date | DateTime | Time):
+        return ValueEncoding("iso-text")
+    if isinstance(logical, DateTime):
+        return _clock(encoding.datetimes, logical.fsp)
+    if isinstance(logical, Time):
+        return _clock(encoding.times, logical.fsp)
+    return _PLAIN.get(type(logical), _OTHER)
+
+
+def _binary(column: Column, encoding: Encoding) -> ValueEncoding:
+    if encoding.binary == "certain":
+        return ValueEncoding("base64")
+    form = _FORMS.get(encoding.binary)
+    if form is None:
+        return _OTHER
+    exact, longest = binary_lengths(column.source_type)
+    return attrs.evolve(form, exact=exact, longest=longest)
+
+
+def _decimal(logical: Decimal, kind: str | None, encoding: Encoding) -> ValueEncoding:
+    if kind in ("double", "float"):
+        return ValueEncoding("json-number", doubles=encoding.doubles)
+    if encoding.decimals in ("text", "string"):
+        return ValueEncoding("mysql-text")
+    if kind is None and encoding.doubles:
+        return ValueEncoding("json-number", doubles=True)
+    scale = logical.scale if encoding.scale is None else encoding.scale
+    if scale is None or scale != logical.scale or not 0 <= scale <= 38:
+        return _OTHER
+    if encoding.decimals in ("connect", "precise"):
+        return ValueEncoding("connect-decimal", scale=scale)
+    return ValueEncoding("guessed-decimal", scale=scale) if kind is None else _OTHER
+
+
+def _clock(unit: str | None, fsp: int | None) -> ValueEncoding:
+    return _UNITS[unit or ("us" if (fsp or 0) > 3 else "ms")]

@@ -1,0 +1,53 @@
+//! Values that are counted: those that equal a column's default, and may stand for NULL.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::columns::plain;
+use crate::json::{Kind, Token};
+use crate::numbers;
+use crate::refusal::{Refusal, Step};
+
+/// A JSON value, and under what it is counted.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Noted {
+    value: Value,
+    pub note: Arc<str>,
+}
+
+impl Noted {
+    /// Whether a value equals this one as Python's values do, where 1 is 1.0 and true.
+    pub fn is(&self, token: Token, document: &str, scratch: &mut String) -> Step<bool> {
+        let known = match &self.value {
+            Value::String(text) => {
+                return Ok(token.is_text() && plain(token, document, scratch) == text);
+            }
+            Value::Bool(value) => f64::from(*value),
+            value => value.as_f64().unwrap_or(f64::NAN),
+        };
+        let text = token.text(document);
+        let found = match token.kind {
+            Kind::True => 1.0,
+            Kind::False => 0.0,
+            Kind::Integer | Kind::Fraction => text.parse().unwrap_or(f64::NAN),
+            _ => return Ok(false),
+        };
+        #[allow(clippy::float_cmp)]
+        if known != found {
+            return Ok(false);
+        }
+        let whole = self.value.as_i64().map(i128::from);
+        match (&self.value, token.kind) {
+            (Value::Bool(_), Kind::True | Kind::False) => Ok(true),
+            (Value::Number(value), Kind::Integer) if !value.is_f64() => {
+                Ok(numbers::integer(text) == whole.or_else(|| value.as_u64().map(i128::from)))
+            }
+            _ => Err(Refusal::new(
+                "a value that may be counted",
+                token.start as usize,
+            )),
+        }
+    }
+}
