@@ -26,7 +26,7 @@ CET = timezone(timedelta(hours=1))
 
 
 def value_text(value: Any) -> str:
-    return image_to_json({"v": value}).removeprefix('{"v":').removesuffix("}")
+    return image_to_json({"v": value}).decode().removeprefix('{"v":').removesuffix("}")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_values(value: Any, text: str) -> None:
 
 
 def test_equal_images_are_equal_text() -> None:
-    assert image_to_json({"b": 1, "a": 2}) == image_to_json({"a": 2, "b": 1}) == '{"a":2,"b":1}'
+    assert image_to_json({"b": 1, "a": 2}) == image_to_json({"a": 2, "b": 1}) == b'{"a":2,"b":1}'
 
 
 @dataclass
@@ -171,7 +171,7 @@ def test_to_json_of_the_variant_is_the_same(utc: SparkSession) -> None:
     )
     rows = frame.selectExpr("i", "to_json(v) json").orderBy("i").collect()
     for image, row in zip(images, rows, strict=True):
-        ours = image_to_json(image)
+        ours = image_to_json(image).decode()
         assert json.loads(ours, object_pairs_hook=list, parse_float=Decimal) == json.loads(
             row.json, object_pairs_hook=list, parse_float=Decimal
         )

@@ -37,8 +37,8 @@ _OPTIONS = (
 )
 
 
-def image_to_json(values: dict[str, Any]) -> str:
-    """An image as JSON text.
+def image_to_json(values: dict[str, Any]) -> bytes:
+    """An image as JSON text in UTF-8, as Arrow keeps it.
 
     JSON columns stand in ``values`` as :func:`json_column` or
     :func:`~pyspark_cdcfmt.json_column.parse_json_column` give them.
@@ -51,7 +51,7 @@ def image_to_json(values: dict[str, Any]) -> str:
     except TypeError:
         # Integers beyond 64 bits and lone surrogates; orjson has no hook for them.
         text = _dump_plain(values)
-    return text.decode()
+    return text
 
 
 def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:

@@ -56,14 +56,14 @@ def token_converter(wire: WireColumn, table: TableSchema, policy: ValuePolicy) -
     column = wire.column
     own = ValuePolicy(policy.invalid_values, policy.invalid_text, policy.time_zone, wire.noticed)
     write = image_writer(attrs.evolve(table, columns=(column,)), own, as_json=True)
-    start = len(orjson.dumps({column.name: 0}).decode()) - len("0}")
+    start = len(orjson.dumps({column.name: 0})) - len(b"0}")
     quoted = isinstance(
         column.type,
         logical.Text | logical.Binary | logical.Date | logical.DateTime | logical.Timestamp,
     )
 
     def token(value: Any) -> str:
-        text: str = write(Image({column.name: value}))[start:-1]
+        text: str = write(Image({column.name: value}))[start:-1].decode()
         if not quoted:
             return text
         if not text.startswith('"'):
