@@ -273,3 +273,23 @@ def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
     check_equal(messages, schema, read)
     for form in ("json", "variant"):
         check_events(messages, imageFormat=form)
+
+
+def test_each_of_many_tables_has_its_plan() -> None:
+    messages = [
+        attrs.evolve(message, value=(message.value or b"").replace(b'"orders"', b'"t%d"' % table))
+        for at in range(3)
+        for table in range(1, 301)
+        for message in [update(at, {"id": "int"}, {"id": str(table)}, {})]
+    ]
+    result = check_events(messages, imageFormat="json")
+    assert (result.by_columns, result.by_reference) == (600, 300)
+
+
+def test_a_table_of_ever_new_columns_has_few_plans() -> None:
+    messages = []
+    for at in range(60):
+        types = {"id": "int", f"c{at % 30}": "int"}
+        messages.append(update(at, types, dict.fromkeys(types, "1"), {}))
+    result = check_events(messages, imageFormat="json")
+    assert (result.by_columns, result.by_reference) == (16, 44)

@@ -164,6 +164,19 @@ impl Reader {
         }
     }
 
+    /// Whether some values are counted.
+    pub fn counts(&self) -> bool {
+        self.noted.is_some()
+    }
+
+    /// About what its texts take.
+    pub fn bytes(&self) -> usize {
+        let names = self.names.iter();
+        names
+            .map(|(text, name)| 2 * (text.len() + name.len()) + 100)
+            .sum()
+    }
+
     /// Appends a value to the column.
     pub fn read(
         &self,

@@ -1,9 +1,12 @@
 //! The envelope of a JSON document, in one pass.
 
+use std::sync::Arc;
+
 use crate::connect;
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
+use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
@@ -30,6 +33,8 @@ pub struct Envelope {
     pub key: Vec<Token>,
     /// A part of the key is not that of the guessed plan.
     missed: bool,
+    /// The guess is one of the table's plans, or such a guess cannot be.
+    has_guessed: bool,
     /// All members by their numbers; what was guessed of them has no kind.
     pub leaves: Vec<Token>,
     pub images_before: Images,
@@ -38,9 +43,23 @@ pub struct Envelope {
     kept: String,
 }
 
+/// The plan that a message may have, and all plans.
+struct Guessing<'g, 'p> {
+    plan: &'g mut Option<&'p Arc<Plan>>,
+    plans: Option<&'p PlanTable>,
+}
+
 impl Envelope {
     /// Reads a whole document.
-    pub fn read(&mut self, layout: &Layout, document: &str, guess: Option<&Plan>) -> Step<()> {
+    ///
+    /// Where names come before what a plan reads, the guess is one of `plans`.
+    pub fn read<'p>(
+        &mut self,
+        layout: &Layout,
+        document: &str,
+        guess: &mut Option<&'p Arc<Plan>>,
+        plans: Option<&'p PlanTable>,
+    ) -> Step<()> {
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
         self.leaves.clear();
@@ -52,13 +71,18 @@ impl Envelope {
         (self.op, self.commit_ts, self.source_time) = (None, None, None);
         (self.other_time, self.position) = (None, None);
         self.missed = guess.is_none();
+        self.has_guessed = plans.is_none();
         self.clear_images();
         let mut cursor = Cursor::new(document)?;
+        let mut guessing = Guessing { plan: guess, plans };
+        let guess = &mut guessing;
         let Some(part) = layout.schema else {
             self.object(layout, &layout.members, &mut cursor, guess)?;
             return cursor.end();
         };
-        let known = guess.and_then(|plan| plan.bytes_of_part(part));
+        let known = guess.plan.and_then(|plan| plan.bytes_of_part(part));
+        // Payloads have their names behind the images.
+        self.has_guessed = true;
         let form = connect::open(&mut cursor, known)?;
         let start = cursor.position();
         if let connect::Form::SchemaFirst(schema) = form {
@@ -89,12 +113,45 @@ impl Envelope {
         !self.missed && plan.lacks_parts(&self.key)
     }
 
+    pub fn name<'a>(&self, document: &'a str) -> NameRef<'a> {
+        NameRef(
+            self.database.text(document),
+            self.schema.text(document),
+            self.table.text(document),
+        )
+    }
+
+    /// Once the table is known, guesses one of its plans.
+    fn guess(&mut self, document: &str, guess: &mut Guessing) -> Step<()> {
+        if self.table.kind == Kind::Missing {
+            return Ok(());
+        }
+        self.has_guessed = true;
+        let name = self.name(document);
+        if guess.plan.is_some_and(|plan| plan.has_name(name)) {
+            return Ok(());
+        }
+        *guess.plan = guess.plans.and_then(|plans| plans.of(name).first());
+        let Some(plan) = *guess.plan else {
+            self.missed = true;
+            return Ok(());
+        };
+        self.missed = false;
+        for (part, token) in self.key.iter().enumerate() {
+            if token.kind != Kind::Missing {
+                let start = token.start - u32::from(token.is_text());
+                self.missed |= !plan.has_part(part, &mut Cursor::at(document, start)?);
+            }
+        }
+        Ok(())
+    }
+
     fn object(
         &mut self,
         layout: &Layout,
         members: &[Member],
         cursor: &mut Cursor,
-        guess: Option<&Plan>,
+        guess: &mut Guessing,
     ) -> Step<()> {
         cursor.expect(b'{', "no object")?;
         if cursor.take(b'}') {
@@ -136,11 +193,14 @@ impl Envelope {
         role: Role,
         part: usize,
         cursor: &mut Cursor,
-        guess: Option<&Plan>,
+        guess: &mut Guessing,
     ) -> Step<Token> {
         cursor.blanks();
         let start = cursor.position();
-        match (role, guess) {
+        if matches!(role, Role::Same | Role::Before | Role::After) && !self.has_guessed {
+            self.guess(cursor.document, guess)?;
+        }
+        match (role, *guess.plan) {
             (Role::Same, Some(plan)) => {
                 if plan.has_part(part, cursor) {
                     return Ok(cursor.token_from(Kind::Object, start));

@@ -147,7 +147,7 @@ impl ImageColumn {
         {
             out.extend_from_slice(label);
             let start = out.len();
-            let cell = cell_of(image, earlier, *place, source.document);
+            let cell = cell_of(image, earlier, *place, source);
             match earlier {
                 Some((_, written)) if cell.is_earlier => {
                     out.extend_from_slice(&written.rows.data[written.cells[at].clone()]);
@@ -177,7 +177,7 @@ impl ImageColumn {
         tools: &mut Tools,
     ) -> Step<()> {
         let order = &source.event.order;
-        let cells_of = |at: &usize| cell_of(image, earlier, *at, source.document);
+        let cells_of = |at: &usize| cell_of(image, earlier, *at, source);
         // JSON columns name things by numbers of their image's names.
         let same_names = earlier.is_some_and(|(_, written)| {
             order
@@ -277,7 +277,7 @@ struct Cell {
     is_earlier: bool,
 }
 
-fn cell_of(image: &[Token], earlier: Earlier, place: usize, document: &str) -> Cell {
+fn cell_of(image: &[Token], earlier: Earlier, place: usize, source: Source) -> Cell {
     let token = image[place];
     let Some((other, _)) = earlier else {
         return Cell {
@@ -290,7 +290,9 @@ fn cell_of(image: &[Token], earlier: Earlier, place: usize, document: &str) -> C
     Cell {
         token: if is_missing { other } else { token },
         is_earlier: is_missing
-            || (token.kind == other.kind && token.text(document) == other.text(document)),
+            || (token.kind == other.kind
+                && token.text(source.document) == other.text(source.document)
+                && !source.plan.columns[place].reader.counts()),
     }
 }
 

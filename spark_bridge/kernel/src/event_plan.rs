@@ -43,6 +43,13 @@ pub struct EventPlan {
 }
 
 impl EventPlan {
+    /// About what it takes.
+    pub fn all_bytes(&self) -> usize {
+        let labels: usize = self.labels.iter().map(|label| label.len() + 40).sum();
+        let heads: usize = self.heads.iter().map(Vec::len).sum();
+        self.bytes + labels + heads + self.dictionary.bytes()
+    }
+
     pub fn new(description: Description, columns: usize, layout: &Layout) -> Step<Self> {
         let ImagesDescription {
             order,

@@ -11,17 +11,14 @@ use crate::connect;
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_images::{EventImages, Format};
-use crate::json::Token;
 use crate::layout::{Layout, Op, Role};
+use crate::plan_table::{Name, PLANS_OF_TABLE, PlanTable};
 use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
 
 /// Names of unwanted tables that are kept, in bytes.
 const UNWANTED_BYTES: usize = 8 << 20;
-
-/// Plans of one table that are kept.
-const PLANS_OF_TABLE: usize = 16;
 
 #[derive(Deserialize)]
 pub struct Settings {
@@ -56,12 +53,10 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-type Name = (String, String, String);
-
 pub struct Kernel {
     pub settings: Settings,
     outputs: usize,
-    plans: HashMap<Name, Vec<Arc<Plan>>>,
+    plans: PlanTable,
     /// By names, with the schemas beside their payloads.
     unwanted: HashMap<Name, Vec<String>>,
     unwanted_bytes: usize,
@@ -92,7 +87,7 @@ impl Kernel {
                 ..Tools::default()
             },
             settings,
-            plans: HashMap::new(),
+            plans: PlanTable::default(),
             unwanted: HashMap::new(),
             unwanted_bytes: 0,
             envelope: Envelope::default(),
@@ -125,7 +120,7 @@ impl Kernel {
         if !schema.is_empty() {
             connect::check_schema(schema)?;
         }
-        let name = self.name(document);
+        let name = self.envelope.name(document).to_name();
         if self.unwanted_bytes > UNWANTED_BYTES {
             self.unwanted.clear();
             self.unwanted_bytes = 0;
@@ -174,7 +169,7 @@ impl Kernel {
     /// The database, schema and table of a message, if it has a layout.
     pub fn names(&mut self, value: &[u8]) -> Option<Name> {
         let (_, document) = self.envelope_of(value, false).ok()?;
-        Some(self.name(document))
+        Some(self.envelope.name(document).to_name())
     }
 
     /// A plan for messages with the schema key of this one.
@@ -186,7 +181,6 @@ impl Kernel {
     ) -> Step<()> {
         let key = key_text(key)?;
         let (layout, document) = self.envelope_of(value, false)?;
-        let name = self.name(document);
         let layout = &self.settings.layouts[layout];
         let plan = Plan::new(
             description,
@@ -196,11 +190,8 @@ impl Kernel {
             document,
             key,
         )?;
-        let plans = self.plans.entry(name).or_default();
-        plans.retain(|known| !plan.replaces(known));
-        plans.insert(0, Arc::new(plan));
+        self.plans.add(self.envelope.name(document), plan);
         self.guess = None;
-        plans.truncate(PLANS_OF_TABLE);
         Ok(())
     }
 
@@ -211,7 +202,8 @@ impl Kernel {
         let Ok(document) = std::str::from_utf8(value) else {
             return Err(Refusal::new("bytes that are no UTF-8", 0));
         };
-        let guess = self.guess.as_deref().filter(|_| guess);
+        let plans = guess.then_some(&self.plans);
+        let guess = self.guess.as_ref().filter(|_| guess);
         let layouts = &self.settings.layouts;
         let mut refusal = Refusal::new("another beginning", 0);
         // Mostly it is the layout of the message before.
@@ -220,10 +212,19 @@ impl Kernel {
             if !document.starts_with(&layouts[at].begins) {
                 continue;
             }
-            match self.envelope.read(&layouts[at], document, guess) {
+            let mut guessed = guess;
+            let read = self
+                .envelope
+                .read(&layouts[at], document, &mut guessed, plans);
+            match read {
                 // Times in another unit are another layout's.
                 Ok(()) if !layouts[at].connect || self.envelope.has_times() => {
                     self.layout = at;
+                    let other =
+                        guessed.filter(|plan| guess.is_none_or(|guess| !Arc::ptr_eq(guess, plan)));
+                    if let Some(other) = other.cloned() {
+                        self.guess = Some(other);
+                    }
                     return Ok((at, document));
                 }
                 Ok(()) => refusal = Refusal::new("no time", 0),
@@ -231,16 +232,6 @@ impl Kernel {
             }
         }
         Err(refusal)
-    }
-
-    fn name(&self, document: &str) -> Name {
-        let envelope = &self.envelope;
-        let text = |token: Token| token.text(document).to_owned();
-        (
-            text(envelope.database),
-            text(envelope.schema),
-            text(envelope.table),
-        )
     }
 
     fn message(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Step<Outcome> {
@@ -257,9 +248,9 @@ impl Kernel {
         let guess = self
             .guess
             .clone()
-            .filter(|plan| plan.has_names(&self.envelope, document));
+            .filter(|plan| plan.has_name(self.envelope.name(document)));
         if guess.is_none()
-            && let Some(schemas) = self.unwanted.get(&self.name(document))
+            && let Some(schemas) = self.unwanted.get(&self.envelope.name(document))
             && schemas
                 .iter()
                 .any(|known| known == self.schema(layout, document))
@@ -286,11 +277,7 @@ impl Kernel {
                 return Ok(Outcome::Read);
             }
         }
-        let plans = self
-            .plans
-            .get(&self.name(document))
-            .cloned()
-            .unwrap_or_default();
+        let plans = self.plans.of(self.envelope.name(document)).to_vec();
         for plan in plans {
             // What was read for another plan means nothing to this one.
             self.envelope.clear_images();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
 use serde::Deserialize;
 
 use crate::cells::Form;
@@ -13,8 +12,14 @@ use crate::envelope::Envelope;
 use crate::event_plan::{self, EventPlan};
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
+use crate::names::{Names, Texts};
 use crate::noted::Noted;
+use crate::plan_table::NameRef;
 use crate::refusal::{Refusal, Step};
+
+/// Of a plan and of each of its columns, besides texts.
+const PLAN_BYTES: usize = 1000;
+const COLUMN_BYTES: usize = 200;
 
 /// A plan as the bridge describes it.
 #[derive(Deserialize)]
@@ -88,20 +93,40 @@ enum Part {
     Members(Members),
 }
 
-/// An object: names and values in any order.
-#[derive(PartialEq, Eq)]
-struct Members {
-    entries: Vec<(String, String)>,
-    places: HashMap<String, usize>,
+impl Part {
+    /// About what it takes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Missing => 0,
+            Self::Bytes(text) => text.len(),
+            Self::Members(members) => {
+                members.names.bytes() + members.values.text.len() + 8 * members.values.len()
+            }
+        }
+    }
 }
+
+/// An object: names and values in any order.
+#[derive(Default)]
+struct Members {
+    names: Names,
+    values: Texts,
+}
+
+impl PartialEq for Members {
+    fn eq(&self, other: &Self) -> bool {
+        self.names.texts == other.names.texts && self.values == other.values
+    }
+}
+
+impl Eq for Members {}
 
 pub struct Plan {
     /// Database, schema and table.
     table: [String; 3],
     key: Vec<Part>,
     pub columns: Vec<PlanColumn>,
-    names: Vec<String>,
-    places: HashMap<String, usize>,
+    names: Names,
     pub absent: Arc<[String]>,
     /// Bytes of `_absent` in a row.
     pub absent_bytes: usize,
@@ -110,6 +135,8 @@ pub struct Plan {
     pub keyed: bool,
     pub repeats: usize,
     pub event: Option<EventPlan>,
+    /// About what the plan takes.
+    pub bytes: usize,
     commit_ts: Option<(i64, i64)>,
     source_time: Option<(i64, i64)>,
     position: Option<(i64, i64)>,
@@ -135,10 +162,12 @@ impl Plan {
         key_document: Option<&str>,
     ) -> Step<Self> {
         let mut lacking: Vec<bool> = vec![true; outputs];
-        let mut names = Vec::new();
+        let mut names = Names::default();
         let mut columns = Vec::new();
         for column in description.columns {
-            names.push(column.name);
+            if names.add(&column.name, 0) != columns.len() {
+                return Err(Refusal::new("two columns of one name", 0));
+            }
             let sink = match column.use_ {
                 Use::Output(place) => {
                     if lacking.get(place) != Some(&true) {
@@ -174,8 +203,7 @@ impl Plan {
                 let Part::Members(types) = &part else {
                     return Err(Refusal::new("no types of columns", token.start as usize));
                 };
-                let has_type = |name: &String| types.is_text(name);
-                if !names.iter().all(has_type) {
+                if !names.texts.iter().all(|name| types.is_text(name)) {
                     return Err(Refusal::new(
                         "a column without a type",
                         token.start as usize,
@@ -184,24 +212,27 @@ impl Plan {
             }
             key.push(part);
         }
-        let places = names
-            .iter()
-            .cloned()
-            .enumerate()
-            .map(|(place, name)| (name, place))
-            .collect();
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
         let table = [envelope.database, envelope.schema, envelope.table];
         let event = match description.event {
             Some(event) => Some(EventPlan::new(event, columns.len(), layout)?),
             None => None,
         };
+        let bytes = PLAN_BYTES
+            + names.bytes()
+            + columns.len() * COLUMN_BYTES
+            + columns
+                .iter()
+                .map(|column| column.reader.bytes())
+                .sum::<usize>()
+            + key.iter().map(Part::bytes).sum::<usize>()
+            + event.as_ref().map_or(0, EventPlan::all_bytes);
         Ok(Self {
             table: table.map(|token| token.text(document).to_owned()),
             key,
             columns,
+            bytes,
             names,
-            places,
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
             lacking,
@@ -222,7 +253,7 @@ impl Plan {
     /// Whether the plan is for messages with the same key and columns as the other one.
     pub fn replaces(&self, other: &Self) -> bool {
         self.key == other.key
-            && self.names == other.names
+            && self.names.texts == other.names.texts
             && self.commit_ts == other.commit_ts
             && self.source_time == other.source_time
             && self.position == other.position
@@ -280,13 +311,9 @@ impl Plan {
         }
     }
 
-    /// Whether the envelope is of the plan's table.
-    pub fn has_names(&self, envelope: &Envelope, document: &str) -> bool {
-        let of_envelope = [envelope.database, envelope.schema, envelope.table];
-        of_envelope
-            .iter()
-            .zip(&self.table)
-            .all(|(token, name)| token.text(document) == name)
+    /// Whether the plan is of this table.
+    pub fn has_name(&self, name: NameRef) -> bool {
+        self.table == [name.0, name.1, name.2]
     }
 
     /// Whether the schema holds at the envelope's position.
@@ -303,14 +330,6 @@ impl Plan {
             && in_position
     }
 
-    /// The place of a column of this name, which is mostly the expected one.
-    fn place(&self, expected: usize, name: &str) -> Option<usize> {
-        if self.names.get(expected).is_some_and(|known| known == name) {
-            return Some(expected);
-        }
-        self.places.get(name).copied()
-    }
-
     /// The values of an image, by the places of their columns, appended to `tokens`.
     ///
     /// None where the columns are others; `whole`: none may be missing.
@@ -321,14 +340,15 @@ impl Plan {
         tokens: &mut Vec<Token>,
     ) -> Step<Option<()>> {
         let start = tokens.len();
-        tokens.resize(start + self.names.len(), Token::MISSING);
+        tokens.resize(start + self.columns.len(), Token::MISSING);
         cursor.expect(b'{', "an image that is no object")?;
         let mut count = 0;
         let mut expected = 0;
         if !cursor.take(b'}') {
             loop {
                 let name = cursor.name()?;
-                let Some(place) = self.place(expected, name.text(cursor.document)) else {
+                let name_text = name.text(cursor.document);
+                let Some(place) = self.names.find_from(expected, name_text) else {
                     return Ok(None);
                 };
                 let cell = &mut tokens[start + place];
@@ -343,7 +363,7 @@ impl Plan {
                 }
             }
         }
-        Ok((!whole || count == self.names.len()).then_some(()))
+        Ok((!whole || count == self.columns.len()).then_some(()))
     }
 }
 
@@ -357,32 +377,30 @@ fn part_of(token: Token, document: &str) -> Step<Part> {
 
 impl Members {
     fn read(token: Token, document: &str) -> Step<Self> {
-        let mut entries = Vec::new();
-        let mut places = HashMap::new();
+        let mut members = Self::default();
         let mut cursor = Cursor::at(document, token.start + 1)?;
         if !cursor.take(b'}') {
             loop {
-                let name = cursor.name()?.text(document).to_owned();
-                let value = cursor.value()?;
-                if places.insert(name.clone(), entries.len()).is_some() {
+                let name = cursor.name()?;
+                if members.names.add(name.text(document), 0) != members.values.len() {
                     return cursor.refuse("two members of one name");
                 }
-                entries.push((name, value.whole_text(document).to_owned()));
+                let value = cursor.value()?;
+                members.values.push(value.whole_text(document));
                 if !cursor.more(b'}')? {
                     break;
                 }
             }
         }
-        Ok(Self { entries, places })
+        Ok(members)
     }
 
     /// Whether a member is text that is not blank.
     fn is_text(&self, name: &str) -> bool {
-        let value = self
-            .places
-            .get(name)
-            .map_or("", |place| &self.entries[*place].1);
+        let place = self.names.find(name);
+        let value = place.and_then(|place| self.values.get(place));
         value
+            .unwrap_or_default()
             .strip_prefix('"')
             .is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
     }
@@ -395,24 +413,19 @@ impl Members {
         let mut met: Option<Vec<bool>> = None;
         let mut count = 0;
         if cursor.take(b'}') {
-            return Ok(self.entries.is_empty());
+            return Ok(self.values.is_empty());
         }
         loop {
             let name = cursor.name()?;
             let name = name.text(cursor.document);
             let mut place = expected;
-            if met.is_some()
-                || self
-                    .entries
-                    .get(place)
-                    .is_none_or(|(known, _)| known != name)
-            {
-                let Some(found) = self.places.get(name) else {
+            if met.is_some() || self.names.texts.get(place) != Some(name) {
+                let Some(found) = self.names.find(name) else {
                     return Ok(false);
                 };
-                place = *found;
+                place = found;
                 let met = met.get_or_insert_with(|| {
-                    let mut met = vec![false; self.entries.len()];
+                    let mut met = vec![false; self.values.len()];
                     met[..count].fill(true);
                     met
                 });
@@ -421,13 +434,13 @@ impl Members {
                 }
             }
             let value = cursor.value()?;
-            if self.entries[place].1 != value.whole_text(cursor.document) {
+            if self.values.get(place) != Some(value.whole_text(cursor.document)) {
                 return Ok(false);
             }
             expected = place + 1;
             count += 1;
             if !cursor.more(b'}')? {
-                return Ok(count == self.entries.len());
+                return Ok(count == self.values.len());
             }
         }
     }

@@ -4,7 +4,7 @@
 //! 38 digits, deep nesting, text that is no JSON) and duplicate names are refused.
 
 use crate::json::{Cursor, Kind, Token, unescape};
-use crate::names::Names;
+use crate::names::{Names, Texts};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
@@ -28,8 +28,13 @@ impl Dictionary {
             names.add(name, 0);
         }
         let mut metadata = Vec::new();
-        push_metadata(&names, &Names::default(), &mut metadata);
+        push_metadata(&names.texts, &Texts::default(), &mut metadata);
         Self { names, metadata }
+    }
+
+    /// About what it takes.
+    pub fn bytes(&self) -> usize {
+        self.names.bytes() + self.metadata.len()
     }
 }
 
@@ -61,7 +66,7 @@ impl Variants {
         let result = self.document(&nothing, text, value);
         self.nothing = nothing;
         result?;
-        push_metadata(&Names::default(), &self.names, metadata);
+        push_metadata(&Texts::default(), &self.names.texts, metadata);
         if value.len() - start > SIZE_LIMIT || metadata.len() - before > SIZE_LIMIT {
             return Err(Refusal::new("a variant of more than 128 MiB", 0));
         }
@@ -92,7 +97,7 @@ impl Variants {
         }
         self.nothing = nothing;
         value[start] |= self.offsets(0, values, value) << 2;
-        push_metadata(&Names::default(), &self.names, metadata);
+        push_metadata(&Texts::default(), &self.names.texts, metadata);
         result
     }
 
@@ -106,10 +111,10 @@ impl Variants {
 
     /// Appends the metadata of what was appended since `clear`.
     pub fn metadata(&self, dictionary: &Dictionary, out: &mut Vec<u8>) {
-        if self.names.ends.is_empty() {
+        if self.names.texts.is_empty() {
             out.extend_from_slice(&dictionary.metadata);
         } else {
-            push_metadata(&dictionary.names, &self.names, out);
+            push_metadata(&dictionary.names.texts, &self.names.texts, out);
         }
     }
 
@@ -221,7 +226,7 @@ impl Variants {
         for field in &*fields {
             let name = name(field);
             let known = dictionary.names.find(name);
-            let known = known.unwrap_or_else(|| self.names.add(name, dictionary.names.ends.len()));
+            let known = known.unwrap_or_else(|| self.names.add(name, dictionary.names.texts.len()));
             self.ends.push(known);
         }
         object_head(&self.ends[first_id..], 1, out);
@@ -283,7 +288,7 @@ fn count_into(count: usize, head: &mut [u8; 5]) -> usize {
     1 + width
 }
 
-fn push_metadata(first: &Names, second: &Names, out: &mut Vec<u8>) {
+fn push_metadata(first: &Texts, second: &Texts, out: &mut Vec<u8>) {
     let count = first.ends.len() + second.ends.len();
     let total = first.text.len() + second.text.len();
     let names = || first.iter().chain(second.iter());

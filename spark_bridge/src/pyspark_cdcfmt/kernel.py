@@ -15,7 +15,8 @@ import attrs
 import orjson
 import pyarrow as pa
 
-from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.caches import Cache, text_size
+from cdcfmt_core.events import Message, RowChange, TableSchema
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
@@ -43,9 +44,10 @@ _CHUNK_BYTES = 4 << 20
 _IMAGES = ("before", "after")
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Why the kernel stops at messages from which there is something to learn."""
-_MAX_LEARNED = 200
+_PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
-"""So many messages read by the kernel pay for one more plan."""
+"""So many messages read by the kernel pay for one more plan of a table."""
+_TABLE_BYTES = 8 << 20
 
 
 def is_installed() -> bool:
@@ -106,7 +108,8 @@ class KernelChunks:
         self._keyed = any(layout.keyed for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._zones: set[str] = set()
-        self._learned = 0
+        self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
+        self._learned_more = 0
         self._taken = 0
         self.by_reference = 0
 
@@ -260,12 +263,22 @@ class KernelChunks:
         self._held.origins.append(([message], number, number + 1))
         return number
 
+    def _is_worth_a_plan(self, table: TableSchema) -> bool:
+        """Whether there are few plans of this table, or messages enough to pay for more."""
+        name = (table.database, table.schema or "", table.table)
+        learned = self._learned.get(name) or 0
+        if learned < _PLANS_OF_TABLE:
+            self._learned.add(name, learned + 1, text_size(*name))
+            return True
+        is_worth = self._learned_more * _WORTH_A_PLAN < self.by_columns
+        self._learned_more += is_worth
+        return is_worth
+
     def _learn(self, message: Message) -> None:
         """Adds what the kernel lacks for messages like this one."""
         changes = self._reference.changes()
-        if not changes or self._learned >= _MAX_LEARNED + self.by_columns // _WORTH_A_PLAN:
+        if not changes or not self._is_worth_a_plan(changes[0].table):
             return
-        self._learned += 1
         value = message.value or b""
         layout = next(each for each in self._layouts if value.startswith(each.begins))
         try:

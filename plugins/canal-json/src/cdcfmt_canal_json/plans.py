@@ -21,7 +21,7 @@ from cdcfmt_core.mysql import (
 )
 from cdcfmt_core.mysql.table_changes import type_from_jdbc
 from cdcfmt_core.statements import refined_type
-from cdcfmt_core.types import LogicalType, Timestamp
+from cdcfmt_core.types import Binary, LogicalType, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 
@@ -147,10 +147,11 @@ def column_parsers(
 
 def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     """The value encodings of a table's columns."""
-    return {
-        column.name: Encoding("mysql-text", _padded_length(column.source_type))
-        for column in table.columns
-    }
+    by_name = {}
+    for column in table.columns:
+        padded = _padded_length(column.source_type) if isinstance(column.type, Binary) else 0
+        by_name[column.name] = Encoding("mysql-text", padded)
+    return by_name
 
 
 def _padded_as(source_type: str, parse: ParseValue) -> ParseValue:
