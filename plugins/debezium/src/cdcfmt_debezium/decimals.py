@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal
+from cdcfmt_core.scalar_readers import read_unscaled, scaled
 from cdcfmt_core.types import Decimal, InvalidValue
-from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 
 OPTION: Final = "decimalHandlingMode"
@@ -29,7 +29,6 @@ _HINT: Final = f"set {OPTION} to the connector's decimal.handling.mode"
 _MAX_DIGITS: Final = 65
 _PLAIN_DIGITS: Final = 10**16
 """Numbers from here on have an exponent in Python's text of a double."""
-_WIDE: Final = decimal.Context(prec=400)
 _KEEPING_DIGITS: Final = decimal.Context(prec=400, traps=[decimal.Inexact])
 
 
@@ -67,19 +66,10 @@ def decimal_parser(logical: Decimal, encoding: Encoding) -> ParseValue:
         if type(value) is decimal.Decimal:
             return parse_number(value) if encoding.doubles else check_decimal(value)
         if type(value) is dict and type(value.get("scale")) is int:
-            return _scaled(unscaled_of(value.get("value")), value["scale"])
+            return scaled(read_unscaled(value.get("value")), value["scale"])
         raise ValueError("not a decimal")
 
     return parse
-
-
-def unscaled_of(value: Any) -> int:
-    """The unscaled integer of Kafka Connect's Decimal."""
-    data = bytes_of(value)
-    # 65 digits take 27 bytes.
-    if not 0 < len(data) <= 32:
-        raise ValueError(f"a decimal of {len(data)} bytes")
-    return int.from_bytes(data, "big", signed=True)
 
 
 def _limit(logical: Decimal) -> decimal.Decimal:
@@ -90,7 +80,7 @@ def _text_parser(logical: Decimal, encoding: Encoding) -> Callable[[str], Any]:
     scale = logical.scale if encoding.scale is None else encoding.scale
 
     def precise(text: str) -> Any:
-        return _scaled(unscaled_of(text), scale)
+        return scaled(read_unscaled(text), scale)
 
     if encoding.decimals == "text" or encoding.texts:
         return parse_decimal
@@ -110,13 +100,13 @@ def _detector(logical: Decimal) -> Callable[[str], Any]:
         if "." in text or "-" in text:
             return parse_decimal(text)
         if text[-1:] == "=":
-            return _scaled(unscaled_of(text), scale)
+            return scaled(read_unscaled(text), scale)
         try:
             plain = parse_decimal(text)
         except ValueError:
-            return _scaled(unscaled_of(text), scale)
+            return scaled(read_unscaled(text), scale)
         try:
-            other = _scaled(unscaled_of(text), scale or 0)
+            other: Any = scaled(read_unscaled(text), scale or 0)
         except ValueError:
             return plain
         if scale is not None:
@@ -141,14 +131,3 @@ def _hinting(read: Callable[[str], Any]) -> Callable[[str], Any]:
             raise ValueError(f"{error}; {_HINT}") from None
 
     return parse
-
-
-def _scaled(unscaled: int, scale: int | None) -> Any:
-    if scale is None:
-        raise ValueError("a decimal whose scale is unknown")
-    if not -_MAX_DIGITS <= scale <= _MAX_DIGITS:
-        raise ValueError(f"a decimal with scale {scale}")
-    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
-    return check_decimal(
-        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
-    )

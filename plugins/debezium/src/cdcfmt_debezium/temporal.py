@@ -7,29 +7,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Final
+from datetime import UTC, tzinfo
+from typing import Any
 
 from cdcfmt_core.mysql import json_value_parser, text_parser
-from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_core.scalar_readers import (
+    datetime_at,
+    read_days,
+    read_instant,
+    time_of,
+    unit_reader,
+)
 from cdcfmt_core.types import InvalidValue
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.time_units import HINT, datetime_reader, time_reader
 
-_DAY_ZERO: Final = date(1970, 1, 1).toordinal()
-_LAST_DAY: Final = date.max.toordinal()
-_MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
-
 
 def date_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
     from_text = text_parser(logical, time_zone=UTC, counts=counts)
-    from_ordinal = date.fromordinal
 
     def parse(value: Any) -> Any:
         if type(value) is int:
-            ordinal = value + _DAY_ZERO
-            return from_ordinal(ordinal) if 0 < ordinal <= _LAST_DAY else InvalidValue(str(value))
+            return read_days(value)
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
         raise ValueError("neither days since 1970 nor a date")
@@ -46,7 +45,7 @@ def datetime_parser(
     def parse(value: Any) -> Any:
         if type(value) is int:
             try:
-                return EPOCH + timedelta(0, 0, microseconds(value))
+                return datetime_at(microseconds(value))
             except OverflowError:
                 if encoding.guessed:
                     raise ValueError(f"outside of the years 1 to 9999; {HINT}") from None
@@ -62,20 +61,13 @@ def timestamp_parser(
     logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
     from_text = text_parser(logical, time_zone=zone, counts=counts)
-    from_iso = datetime.fromisoformat
 
     def parse(value: Any) -> Any:
         if type(value) is not str:
             raise ValueError("not a timestamp")
-        # 2023-12-27T04:27:23.123456Z; the rest is for the exact parser.
-        if value[-1:] == "Z" and value[4:20:3] in _ZONED_MARKS and len(value) <= 27:
-            try:
-                instant = from_iso(value)
-            except ValueError:
-                pass
-            else:
-                if instant.hour or value[11] == "0":
-                    return instant
+        instant = read_instant(value)
+        if instant is not None:
+            return instant
         if not (encoding.texts or value[-1:] == "Z" or value[-6:-5] in ("+", "-")):
             raise ValueError("a timestamp without zone")
         return from_text(value)
@@ -90,13 +82,10 @@ def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[
 
     def parse(value: Any) -> Any:
         if type(value) is int:
-            try:
-                time = timedelta(0, 0, microseconds(value))
-            except OverflowError:
-                raise ValueError(beyond) from None
-            if -MAX_TIME <= time <= MAX_TIME:
-                return time
-            raise ValueError(beyond)
+            time = time_of(microseconds(value))
+            if time is None:
+                raise ValueError(beyond)
+            return time
         if type(value) is str:
             return from_text(value.removesuffix("Z"))
         raise ValueError("neither a number since midnight nor a time")
@@ -112,16 +101,7 @@ def _unit_parser(
 ) -> Callable[[int], int]:
     if unit == "auto":
         return detector(fsp)
-    if unit == "ns":
-
-        def from_nanoseconds(value: int) -> int:
-            microseconds, rest = divmod(value, 1000)
-            if rest:
-                counts["nanoseconds cut to microseconds"] += 1
-            return microseconds
-
-        return from_nanoseconds
-    return _MICROSECONDS[unit or ("us" if (fsp or 0) > 3 else "ms")].__mul__
+    return unit_reader(unit or ("us" if (fsp or 0) > 3 else "ms"), counts)
 
 
 def year_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql import json_value_parser
 from cdcfmt_core.mysql.numbers import parse_vector
+from cdcfmt_core.scalar_readers import read_bits, read_unscaled
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -49,7 +50,7 @@ from cdcfmt_core.types import (
     Year,
 )
 from cdcfmt_debezium.binary import binary_parser, bytes_of
-from cdcfmt_debezium.decimals import decimal_parser, unscaled_of
+from cdcfmt_debezium.decimals import decimal_parser
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.temporal import (
     date_parser,
@@ -96,7 +97,7 @@ def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
                 if -(1 << 63) <= value < 0:
                     return value + (1 << 64)
             elif type(value) is str and not encoding.texts:
-                return other(unscaled_of(value))
+                return other(read_unscaled(value))
             return other(value)
 
         return parse_unsigned
@@ -118,10 +119,7 @@ def _bit(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -
 
     def parse(value: Any) -> Any:
         if type(value) is str and not encoding.texts:
-            data = bytes_of(value)
-            if len(data) > 8:
-                raise ValueError(f"{len(data)} bytes, more than a BIT has")
-            return other(int.from_bytes(data, "little"))
+            return other(read_bits(value))
         return other(value)
 
     return parse
