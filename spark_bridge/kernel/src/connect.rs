@@ -48,6 +48,18 @@ pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
     Ok(Form::SchemaFirst(schema))
 }
 
+/// The payload of a value that has this schema beside it, and nothing else.
+pub fn payload_beside<'a>(value: &'a [u8], schema: &str) -> Option<&'a [u8]> {
+    let inner = value.strip_suffix(b"}")?;
+    if let Some(rest) = inner.strip_prefix(SCHEMA_FIRST.as_bytes()) {
+        let rest = rest.strip_prefix(schema.as_bytes())?;
+        return rest.strip_prefix(THEN_PAYLOAD.as_bytes());
+    }
+    let rest = inner.strip_prefix(PAYLOAD_FIRST.as_bytes())?;
+    let rest = rest.strip_suffix(schema.as_bytes())?;
+    rest.strip_suffix(THEN_SCHEMA.as_bytes())
+}
+
 /// Reads what is behind the payload: the schema, which may be missing.
 pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
     let schema = match form {
@@ -162,6 +174,22 @@ mod tests {
         }
         assert_eq!(schema(r#"{"payload":{"a":1}}"#, None), Ok(None));
         assert_eq!(schema(r#"{"a":1}"#, Some(bytes)), Ok(None));
+    }
+
+    #[test]
+    fn payloads_are_found_beside_a_known_schema() {
+        let first = br#"{"schema":{"x":1},"payload":{"a":1}}"#;
+        let last = br#"{"payload":{"a":1},"schema":{"x":1}}"#;
+        for value in [&first[..], last] {
+            assert_eq!(
+                payload_beside(value, r#"{"x":1}"#),
+                Some(&br#"{"a":1}"#[..])
+            );
+            for other in ["{}", "", r#"{"x":1"#, r#""x":1}"#] {
+                assert_eq!(payload_beside(value, other), None, "{other}");
+            }
+        }
+        assert_eq!(payload_beside(br#"{"a":1}"#, "{}"), None);
     }
 
     #[test]

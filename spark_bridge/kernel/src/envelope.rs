@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::connect;
+use crate::connect::{self, Form};
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
@@ -53,12 +53,14 @@ impl Envelope {
     /// Reads a whole document.
     ///
     /// Where names come before what a plan reads, the guess is one of `plans`.
+    /// `is_payload`: it lay beside the schema of the guess.
     pub fn read<'p>(
         &mut self,
         layout: &Layout,
         document: &str,
         guess: &mut Option<&'p Arc<Plan>>,
         plans: Option<&'p PlanTable>,
+        is_payload: bool,
     ) -> Step<()> {
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
@@ -83,9 +85,13 @@ impl Envelope {
         let known = guess.plan.and_then(|plan| plan.bytes_of_part(part));
         // Payloads have their names behind the images.
         self.has_guessed = true;
-        let form = connect::open(&mut cursor, known)?;
+        let form = if is_payload {
+            Form::Bare
+        } else {
+            connect::open(&mut cursor, known)?
+        };
         let start = cursor.position();
-        if let connect::Form::SchemaFirst(schema) = form {
+        if let Form::SchemaFirst(schema) = form {
             self.missed |= known != Some(schema.text(document));
         }
         self.object(layout, &layout.members, &mut cursor, guess)?;
@@ -93,6 +99,10 @@ impl Envelope {
             return Err(Refusal::new("text that rows lack", start));
         }
         let schema = connect::close(&mut cursor, form)?;
+        if is_payload {
+            self.key[part] = Token::ELSEWHERE;
+            return Ok(());
+        }
         self.missed |= schema.kind != Kind::Missing && known != Some(schema.text(document));
         self.key[part] = schema;
         Ok(())

@@ -50,6 +50,13 @@ impl Token {
         end: 0,
     };
 
+    /// There is such a member, but not in the document.
+    pub const ELSEWHERE: Self = Self {
+        kind: Kind::Object,
+        start: 0,
+        end: 0,
+    };
+
     fn new(kind: Kind, start: usize, end: usize) -> Self {
         // Documents are shorter than 4 GiB: `Cursor::new` checks it.
         #[allow(clippy::cast_possible_truncation)]

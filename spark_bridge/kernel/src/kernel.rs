@@ -215,7 +215,7 @@ impl Kernel {
             let mut guessed = guess;
             let read = self
                 .envelope
-                .read(&layouts[at], document, &mut guessed, plans);
+                .read(&layouts[at], document, &mut guessed, plans, false);
             match read {
                 // Times in another unit are another layout's.
                 Ok(()) if !layouts[at].connect || self.envelope.has_times() => {
@@ -235,6 +235,9 @@ impl Kernel {
     }
 
     fn message(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Step<Outcome> {
+        if let Some(outcome) = self.payload(value, key, offset)? {
+            return Ok(outcome);
+        }
         let (layout, document) = self.envelope_of(value, true)?;
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
@@ -257,17 +260,8 @@ impl Kernel {
         {
             return Ok(Outcome::Skipped);
         }
-        let (low, high) = (
-            self.settings.starting_commit_ts,
-            self.settings.ending_commit_ts,
-        );
-        if low.is_some() || high.is_some() {
-            let Some(commit_ts) = self.envelope.commit_ts else {
-                return Err(Refusal::new("no commit_ts", 0));
-            };
-            if low.is_some_and(|low| commit_ts < low) || high.is_some_and(|high| commit_ts > high) {
-                return Ok(Outcome::Skipped);
-            }
+        if !self.is_in_time()? {
+            return Ok(Outcome::Skipped);
         }
         let key = key_text(key)?;
         if let Some(plan) = guess {
@@ -291,6 +285,60 @@ impl Kernel {
             }
         }
         Ok(Outcome::Unknown)
+    }
+
+    /// Whether the envelope's commit_ts is one of those that are read.
+    fn is_in_time(&self) -> Step<bool> {
+        let (low, high) = (
+            self.settings.starting_commit_ts,
+            self.settings.ending_commit_ts,
+        );
+        if low.is_none() && high.is_none() {
+            return Ok(true);
+        }
+        let Some(commit_ts) = self.envelope.commit_ts else {
+            return Err(Refusal::new("no commit_ts", 0));
+        };
+        Ok(low.is_none_or(|low| low <= commit_ts) && high.is_none_or(|high| commit_ts <= high))
+    }
+
+    /// Reads a message that has the schema, and the plan, of the message before: only its payload
+    /// is looked at. None for any other message.
+    fn payload(
+        &mut self,
+        value: &[u8],
+        key: Option<&[u8]>,
+        offset: Option<i64>,
+    ) -> Step<Option<Outcome>> {
+        let Some(plan) = self.guess.clone() else {
+            return Ok(None);
+        };
+        let (at, layout) = (self.layout, &self.settings.layouts[self.layout]);
+        let schema = layout.schema.and_then(|part| plan.bytes_of_part(part));
+        let payload = schema.and_then(|schema| connect::payload_beside(value, schema));
+        let document = payload.and_then(|payload| std::str::from_utf8(payload).ok());
+        let Some(document) = document.filter(|_| value.len() <= self.settings.max_message_bytes)
+        else {
+            return Ok(None);
+        };
+        let envelope = &mut self.envelope;
+        let read = envelope.read(layout, document, &mut Some(&plan), None, true);
+        let fits = read.is_ok()
+            && envelope.has_times()
+            && envelope.guess_fits(&plan)
+            && plan.has_name(envelope.name(document))
+            && plan.holds(envelope);
+        let Some(op) = envelope.op.filter(|_| fits) else {
+            return Ok(None);
+        };
+        if !self.is_in_time()? {
+            return Ok(Some(Outcome::Skipped));
+        }
+        if !plan.has_key(key_text(key)?)? || !self.images(&plan, at, op, document)? {
+            return Ok(None);
+        }
+        self.rows(&plan, at, op, document, offset)?;
+        Ok(Some(Outcome::Read))
     }
 
     /// Finds the values of all images; false where the columns are not the plan's.
