@@ -21,6 +21,7 @@ from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.image_json import image_to_json, json_column
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.variant import encode_variant
+from pyspark_cdcfmt.variant_scalars import clean_text
 
 CET = timezone(timedelta(hours=1))
 
@@ -177,3 +178,10 @@ def test_to_json_of_the_variant_is_the_same(utc: SparkSession) -> None:
         )
         if "f" not in image:  # of the same doubles, Java prints 1.0E300
             assert ours == row.json
+
+
+def test_long_text_is_the_same_text() -> None:
+    long = 'a"\\\n\x01é\U0001f600' * 200_000
+    assert json.loads(image_to_json({"b": 1, "a": long})) == {"a": long, "b": 1}
+    bad = f"{long}\udc80"
+    assert image_to_json({"a": bad}) == image_to_json({"a": clean_text(bad)})

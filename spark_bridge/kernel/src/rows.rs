@@ -22,6 +22,9 @@ const LOOK_AFTER: usize = 64;
 const REPEATED_SHARE: usize = 8;
 const REPEATED_BYTES: usize = 1024;
 
+/// The reference makes the rows of a longer message one after the other.
+const LONGEST_OF_ROWS: usize = 1 << 20;
+
 impl Kernel {
     /// Appends the rows of the message whose envelope and images were read.
     pub fn rows(
@@ -34,6 +37,9 @@ impl Kernel {
     ) -> Step<()> {
         let deletes_before = self.settings.layouts[layout].deleted_row == Image::Before;
         let count = images_of(&self.envelope, op, deletes_before).count();
+        if count > 1 && document.len() > LONGEST_OF_ROWS {
+            return Err(Refusal::new("many rows in a long message", 0));
+        }
         let event = self.event(plan, op, document)?;
         let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
         let repeated = count * (plan.repeats + extra_bytes);

@@ -121,9 +121,12 @@ def array_builder(
     if isinstance(spark_type, VariantType):
         return lambda column: _variant_array(column, arrow_type)
 
+    # As strings, bytes would be decoded to see whether they can be.
+    first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
+
     def build(column: Sequence[Any]) -> pa.Array:
         try:
-            return pa.array(column, type=arrow_type)
+            return pa.array(column, type=first).cast(arrow_type)
         except UnicodeEncodeError:
             # Names and statements may hold bytes that are no UTF-8, too.
             return pa.array([_clean(value) for value in column], type=arrow_type)

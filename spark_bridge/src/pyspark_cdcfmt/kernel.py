@@ -44,6 +44,8 @@ _CHUNK_BYTES = 4 << 20
 _IMAGES = ("before", "after")
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Why the kernel stops at messages from which there is something to learn."""
+_LARGEST_EXAMPLE = 8 << 20
+"""Bytes of a message that may be looked at once more, for its schema."""
 _PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
 """So many messages read by the kernel pay for one more plan of a table."""
@@ -246,6 +248,8 @@ class KernelChunks:
         self._held.size += len(message.value or b"")
         self._forget_old_plans()
         if not unknown or not isinstance(message, Message):
+            return
+        if len(message.value or b"") > _LARGEST_EXAMPLE:
             return
         if not self._is_unwanted(message):
             self._learn(message)

@@ -68,8 +68,6 @@ _PLAIN: dict[type, str] = {
     logical.Json: "json",
 }
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
-_MOST_BYTES = 1 << 20
-"""A larger message is the reference's, which makes its rows one after the other."""
 _FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
 """MySQL's TIMESTAMP ends in January 2038."""
 _STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
@@ -105,7 +103,7 @@ def describe_settings(
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
         "before_updates": shape.projection.before_updates,
         "splits_keys": shape.split,
-        "max_message_bytes": min(max_message_bytes, _MOST_BYTES),
+        "max_message_bytes": max_message_bytes,
         "max_rows": MAX_ROWS,
         "max_bytes": MAX_BATCH_BYTES,
         "row_bytes": shape.row_bytes,
