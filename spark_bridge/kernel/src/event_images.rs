@@ -16,7 +16,7 @@ use crate::json::{Kind, Token};
 use crate::json_cells::JsonCells;
 use crate::plans::{Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
-use crate::variant::{Variants, push_all, width};
+use crate::variant::{Variants, check_size, push_all, width};
 use crate::variant_cells::VariantCells;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -217,6 +217,7 @@ impl ImageColumn {
             self.cells.push(start..self.bytes.len());
         }
         let out = &mut self.rows.data;
+        let (start, before) = (out.len(), self.metadata.data.len());
         let width = width(self.bytes.len());
         out.extend_from_slice(&source.event.heads[usize::from(width / 2)]);
         push_all(&[0], width, out);
@@ -234,7 +235,8 @@ impl ImageColumn {
                 .names
                 .metadata(&source.event.dictionary, &mut self.metadata.data),
         }
-        Ok(())
+        check_size(self.rows.data.len() - start)?;
+        check_size(self.metadata.data.len() - before)
     }
 
     fn truncate(&mut self, rows: usize) {

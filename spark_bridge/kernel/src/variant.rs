@@ -67,10 +67,8 @@ impl Variants {
         self.nothing = nothing;
         result?;
         push_metadata(&Texts::default(), &self.names.texts, metadata);
-        if value.len() - start > SIZE_LIMIT || metadata.len() - before > SIZE_LIMIT {
-            return Err(Refusal::new("a variant of more than 128 MiB", 0));
-        }
-        Ok(())
+        check_size(value.len() - start)?;
+        check_size(metadata.len() - before)
     }
 
     /// Appends value and metadata of an object of these members, in the order of their names:
@@ -82,6 +80,7 @@ impl Variants {
         metadata: &mut Vec<u8>,
     ) -> Step<()> {
         self.clear();
+        let before = metadata.len();
         let ids: Vec<usize> = fields
             .iter()
             .map(|(name, _, _)| self.names.add(name, 0))
@@ -98,6 +97,8 @@ impl Variants {
         self.nothing = nothing;
         value[start] |= self.offsets(0, values, value) << 2;
         push_metadata(&Texts::default(), &self.names.texts, metadata);
+        check_size(value.len() - start)?;
+        check_size(metadata.len() - before)?;
         result
     }
 
@@ -261,6 +262,14 @@ impl Variants {
         self.ends.truncate(first);
         width - 1
     }
+}
+
+/// Refuses a value, or metadata, that Spark does not take.
+pub fn check_size(size: usize) -> Step<()> {
+    if size > SIZE_LIMIT {
+        return Err(Refusal::new("a variant of more than 128 MiB", 0));
+    }
+    Ok(())
 }
 
 fn insert(bytes: &[u8], at: usize, out: &mut Vec<u8>) {
