@@ -66,8 +66,9 @@ impl Extra {
             let (text, token) = match (leaf.kind, &part.default) {
                 (Kind::Missing, None) => continue,
                 (Kind::Missing, Some(default)) => (default.as_str(), whole(default)?),
-                // What was guessed has no kind yet.
-                _ => (document, Cursor::at(document, value_start(leaf))?.value()?),
+                // What was guessed has no other kind.
+                (Kind::Object, _) => (document, Cursor::at(document, leaf.start)?.value()?),
+                _ => (document, leaf),
             };
             let mut left_out = false;
             for value in &part.without {
@@ -97,11 +98,6 @@ impl Extra {
     }
 }
 
-/// Where a value begins, with the quote of text.
-fn value_start(token: Token) -> u32 {
-    token.start - u32::from(token.is_text())
-}
-
 fn whole(text: &str) -> Step<Token> {
     Cursor::new(text)?.value()
 }
@@ -114,7 +110,8 @@ fn is_equal(token: Token, document: &str, value: &Value) -> Step<bool> {
         (Kind::Integer, Value::Number(number)) => {
             number.as_i64().map(i128::from) == numbers::integer(text)
         }
-        (Kind::Text | Kind::Escaped, Value::String(expected)) => {
+        (Kind::Text, Value::String(expected)) => text == expected,
+        (Kind::Escaped, Value::String(expected)) => {
             plain(token, document, &mut String::new()) == expected
         }
         (Kind::Array | Kind::Object, Value::Array(items)) if items.is_empty() => {

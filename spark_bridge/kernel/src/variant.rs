@@ -79,15 +79,22 @@ impl Variants {
         value: &mut Vec<u8>,
         metadata: &mut Vec<u8>,
     ) -> Step<()> {
-        self.clear();
         let before = metadata.len();
-        let ids: Vec<usize> = fields
-            .iter()
-            .map(|(name, _, _)| self.names.add(name, 0))
-            .collect();
+        let names = self.names.texts.iter();
+        if !names.eq(fields.iter().map(|(name, _, _)| *name)) {
+            self.clear();
+            for (name, _, _) in fields {
+                self.names.add(name, 0);
+            }
+        }
+        self.fields.clear();
+        self.texts.clear();
+        self.ends.clear();
+        self.ends.extend(0..fields.len());
         let nothing = std::mem::take(&mut self.nothing);
         let start = value.len();
-        object_head(&ids, 1, value);
+        object_head(&self.ends, 1, value);
+        self.ends.clear();
         let values = value.len();
         let mut result = Ok(());
         for (_, text, token) in fields {
