@@ -11,8 +11,9 @@ use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
 use crate::json::{Cursor, Kind, Token};
 use crate::noted::Noted;
+use crate::packed::{self, BytesText, Unscaled};
 use crate::refusal::{Refusal, Step};
-use crate::scalars::{self, BytesText, Clock, Number, Unit, Unscaled};
+use crate::scalars::{self, Clock, Number, Unit};
 use crate::temporal::Zone;
 use crate::variant::Variants;
 use crate::{numbers, temporal, text_bytes};
@@ -277,13 +278,13 @@ impl Reader {
                 &mut tools.text,
             ),
             Encoding::ConnectDecimal(kind) => {
-                scalars::unscaled(kind, token, document, column, &mut tools.bytes)
+                packed::unscaled(kind, token, document, column, &mut tools.bytes)
             }
             Encoding::GuessedDecimal { scale } => {
-                scalars::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
+                packed::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
             }
             Encoding::LittleEndianBits { bits } => {
-                scalars::bits(*bits, token, document, column, &mut tools.bytes)
+                packed::bits(*bits, token, document, column, &mut tools.bytes)
             }
             Encoding::Base64Text if token.kind == Kind::Text => {
                 tools.bytes.clear();
