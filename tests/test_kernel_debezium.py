@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import kernel
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 pytestmark = pytest.mark.skipif(
@@ -153,7 +154,22 @@ def check(messages: list[Message], more: dict[str, str], like: int = 1) -> tuple
     assert schema is not None
     result = check_equal(messages, schema, read)
     assert result.by_columns + result.by_reference == len(messages)
+    check_events(messages, more)
     return result.by_columns, result.by_reference
+
+
+OF_CHANGES = ("jsonAs", "timeAs", "enumAs", "includeSource")
+
+
+def check_events(messages: list[Message], more: dict[str, str]) -> int:
+    """Messages that the kernel reads as events, which are the reference's in both forms."""
+    found = set()
+    for form in ("json", "variant"):
+        given = {name: value for name, value in more.items() if name not in OF_CHANGES}
+        read = parsed({"protocol": "debezium", "imageFormat": form, **given})
+        found.add(check_equal(messages, events_schema(read), read).by_columns)
+    assert len(found) == 1
+    return found.pop()
 
 
 @pytest.mark.parametrize("options", OPTIONS)
@@ -192,6 +208,8 @@ def test_usual_values_are_the_kernels(kind: str) -> None:
         for at in range(10)
     ]
     assert check(messages, {}, like=10) == (9, 1)
+    doubted = ("int64", "long decimal")
+    assert check_events(messages, {}) == (4 if kind in doubted else 9)
 
 
 # --- Without schema -----------------------------------------------------------------------

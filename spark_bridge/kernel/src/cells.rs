@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::refusal::Step;
+use crate::refusal::{Refusal, Step};
 use crate::variant::Variants;
 
 /// What a column's integers are in images, whatever their values.
@@ -12,6 +12,17 @@ pub enum Form {
     Plain,
     Decimal,
     Boolean,
+    /// Those below zero are the reference's.
+    Signless,
+}
+
+impl Form {
+    pub fn check(self, value: i128) -> Step<()> {
+        if self == Self::Signless && value < 0 {
+            return Err(Refusal::new("an integer whose sign is not known", 0));
+        }
+        Ok(())
+    }
 }
 
 /// A column of a batch, or an image of the events shape.

@@ -40,6 +40,7 @@ impl Cells for JsonCells<'_> {
         if self.form == Form::Boolean {
             return self.push_boolean(value != 0);
         }
+        self.form.check(value)?;
         print_integer(value, self.out);
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::refusal::{Refusal, Step};
 
 pub const OTHER: Refusal = Refusal::new("a value of another form", 0);
 pub const RANGE: Refusal = Refusal::new("a value that its type does not hold", 0);
+const PLAIN_DIGITS: i128 = 10_000_000_000_000_000;
 /// Of a DECIMAL.
 const MAX_DIGITS: usize = 65;
 const DAY_MICROS: i64 = 86_400_000_000;
@@ -75,7 +76,11 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
             if limit.is_some_and(|limit| value.abs() >= limit) {
                 return Err(RANGE);
             }
-            decimal(value, own_scale, *scale, cell)
+            if cell.is_text() {
+                return decimal(value, own_scale, *scale, cell);
+            }
+            let (value, scale) = with_zeros(value, own_scale, *scale)?;
+            cell.push_decimal(value, scale)
         }
         Number::Int { low, high, wraps } => {
             let value = small(token, text)?;
@@ -140,6 +145,30 @@ fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
         return Ok((value, scale));
     }
     Err(OTHER)
+}
+
+/// The digits of a number with the zeros that the decoder gives it: to the column's scale, or
+/// those of Python's text of a double.
+fn with_zeros(mut value: i128, mut scale: u8, of_column: Option<u8>) -> Step<(i128, u8)> {
+    let least = of_column.unwrap_or(scale.min(1));
+    while scale > least && value % 10 == 0 {
+        (value, scale) = (value / 10, scale - 1);
+    }
+    if of_column.is_none() {
+        // Larger ones have an exponent there.
+        let limit = numbers::scaled(PLAIN_DIGITS, scale).ok_or(RANGE)?;
+        return if value.abs() < limit {
+            Ok((value, scale))
+        } else {
+            Err(RANGE)
+        };
+    }
+    if scale > least {
+        // More digits than the column's: none is lost, but zeros.
+        return Ok((value, scale));
+    }
+    let value = numbers::scaled(value, least - scale).ok_or(RANGE)?;
+    Ok((value, least))
 }
 
 /// A decimal; its text has all digits of a column's scale.

@@ -41,10 +41,11 @@ impl Cells for VariantCells<'_> {
     }
 
     fn push_integer(&mut self, value: i128) -> Step<()> {
+        self.form.check(value)?;
         match self.form {
             Form::Boolean => variant::boolean(value != 0, self.out),
             Form::Decimal => variant::unscaled(value, 0, self.out),
-            Form::Plain => variant::integer(value, self.out),
+            Form::Plain | Form::Signless => variant::integer(value, self.out),
         }
         Ok(())
     }

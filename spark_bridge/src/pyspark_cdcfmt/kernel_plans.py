@@ -156,9 +156,13 @@ def describe_plan(
     keys = shape.keys_of(table)
     columns = []
     for column in table.columns:
+        encoding = encodings[column.name]
         use: Any = "nothing"
         if _has_images(shape):
-            use = {"image": _form(column)}
+            use = {"image": _form(column, encoding)}
+            if encoding.name == "json-value":
+                # In images only text is text.
+                encoding = Encoding("text")
         elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
@@ -173,7 +177,7 @@ def describe_plan(
                 "name": _spelled(column.name),
                 "use": use,
                 "key": column.name in keys,
-                **_encoding(column, encodings[column.name], layout.zoned),
+                **_encoding(column, encoding, layout.zoned),
             }
         )
     found = {field.name for field in own.values()}
@@ -190,8 +194,10 @@ def describe_plan(
     }
 
 
-def _form(column: Column) -> str:
+def _form(column: Column, encoding: Encoding) -> str:
     """What integers of the column are in images."""
+    if encoding.signless:
+        return "signless"
     form = variant_form(column.type)
     if form is None:
         return "plain"

@@ -8,11 +8,11 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_debezium.documents import payload_span
 from cdcfmt_debezium.envelope import MAX_TIME, position_of, text_of
-from cdcfmt_debezium.message import OP_OF_WORD
+from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.plans import column_parsers
 from cdcfmt_debezium.value_encodings import column_encodings
@@ -70,6 +70,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         keyed=True,
         limits=_limits,
         tells_extra=True,
+        extra=_extra,
     )
     finer = {
         **_PAYLOAD,
@@ -78,6 +79,19 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         "source": {**_SOURCE, **_FINER, "ts_us": "source_time"},
     }
     return (layout, attrs.evolve(layout, members=finer, times=_FINER_TIMES))
+
+
+def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
+    """What :func:`~cdcfmt_debezium.envelope.extra_of` tells of the known members."""
+    without: tuple[Any, ...] = (None, "")
+    if envelope["source"].get("connector") == TICDC:
+        without += (0, False)
+    parts: dict[tuple[str, ...], Extra] = {
+        ("source", name): Extra(name, without) for name in _SOURCE if name not in SOURCE_TAKEN
+    }
+    parts["source", "snapshot"] = Extra("snapshot", (*without, "false", False))
+    parts["transaction",] = Extra("transaction", (None, "", 0, False, [], {}))
+    return parts
 
 
 def _limits(

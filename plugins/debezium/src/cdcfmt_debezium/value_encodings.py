@@ -111,7 +111,8 @@ def _value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Val
         unsigned = logical == Int(64, signed=False)
         return ValueEncoding("connect-decimal") if unsigned else _OTHER
     if isinstance(logical, Int):
-        return ValueEncoding("json-number", wraps=logical == Int(64, signed=False))
+        wraps, signless = logical == Int(64, signed=False), logical == Int(64)
+        return ValueEncoding("json-number", wraps=wraps, signless=signless)
     if isinstance(logical, Bit):
         return ValueEncoding("json-boolean" if kind == "boolean" else "little-endian-bits")
     if isinstance(logical, Timestamp):
