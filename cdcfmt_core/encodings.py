@@ -129,7 +129,7 @@ def value_reader(
         return JSON_READERS[encoding.name](encoding, logical, time_zone, counts)
     if encoding.name == "detected-bytes":
         return _only_text(detecting_reader(encoding.exact, encoding.longest))
-    return _only_text(_OF_TEXT[encoding.name])
+    return _only_text(TEXT_READERS[encoding.name])
 
 
 def _text(encoding: Encoding, *_: Any) -> Read:
@@ -235,12 +235,13 @@ def _read_base64_text(text: str) -> str:
     return parse_base64(text).decode("utf-8", "surrogateescape")
 
 
-_OF_TEXT: Final[Mapping[str, Callable[[str], object]]] = {
+TEXT_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "base64": parse_base64,
     "base64-text": _read_base64_text,
     "hex": parse_hex,
     "go-quoted": unquote,
 }
+"""Of encodings that need to know nothing else."""
 
 
 def _only_text(read: Callable[[str], object]) -> Read:

@@ -35,6 +35,7 @@ Role: TypeAlias = Literal[
     "position",
     "deleted",
     "row_id",
+    "integer",
     "extra",
     "object",
     "passed",
@@ -44,7 +45,8 @@ Role: TypeAlias = Literal[
 - ``database``, ``schema``, ``table``: names; ``same``: anything else that a table's schema is made
   of.  A message is like another one only where these are equal (objects in any order).
 - ``never``: true where it is no message of rows, false or null where it is.
-- ``row``: one of the layout's ``row_words``, where it is a message of rows.
+- ``row``: one of the layout's ``row_words``, where it is a message of rows; None among these
+  stands for null and for no such member.
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
 - ``source_time``, ``other_time``: times in the layout's unit, within its range.
@@ -52,6 +54,7 @@ Role: TypeAlias = Literal[
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, where it has a member of its own.
 - ``row_id``: an integer; where it is missing, NULLs in ``before`` may be something else.
+- ``integer``: an integer or null, else as ``extra``.
 - ``extra``: what only an event's ``extra`` shows.
 - ``object``, ``passed``: an object or null, any value, neither of them read.
 """
@@ -148,7 +151,11 @@ class Layout:
     ``tables(key, value)`` are the databases, tables and commit_ts of a message's events, all
     read as the decoder reads them, or None if one is no row; it raises as ``split``.
     ``cell`` is the member of a column that has its value; a column's other members must be the
-    same in all rows.
+    same in all rows.  ``doubts_nulls``: NULLs in ``before`` may be something else where there is no
+    ``row_id`` and nothing that did not change.
+    ``max_events`` is for the compiled kernel, which splits messages itself: they are frames of
+    events, as the Open Protocol has them, and at most so many.  The value and the envelope that a
+    callable is given are then an event's value and key.
 
     ``encodings(value, table)`` are those of a table's columns, for the compiled kernel, which asks
     once a schema, with a message that has it.
@@ -165,7 +172,7 @@ class Layout:
     members: Members
     ops: Mapping[str, Op]
     parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers] | None = None
-    row_words: tuple[str | int, ...] = ()
+    row_words: tuple[str | int | None, ...] = ()
     repeats_database: bool = False
     quiet: tuple[str, ...] = ()
     texts: bool = False
@@ -186,6 +193,8 @@ class Layout:
     split: Split | None = None
     tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
+    doubts_nulls: bool = False
+    max_events: int | None = None
     encodings: Callable[[bytes, TableSchema], Encodings] | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (

@@ -25,7 +25,9 @@ from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, t
 
 PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
-OF_EVENTS_VARIANTS = [variant for variant in VARIANTS if variant[0] != "open"]
+OF_EVENTS_VARIANTS = [
+    variant for variant in VARIANTS if variant[0] != "open" or kernel.is_installed()
+]
 
 SOME_TABLES = ("all_types", "upd_cols", "pk_change", "txn_a")
 

@@ -34,14 +34,19 @@ class Kernel:
     def stop(self) -> tuple[str, int]:
         """Why the last message was not read: full, unknown or a reason, and at which byte.
 
-        Empty text if it was read.
+        Empty text if it was read; of a message of events that is unknown the number of the event.
         """
-    def names(self, value: bytes) -> tuple[str, str, str]:
+    def event(self, value: bytes, key: bytes | None, number: int) -> tuple[bytes, bytes]:
+        """Value and key of an event in a message of several; messages below may be such events.
+
+        :raises ValueError: if there is no such event.
+        """
+    def names(self, value: bytes, key: bytes | None) -> tuple[str, str, str]:
         """Database, schema and table of a message.
 
         :raises ValueError: if it has no layout.
         """
-    def skip_table(self, value: bytes) -> None:
+    def skip_table(self, value: bytes, key: bytes | None) -> None:
         """Messages of this one's table, with its schema, are skipped.
 
         :raises ValueError: if it has no layout.

@@ -82,6 +82,8 @@ enum Content {
 #[derive(Clone)]
 pub struct Origin {
     pub message: i32,
+    /// The number of the first row in its message.
+    pub index: usize,
     pub offset: Option<i64>,
     pub commit_ts: Option<i64>,
     pub source_time: Option<i64>,
@@ -153,7 +155,7 @@ impl Batch {
         self.row_bytes += self.origins[origin as usize].row_bytes;
         self.rows.push(Row {
             change,
-            index: index as i32,
+            index: (self.origins[origin as usize].index + index) as i32,
             origin,
         });
     }

@@ -29,6 +29,10 @@ pub struct Envelope {
     pub position: Option<i64>,
     pub before: Token,
     pub after: Token,
+    /// The image before is that of a deleted row.
+    pub deleted: bool,
+    pub has_row_id: bool,
+    has_row_word: bool,
     /// The parts of the schema key, by their numbers.
     pub key: Vec<Token>,
     /// A part of the key is not that of the guessed plan.
@@ -50,6 +54,41 @@ struct Guessing<'g, 'p> {
 }
 
 impl Envelope {
+    /// Forgets the document before.
+    pub fn start(&mut self, layout: &Layout) {
+        self.key.clear();
+        self.key.resize(layout.parts.len(), Token::MISSING);
+        self.leaves.clear();
+        self.leaves.resize(layout.leaves.len(), Token::MISSING);
+        for name in [&mut self.database, &mut self.schema, &mut self.table] {
+            *name = Token::MISSING;
+        }
+        (self.before, self.after) = (Token::MISSING, Token::MISSING);
+        (self.deleted, self.has_row_id, self.has_row_word) = (false, false, false);
+        (self.op, self.commit_ts, self.source_time) = (None, None, None);
+        (self.other_time, self.position) = (None, None);
+        self.clear_images();
+    }
+
+    /// Reads an object of a document that is an event's key or value.
+    pub fn part(
+        &mut self,
+        layout: &Layout,
+        members: &[Member],
+        cursor: &mut Cursor,
+        guess: Option<&Arc<Plan>>,
+    ) -> Step<()> {
+        // No part of the schema key is in a guess's way.
+        self.missed = guess.is_none() || !layout.parts.is_empty();
+        self.has_guessed = true;
+        let mut plan = guess;
+        let mut guessing = Guessing {
+            plan: &mut plan,
+            plans: None,
+        };
+        self.object(layout, members, cursor, &mut guessing)
+    }
+
     /// Reads a whole document.
     ///
     /// Where names come before what a plan reads, the guess is one of `plans`.
@@ -62,19 +101,9 @@ impl Envelope {
         plans: Option<&'p PlanTable>,
         is_payload: bool,
     ) -> Step<()> {
-        self.key.clear();
-        self.key.resize(layout.parts.len(), Token::MISSING);
-        self.leaves.clear();
-        self.leaves.resize(layout.leaves.len(), Token::MISSING);
-        for name in [&mut self.database, &mut self.schema, &mut self.table] {
-            *name = Token::MISSING;
-        }
-        (self.before, self.after) = (Token::MISSING, Token::MISSING);
-        (self.op, self.commit_ts, self.source_time) = (None, None, None);
-        (self.other_time, self.position) = (None, None);
+        self.start(layout);
         self.missed = guess.is_none();
         self.has_guessed = plans.is_none();
-        self.clear_images();
         let mut cursor = Cursor::new(document)?;
         let mut guessing = Guessing { plan: guess, plans };
         let guess = &mut guessing;
@@ -111,6 +140,11 @@ impl Envelope {
     pub fn clear_images(&mut self) {
         self.images_before.clear();
         self.images_after.clear();
+    }
+
+    /// Whether the word of rows is there, or may be missing.
+    pub fn is_row(&self, layout: &Layout) -> bool {
+        self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
     /// Whether all times are there.
@@ -218,14 +252,13 @@ impl Envelope {
                 self.missed = true;
                 cursor.go_back(start);
             }
-            (Role::Before | Role::After, Some(plan)) if !self.missed => {
+            (Role::Before | Role::After | Role::Deleted, Some(plan)) if !self.missed => {
                 // The operation may come behind its images.
-                let whole = self.op.map_or(Some(true), |op| layout.whole(op, role));
-                if let Some(whole) = whole {
+                if let Some(whole) = layout.guessed_whole(self.op, role) {
                     let (kind, opens) = layout.form();
                     let images = match role {
-                        Role::Before => &mut self.images_before,
-                        _ => &mut self.images_after,
+                        Role::After => &mut self.images_after,
+                        _ => &mut self.images_before,
                     };
                     if cursor.begins_with(opens)
                         && images.read(plan, layout.in_lists, whole, cursor) == Ok(true)
@@ -284,6 +317,7 @@ impl Envelope {
                 if !layout.row_words.iter().any(|known| known == word) {
                     return refuse("a message without rows");
                 }
+                self.has_row_word = true;
             }
             Role::Op => {
                 let word = token.text(document);
@@ -306,21 +340,34 @@ impl Envelope {
                 self.other_time = time(token, document, layout.times.0, layout.times.1)?;
             }
             Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
-            Role::Before | Role::After => {
+            Role::Before | Role::After | Role::Deleted => {
                 let (expected, _) = layout.form();
                 if token.kind != expected && token.kind != Kind::Null {
                     return refuse("images of another form");
                 }
-                *(if role == Role::Before {
-                    &mut self.before
-                } else {
-                    &mut self.after
-                }) = token;
+                let image = match role {
+                    Role::After => &mut self.after,
+                    _ => &mut self.before,
+                };
+                if image.kind != Kind::Missing {
+                    return refuse("a deleted row with an image before an update");
+                }
+                *image = token;
+                self.deleted |= role == Role::Deleted;
             }
             Role::Object => {
                 if !matches!(token.kind, Kind::Object | Kind::Null) {
                     return refuse("a member that is no object");
                 }
+            }
+            Role::RowId | Role::Integer => {
+                let text = token.text(document);
+                let is_integer = token.kind == Kind::Integer
+                    && (text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok());
+                if !is_integer && token.kind != Kind::Null {
+                    return refuse("a member that is no integer of 64 bits");
+                }
+                self.has_row_id |= role == Role::RowId && is_integer;
             }
             Role::Extra | Role::Passed => {}
         }

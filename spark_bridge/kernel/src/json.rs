@@ -75,11 +75,14 @@ impl Token {
 
     /// A value's bytes, with the quotes of text.
     pub fn whole_text<'a>(&self, document: &'a str) -> &'a str {
-        if self.is_text() {
-            let (start, end) = (self.start as usize - 1, self.end as usize + 1);
-            return document.get(start..end).unwrap_or_default();
-        }
-        self.text(document)
+        let (start, end) = self.whole_span();
+        document.get(start..end).unwrap_or_default()
+    }
+
+    /// Where a value begins and ends, with the quotes of text.
+    pub fn whole_span(&self) -> (usize, usize) {
+        let quote = usize::from(self.is_text());
+        (self.start as usize - quote, self.end as usize + quote)
     }
 
     pub fn is_text(self) -> bool {

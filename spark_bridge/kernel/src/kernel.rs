@@ -12,6 +12,7 @@ use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_images::{EventImages, Format};
 use crate::layout::{Layout, Op, Role};
+use crate::open_protocol::Joined;
 use crate::plan_table::{Name, PLANS_OF_TABLE, PlanTable};
 use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
@@ -47,6 +48,7 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Read,
+    /// A filter does not want it, or some of its rows.
     Skipped,
     /// No plan has its schema key.
     Unknown,
@@ -64,9 +66,12 @@ pub struct Kernel {
     pub tools: Tools,
     pub envelope: Envelope,
     /// The plan of the message before.
-    guess: Option<Arc<Plan>>,
+    pub guess: Option<Arc<Plan>>,
     /// The number of its layout.
     layout: usize,
+    /// The number of the event in its message that was read last.
+    pub event: usize,
+    pub joined: Joined,
     pub skipped: usize,
     /// Of values, by their notes.
     pub counts: HashMap<Arc<str>, usize>,
@@ -93,6 +98,8 @@ impl Kernel {
             envelope: Envelope::default(),
             guess: None,
             layout: 0,
+            event: 0,
+            joined: Joined::default(),
             skipped: 0,
             counts: HashMap::new(),
         }
@@ -114,9 +121,9 @@ impl Kernel {
     }
 
     /// Messages of this one's table, with its schema, are skipped.
-    pub fn skip_table(&mut self, value: &[u8]) -> Step<()> {
-        let (layout, document) = self.envelope_of(value, false)?;
-        let schema = self.schema(layout, document);
+    pub fn skip_table(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<()> {
+        let (layout, document) = &self.look(value, key)?;
+        let schema = self.schema(*layout, document);
         if !schema.is_empty() {
             connect::check_schema(schema)?;
         }
@@ -148,15 +155,12 @@ impl Kernel {
         let outcome = outcome.unwrap_or_else(Outcome::Refused);
         let notes = std::mem::take(&mut self.tools.notes);
         match outcome {
-            Outcome::Read => {
+            Outcome::Read | Outcome::Skipped => {
                 self.batch.messages += 1;
+                self.skipped += usize::from(outcome == Outcome::Skipped);
                 for note in notes {
                     *self.counts.entry(note).or_default() += 1;
                 }
-            }
-            Outcome::Skipped => {
-                self.batch.messages += 1;
-                self.skipped += 1;
             }
             Outcome::Unknown | Outcome::Refused(_) => {
                 self.batch.truncate(rows);
@@ -167,9 +171,24 @@ impl Kernel {
     }
 
     /// The database, schema and table of a message, if it has a layout.
-    pub fn names(&mut self, value: &[u8]) -> Option<Name> {
-        let (_, document) = self.envelope_of(value, false).ok()?;
-        Some(self.envelope.name(document).to_name())
+    pub fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<Name> {
+        let (_, document) = self.look(value, key).ok()?;
+        Some(self.envelope.name(&document).to_name())
+    }
+
+    /// Reads the envelope of a message, or of its first event; its layout and document.
+    fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
+        if self.max_events().is_none() {
+            let (layout, document) = self.envelope_of(value, false)?;
+            return Ok((layout, document.to_owned()));
+        }
+        let joined = Joined::new(key, value)?;
+        self.read_joined(&joined)?;
+        Ok((0, joined.document))
+    }
+
+    fn max_events(&self) -> Option<usize> {
+        self.settings.layouts.first()?.max_events
     }
 
     /// A plan for messages with the schema key of this one.
@@ -179,9 +198,9 @@ impl Kernel {
         key: Option<&[u8]>,
         description: Description,
     ) -> Step<()> {
-        let key = key_text(key)?;
-        let (layout, document) = self.envelope_of(value, false)?;
-        let layout = &self.settings.layouts[layout];
+        let (layout, document) = &self.look(value, key)?;
+        let key = self.keys(key)?;
+        let layout = &self.settings.layouts[*layout];
         let plan = Plan::new(
             description,
             self.outputs,
@@ -235,6 +254,13 @@ impl Kernel {
     }
 
     fn message(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> Step<Outcome> {
+        if let Some(most) = self.max_events() {
+            let size = value.len() + key.map_or(0, <[u8]>::len);
+            if size > self.settings.max_message_bytes {
+                return Err(Refusal::new("a message that is too long", 0));
+            }
+            return self.events(most, key, value, offset);
+        }
         if let Some(outcome) = self.payload(value, key, offset)? {
             return Ok(outcome);
         }
@@ -242,29 +268,71 @@ impl Kernel {
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
         };
+        if let Some(outcome) = self.refused_by_filters(layout, document)? {
+            return Ok(outcome);
+        }
+        let key = self.keys(key)?;
+        self.by_plan(layout, op, document, key, offset)
+    }
+
+    /// The text of messages' keys, where they count.
+    fn keys<'a>(&self, key: Option<&'a [u8]>) -> Step<Option<&'a str>> {
+        if self.max_events().is_some() {
+            return Ok(None);
+        }
+        let text = key.map(std::str::from_utf8).transpose();
+        text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
+    }
+
+    /// What the filters make of a row with this envelope, if they do not want it.
+    pub fn refused_by_filters(&mut self, layout: usize, document: &str) -> Step<Option<Outcome>> {
+        if !self.envelope.is_row(&self.settings.layouts[layout]) {
+            return Err(Refusal::new("a message without rows", 0));
+        }
         if self.envelope.table.text(document).is_empty() {
             return Err(Refusal::new("no table", 0));
         }
         if self.envelope.commit_ts.is_none() && self.envelope.source_time.is_none() {
             return Err(Refusal::new("no time", 0));
         }
-        let guess = self
-            .guess
-            .clone()
-            .filter(|plan| plan.has_name(self.envelope.name(document)));
-        if guess.is_none()
+        if self.guess_for(document).is_none()
             && let Some(schemas) = self.unwanted.get(&self.envelope.name(document))
             && schemas
                 .iter()
                 .any(|known| known == self.schema(layout, document))
         {
-            return Ok(Outcome::Skipped);
+            return Ok(Some(Outcome::Skipped));
         }
         if !self.is_in_time()? {
-            return Ok(Outcome::Skipped);
+            return Ok(Some(Outcome::Skipped));
         }
-        let key = key_text(key)?;
-        if let Some(plan) = guess {
+        Ok(None)
+    }
+
+    /// The plan of the message before, if it is of the same table.
+    fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
+        let guess = self.guess.as_ref();
+        guess.filter(|plan| plan.has_name(self.envelope.name(document)))
+    }
+
+    /// Guesses a plan of the table whose names were read.
+    pub fn guess_by_name(&mut self, document: &str) {
+        if self.guess_for(document).is_none() {
+            let plans = self.plans.of(self.envelope.name(document));
+            self.guess = plans.first().cloned();
+        }
+    }
+
+    /// Appends the rows of the envelope by a plan that has its schema key.
+    pub fn by_plan(
+        &mut self,
+        layout: usize,
+        op: Op,
+        document: &str,
+        key: Option<&str>,
+        offset: Option<i64>,
+    ) -> Step<Outcome> {
+        if let Some(plan) = self.guess_for(document).cloned() {
             let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
             if fits && plan.has_key(key)? && self.images(&plan, layout, op, document)? {
                 self.rows(&plan, layout, op, document, offset)?;
@@ -334,7 +402,7 @@ impl Kernel {
         if !self.is_in_time()? {
             return Ok(Some(Outcome::Skipped));
         }
-        if !plan.has_key(key_text(key)?)? || !self.images(&plan, at, op, document)? {
+        if !plan.has_key(self.keys(key)?)? || !self.images(&plan, at, op, document)? {
             return Ok(None);
         }
         self.rows(&plan, at, op, document, offset)?;
@@ -374,11 +442,9 @@ impl Kernel {
         if of_after.is_some() && before.count() > 0 && before.count() != after.count() {
             return Err(Refusal::new("images before and after differ in number", 0));
         }
+        if envelope.doubts_nulls(document, layout) {
+            return Err(Refusal::new("a NULL that may be something else", 0));
+        }
         Ok(true)
     }
-}
-
-fn key_text(key: Option<&[u8]>) -> Step<Option<&str>> {
-    let text = key.map(std::str::from_utf8).transpose();
-    text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
 }

@@ -28,6 +28,12 @@ pub enum Role {
     Position,
     Before,
     After,
+    /// The image of a deleted row.
+    Deleted,
+    /// An integer that only one of a producer's versions writes.
+    RowId,
+    /// An integer or null, not read.
+    Integer,
     /// An object or null, not read.
     Object,
     /// Any value, not read.
@@ -98,6 +104,12 @@ pub struct Layout {
     pub orders_by_source_time: bool,
     /// The member of the schema key that has the type of every column.
     pub column_types: Option<String>,
+    /// Messages are frames of events, at most so many; the members are an event's key and value.
+    pub max_events: Option<usize>,
+    /// The member of a column that has its value.
+    pub cell: Option<String>,
+    /// Without a row id NULLs before updates may be something else.
+    pub doubts_nulls: bool,
     #[serde(skip)]
     pub parts: Vec<String>,
     /// The number of the schema beside payloads, among the parts.
@@ -142,6 +154,30 @@ impl Layout {
             (Kind::Array, b'[')
         } else {
             (Kind::Object, b'{')
+        }
+    }
+
+    /// Whether messages of rows may have no word.
+    pub fn may_lack_word(&self) -> bool {
+        self.row_words.iter().any(|word| word == "null")
+    }
+
+    /// The members of the object that is this member.
+    pub fn inner_members(&self, place: usize) -> &[Member] {
+        match self.members.get(place).map(|member| &member.role) {
+            Some(RoleOrMembers::Members(inner)) => inner,
+            _ => &[],
+        }
+    }
+
+    /// Whether images must be whole, where the operation may still come.
+    pub fn guessed_whole(&self, op: Option<Op>, role: Role) -> Option<bool> {
+        match op {
+            Some(op) => self.whole(op, role),
+            None if role == Role::Before && self.max_events.is_some() => {
+                Some(!self.completes_before)
+            }
+            None => Some(true),
         }
     }
 

@@ -24,6 +24,7 @@ pub mod layout;
 pub mod names;
 pub mod noted;
 pub mod numbers;
+pub mod open_protocol;
 pub mod packed;
 pub mod plan_table;
 pub mod plans;

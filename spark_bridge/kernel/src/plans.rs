@@ -14,6 +14,7 @@ use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
 use crate::names::{Names, Texts};
 use crate::noted::Noted;
+use crate::open_protocol::{self, Cell};
 use crate::plan_table::NameRef;
 use crate::refusal::{Refusal, Step};
 
@@ -127,6 +128,8 @@ pub struct Plan {
     key: Vec<Part>,
     pub columns: Vec<PlanColumn>,
     names: Names,
+    /// Of the columns, where values lie in cells.
+    cells: Vec<Cell>,
     pub absent: Arc<[String]>,
     /// Bytes of `_absent` in a row.
     pub absent_bytes: usize,
@@ -212,6 +215,17 @@ impl Plan {
             }
             key.push(part);
         }
+        let mut cells = Vec::new();
+        if let Some(cell) = &layout.cell {
+            let mut found = open_protocol::cells(envelope.row_token(), cell, document)?;
+            for name in names.texts.iter() {
+                let cell = found.remove(name);
+                cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);
+            }
+            if !found.is_empty() {
+                return Err(Refusal::new("cells of other columns", 0));
+            }
+        }
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
         let table = [envelope.database, envelope.schema, envelope.table];
         let event = match description.event {
@@ -226,6 +240,7 @@ impl Plan {
                 .map(|column| column.reader.bytes())
                 .sum::<usize>()
             + key.iter().map(Part::bytes).sum::<usize>()
+            + cells.iter().map(Cell::bytes).sum::<usize>()
             + event.as_ref().map_or(0, EventPlan::all_bytes);
         Ok(Self {
             table: table.map(|token| token.text(document).to_owned()),
@@ -233,6 +248,7 @@ impl Plan {
             columns,
             bytes,
             names,
+            cells,
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
             lacking,
@@ -254,6 +270,7 @@ impl Plan {
     pub fn replaces(&self, other: &Self) -> bool {
         self.key == other.key
             && self.names.texts == other.names.texts
+            && self.cells == other.cells
             && self.commit_ts == other.commit_ts
             && self.source_time == other.source_time
             && self.position == other.position
@@ -346,16 +363,37 @@ impl Plan {
         let mut expected = 0;
         if !cursor.take(b'}') {
             loop {
-                let name = cursor.name()?;
-                let name_text = name.text(cursor.document);
-                let Some(place) = self.names.find_from(expected, name_text) else {
-                    return Ok(None);
+                let at = cursor.position();
+                let expected_cell = self.cells.get(expected);
+                let place = if expected_cell.is_some_and(|cell| cell.take(cursor)) {
+                    expected
+                } else {
+                    let name = cursor.name()?;
+                    let Some(place) = self.names.find_from(expected, name.text(cursor.document))
+                    else {
+                        return Ok(None);
+                    };
+                    if let Some(cell) = self.cells.get(place) {
+                        // The order of a whole row's cells is that of the key's columns.
+                        let in_order = !whole || place == expected;
+                        if !in_order || !cell.open(cursor) {
+                            return Ok(None);
+                        }
+                    }
+                    place
                 };
-                let cell = &mut tokens[start + place];
-                if cell.kind != Kind::Missing {
-                    return Err(Refusal::new("two members of one name", name.start as usize));
+                let token = &mut tokens[start + place];
+                if token.kind != Kind::Missing {
+                    return Err(Refusal::new("two members of one name", at));
                 }
-                *cell = cursor.value()?;
+                *token = cursor.value()?;
+                if self
+                    .cells
+                    .get(place)
+                    .is_some_and(|cell| !cell.close(cursor))
+                {
+                    return Ok(None);
+                }
                 count += 1;
                 expected = place + 1;
                 if !cursor.more(b'}')? {

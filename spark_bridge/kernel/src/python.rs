@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList};
 
 use crate::kernel::{Kernel, Outcome};
+use crate::open_protocol;
 use crate::refusal::Refusal;
 
 /// As many messages are read between two looks at Python's signals.
@@ -138,14 +139,26 @@ impl PyKernel {
         self.stop
     }
 
-    fn names(&mut self, value: &[u8]) -> PyResult<(String, String, String)> {
+    fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<(String, String, String)> {
         self.kernel
-            .names(value)
+            .names(value, key)
             .ok_or_else(|| value_error("the message has no layout"))
     }
 
-    fn skip_table(&mut self, value: &[u8]) -> PyResult<()> {
-        self.kernel.skip_table(value).map_err(refused)
+    /// Value and key of one event of a message.
+    fn event<'py>(
+        &self,
+        py: Python<'py>,
+        value: &[u8],
+        key: Option<&[u8]>,
+        number: usize,
+    ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let (key, value) = open_protocol::event(key, value, number).map_err(refused)?;
+        Ok((PyBytes::new(py, value), PyBytes::new(py, key)))
+    }
+
+    fn skip_table(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<()> {
+        self.kernel.skip_table(value, key).map_err(refused)
     }
 
     fn add_plan(&mut self, value: &[u8], key: Option<&[u8]>, plan: &str) -> PyResult<()> {
@@ -229,7 +242,7 @@ impl PyKernel {
         }
         self.stop = match self.kernel.read(value, key, offset) {
             Outcome::Read | Outcome::Skipped => READ,
-            Outcome::Unknown => ("unknown", 0),
+            Outcome::Unknown => ("unknown", self.kernel.event),
             Outcome::Refused(refusal) => (refusal.reason, refusal.at),
         };
         self.stop == READ

@@ -62,6 +62,7 @@ impl Kernel {
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
+            index: self.event,
             offset,
             commit_ts: self.envelope.commit_ts,
             source_time: self.envelope.source_time,

@@ -107,7 +107,8 @@ class KernelChunks:
         self._chunking = Chunking(
             lambda: True, self._whole_lines, lambda: (_CHUNK_MESSAGES, _CHUNK_BYTES)
         )
-        self._keyed = any(layout.keyed for layout in layouts)
+        self._in_frames = layouts[0].max_events is not None
+        self._keyed = self._in_frames or any(layout.keyed for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._zones: set[str] = set()
         self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
@@ -225,11 +226,20 @@ class KernelChunks:
             return False
         if any(layout.connect for layout in self._layouts):
             return False
-        self._kernel.skip_table(message.value or b"")
+        self._kernel.skip_table(*self._row(message))
         return True
 
+    def _row(
+        self, message: Message | BadLine, event: int | None = None
+    ) -> tuple[bytes, bytes | None]:
+        """Value and key of a message, or of the event in it at which the kernel stopped."""
+        value, key = message.value or b"", getattr(message, "key", None)
+        if self._in_frames:
+            return self._kernel.event(value, key, self._kernel.stop[1] if event is None else event)
+        return value, key
+
     def _is_unwanted(self, message: Message | BadLine) -> bool:
-        database, schema, table = self._kernel.names(message.value or b"")
+        database, schema, table = self._kernel.names(*self._row(message))
         own = None if schema == database and self._repeats_database else schema or None
         return not self._shape.event_filter.wants_table(database, table, own)
 
@@ -258,7 +268,7 @@ class KernelChunks:
 
     def _skip_table(self, message: Message) -> None:
         try:
-            self._kernel.skip_table(message.value or b"")
+            self._kernel.skip_table(*self._row(message))
         except ValueError as error:
             logger.debug("not skipped by the kernel: %s", error)
 
@@ -280,32 +290,33 @@ class KernelChunks:
 
     def _learn(self, message: Message) -> None:
         """Adds what the kernel lacks for messages like this one."""
-        changes = self._reference.changes()
-        if not changes or not self._is_worth_a_plan(changes[0].table):
+        changes = self._reference.changes() or []
+        tables = {id(each.table): each for each in changes if self._tells_schema(each)}
+        if len(tables) > 1 and not self._in_frames:
+            logger.debug("not by the kernel: its rows have several schemas")
             return
-        value = message.value or b""
-        layout = next(each for each in self._layouts if value.startswith(each.begins))
-        try:
-            wire = orjson.loads(value)
-            if layout.connect and "payload" in wire:
-                wire = wire["payload"]
-            self._add_zones(layout, wire)
-            plan = json.dumps(self._describe(layout, value, wire, changes))
-            self._kernel.add_plan(value, message.key, plan)
-        except (Unlike, ValueError) as error:
-            logger.debug("not by the kernel: %s", error)
+        for change in tables.values():
+            if not self._is_worth_a_plan(change.table):
+                continue
+            try:
+                self._add_plan(change.table, *self._row(message, change.index))
+            except (Unlike, ValueError) as error:
+                logger.debug("not by the kernel: %s", error)
 
-    def _describe(
-        self,
-        layout: Layout,
-        value: bytes,
-        wire: Mapping[str, Any],
-        changes: Sequence[RowChange],
-    ) -> dict[str, Any]:
-        table = changes[0].table
-        if any(change.table is not table for change in changes):
-            raise Unlike("its rows have several schemas")
-        return describe_plan(layout, value, table, self._shape, wire)
+    def _tells_schema(self, change: RowChange) -> bool:
+        """Whether a plan is made of a row; an event may have its key only."""
+        image = change.before if change.after is None else change.after
+        return image is not None and (image.complete or not self._in_frames)
+
+    def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
+        """Adds the plan of a table schema, for messages or events like this one."""
+        layout = next(each for each in self._layouts if value.startswith(each.begins))
+        wire = orjson.loads((self._in_frames and key) or value)
+        if layout.connect and "payload" in wire:
+            wire = wire["payload"]
+        self._add_zones(layout, wire)
+        plan = describe_plan(layout, value, table, self._shape, wire)
+        self._kernel.add_plan(value, key, json.dumps(plan))
 
     def _add_zones(self, layout: Layout, wire: Mapping[str, Any]) -> None:
         if layout.zoned is None:

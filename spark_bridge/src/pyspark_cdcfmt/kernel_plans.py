@@ -170,7 +170,7 @@ def describe_plan(
             use = "null"
         elif column.name in wanted:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}
-        if use == {"check": None}:
+        if use == {"check": None} or column.name not in encodings:
             raise Unlike(f"{column.name} is of a type that the kernel lacks")
         columns.append(
             {
@@ -181,9 +181,10 @@ def describe_plan(
             }
         )
     found = {field.name for field in own.values()}
+    prefix = () if layout.max_events is None else ("key",)
     spans = {}
     for path, span in limits.items():
-        spans[_role(layout.members, path)] = span
+        spans[_role(layout.members, (*prefix, *path))] = span
     return {
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],
@@ -332,6 +333,9 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "keyed": layout.keyed,
         "members": _members(layout.members),
         "ops": dict(layout.ops),
+        "max_events": layout.max_events,
+        "cell": layout.cell,
+        "doubts_nulls": layout.doubts_nulls,
         "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
         "in_lists": layout.in_lists,
         "deleted_row": layout.deleted_row,

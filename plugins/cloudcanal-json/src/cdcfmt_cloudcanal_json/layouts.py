@@ -42,7 +42,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         Layout(
             members=_MEMBERS,
             ops=OP_OF_ACTION,
-            row_words=(ROW_DATA, ""),
+            row_words=(ROW_DATA, "", None),
             encodings=functools.partial(column_encodings, options["binaryEncoding"]),
             extra=lambda _: _EXTRA,
             in_lists=True,

@@ -19,8 +19,8 @@ from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, parsers_size
+from cdcfmt_core.encodings import TEXT_READERS, Encoding
 from cdcfmt_core.events import Column
-from cdcfmt_core.go_quote import unquote
 from cdcfmt_core.mysql import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
@@ -34,7 +34,6 @@ from cdcfmt_core.mysql import (
 )
 from cdcfmt_core.statements import refined_type
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
-from cdcfmt_core.wire_json import parse_base64
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 Parsers: TypeAlias = tuple[ParseValue, ParseValue]
@@ -115,13 +114,24 @@ def make_parsers(
     if not is_encoded(code, flags):
         return parse_text, parse_other
     binary = bool((flags or 0) & BINARY_FLAG)
-    read: ParseValue = _READERS[code in _BASE64_CODES, binary]
+    encoding = _ENCODINGS[code in _BASE64_CODES, binary]
+    read: ParseValue = TEXT_READERS.get(encoding.name, str)
     if isinstance(logical, Binary if binary else Text):
         return read, _refuse
     # A type map may know better what is in a column.
     if binary:
         return (lambda value: parse_text(_text(read(value)))), _refuse
     return (lambda value: parse_text(read(value))), _refuse
+
+
+def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
+    """How the values of a column are written; None where a type map knows better what they are."""
+    if not is_encoded(code, flags):
+        return Encoding("mysql-json")
+    binary = bool((flags or 0) & BINARY_FLAG)
+    if not isinstance(logical, Binary if binary else Text):
+        return None
+    return _ENCODINGS[code in _BASE64_CODES, binary]
 
 
 def is_encoded(code: int, flags: int | None) -> bool:
@@ -133,18 +143,14 @@ def _refuse(value: object) -> object:
     raise ValueError("is not text")
 
 
-def _parse_base64_text(text: str) -> str:
-    return _text(parse_base64(text))
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-_READERS: Final[dict[tuple[bool, bool], ParseValue]] = {
-    (False, False): str,
-    (False, True): unquote,
-    (True, False): _parse_base64_text,
-    (True, True): parse_base64,
+_ENCODINGS: Final = {
+    (False, False): Encoding("mysql-text"),
+    (False, True): Encoding("go-quoted"),
+    (True, False): Encoding("base64-text"),
+    (True, True): Encoding("base64"),
 }
 """By whether it is base64, and whether it is binary."""

@@ -9,23 +9,24 @@ from typing import Any
 
 import orjson
 
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.go_quote import PLAIN, unquote, unquote_plain
-from cdcfmt_core.layout import Layout, Members, Parser, Split
+from cdcfmt_core.layout import Extra, Layout, Members, Parser, Role, Split
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import LogicalType
-from cdcfmt_open_protocol.columns import is_encoded, make_parsers
+from cdcfmt_open_protocol.columns import encoding_of, is_encoded, make_parsers
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import single_events, split_key, split_value
-from cdcfmt_open_protocol.message import ROW
+from cdcfmt_open_protocol.message import NAME_IN_EXTRA, ROW
 
 _KEY: Members = {
     "ts": "commit_ts",
     "scm": "database",
     "tbl": "table",
-    "ptn": "extra",
+    "ptn": "integer",
     "ohk": "never",
-    "t": "same",
+    "t": "row",
 }
 _VALUE: Members = {"u": "after", "p": "before", "d": "deleted"}
 
@@ -44,16 +45,27 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
         # Deleted rows that are their key only lack columns.
         ops["deleted"] = "delete"
     split = _split(options["maxBatchEvents"])
-    # With a row id nulls are NULL; of the classic architecture they are in any case.
-    key: Members = {
-        **_KEY,
-        "rid": "extra" if options["ticdcArchitecture"] == "classic" else "row_id",
+    # With a row id nulls are NULL; of the classic architecture, which alone has it, in any case.
+    architecture = options["ticdcArchitecture"]
+    row_id: dict[str, dict[str, Role]] = {
+        "auto": {"rid": "row_id"},
+        "classic": {"rid": "integer"},
+        "new": {},
+    }
+    key: Members = {**_KEY, **row_id[architecture]}
+    extra: dict[tuple[str, ...], Extra] = {
+        ("key", name): Extra(shown) for name, shown in NAME_IN_EXTRA.items() if name in key
     }
     return (
         Layout(
             members={"key": key, "value": _VALUE},
             ops=ops,
             parsers=_parsers,
+            encodings=_encodings,
+            extra=lambda _: extra,
+            row_words=(ROW,),
+            doubts_nulls=architecture != "classic",
+            max_events=options["maxBatchEvents"],
             completes_before=True,
             split=split,
             tables=_tables(split),
@@ -107,13 +119,27 @@ def _tables(split: Split) -> Callable[[bytes, bytes], list[tuple[str, str, int]]
     return tables
 
 
+def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
+    cells = _cells(orjson.loads(value))
+    found = {
+        column.name: encoding_of(column.type, cells[column.name]["t"], cells[column.name].get("f"))
+        for column in table.columns
+        if column.name in cells  # another one only the old row has
+    }
+    return {name: encoding for name, encoding in found.items() if encoding is not None}
+
+
+def _cells(images: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Those of a row event; all others of its plan have the same types."""
+    cells: Mapping[str, Mapping[str, Any]] = images.get("u") or images["d"]
+    return cells
+
+
 def _parsers(
     value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
 ) -> dict[str, Parser]:
-    # Of a row event; all others of the plan have the same types.
     (data, *_) = split_value(value, len(value))
-    images = orjson.loads(data)
-    cells = images.get("u") or images["d"]
+    cells = _cells(orjson.loads(data))
     return {
         column.name: _parser(column.type, cells[column.name], time_zone, counts)
         for column in table.columns

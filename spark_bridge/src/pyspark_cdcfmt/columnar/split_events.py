@@ -192,7 +192,7 @@ def _key_type(
     for place, (name, value) in enumerate(example.key.items()):
         role = _roles(layout, "key").get(name)
         type_: Any = None
-        if role in ("database", "table", "same"):
+        if role in ("database", "table", "same", "row"):
             type_ = same(value)
         elif role == "commit_ts":
             paths[role] = (0, place)
@@ -202,7 +202,7 @@ def _key_type(
         elif role == "never":
             nevers.append((0, place))
             type_ = bool | None
-        elif role == "extra":
+        elif role in ("extra", "integer"):
             type_ = mirror(value)
         else:
             raise Unlike(f"no such member {name} is known")
