@@ -293,3 +293,15 @@ def test_a_table_of_ever_new_columns_has_few_plans() -> None:
         messages.append(update(at, types, dict.fromkeys(types, "1"), {}))
     result = check_events(messages, imageFormat="json")
     assert (result.by_columns, result.by_reference) == (16, 44)
+
+
+@pytest.mark.parametrize("mistake", [KeyError, ValueError])
+def test_a_mistake_in_a_plan_costs_no_row(
+    mistake: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise mistake("c0")
+
+    monkeypatch.setattr("pyspark_cdcfmt.kernel.describe_plan", fail)
+    messages = [update(at, {"c0": "int"}, {"c0": str(at)}, {"c0": "0"}) for at in range(20)]
+    assert check_events(messages).by_columns == 0

@@ -302,6 +302,9 @@ class KernelChunks:
                 self._add_plan(change.table, *self._row(message, change.index))
             except (Unlike, ValueError) as error:
                 logger.debug("not by the kernel: %s", error)
+            except Exception as error:
+                # A mistake here costs time, and no row.
+                logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
 
     def _tells_schema(self, change: RowChange) -> bool:
         """Whether a plan is made of a row; an event may have its key only."""

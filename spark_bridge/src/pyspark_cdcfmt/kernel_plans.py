@@ -156,7 +156,9 @@ def describe_plan(
     keys = shape.keys_of(table)
     columns = []
     for column in table.columns:
-        encoding = encodings[column.name]
+        encoding = encodings.get(column.name)
+        if encoding is None:
+            raise Unlike(f"{column.name} has no value encoding")
         use: Any = "nothing"
         if _has_images(shape):
             use = {"image": _form(column, encoding)}
@@ -170,7 +172,7 @@ def describe_plan(
             use = "null"
         elif column.name in wanted:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}
-        if use == {"check": None} or column.name not in encodings:
+        if use == {"check": None}:
             raise Unlike(f"{column.name} is of a type that the kernel lacks")
         columns.append(
             {
