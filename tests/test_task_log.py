@@ -20,7 +20,7 @@ from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import KAFKA_COLUMNS, decode
+from pyspark_cdcfmt import KAFKA_COLUMNS, decode, kernel
 
 SCHEMA = "id int, name string, at date, _change_type string, _corrupt_record struct<reason: string>"
 
@@ -79,9 +79,13 @@ def test_a_file(
     ]
     events = spark.read.format("cdc").option("minPartitions", 1)
     events = events.option("includeTables", "shop.customers").load(path)
+    # The kernel skips other tables' messages, which the reference decodes.
+    by_columns, by_reference = (1, 2) if kernel.is_installed() else (0, 5)
+    ways = {"by columns": by_columns, "by reference": by_reference}
     assert task_lines(events) == [
         place
-        | {"messages": 7, "rows": 4, "skipped": 4, "by columns": 0, "by reference": 5}
+        | {"messages": 7, "rows": 4, "skipped": 4}
+        | ways
         | {"counts": {"corrupt messages and rows": 1}}
     ]
     good = write_lines(tmp_path / "good.json", *GOOD)
