@@ -37,7 +37,7 @@ _NAMES_BYTES = 8 << 20
 
 @attrs.define
 class _Behind:
-    """What a partition told before the batch, back to ``low``: each table's first position."""
+    """The schemas in a partition before the batch, back to ``low``: each table's first position."""
 
     low: int
     # What is forgotten is looked for farther back, and all that is found there is learnt.

@@ -1,4 +1,4 @@
-//! What a plan tells of the events of its table.
+//! The part of a plan that the events of its table have in common.
 
 use serde::Deserialize;
 
