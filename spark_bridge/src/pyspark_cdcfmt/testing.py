@@ -22,8 +22,10 @@ from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
+from cdcfmt_core.testing.checks.columnar import NotChecked
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
+from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.change_schema import changes_schema
 from pyspark_cdcfmt.engine import Engine, open_decoder
 from pyspark_cdcfmt.infer import infer_columns
@@ -161,6 +163,9 @@ def check_columnar(subject: Subject) -> None:
     """By columns, as `open_layouts` says, the same rows as through the decoder.
 
     Of the tables of each case, under some options; damaged messages are among the good ones.
+
+    :raises NotChecked: where no message goes by columns and the compiled kernel, which some
+        layouts are for, is not installed.
     """
     by_columns = 0
     for case in subject.cases:
@@ -172,6 +177,8 @@ def check_columnar(subject: Subject) -> None:
             if schema is not None:
                 for some in (messages, _damaged(messages)):
                     by_columns += check_equal(some, schema, options).by_columns
+    if not (by_columns or kernel.is_installed()):
+        raise NotChecked("no message goes by columns without cdcfmt-kernel; install it")
     expect(
         by_columns,
         "open_layouts promises a way by columns, and no message of the cases goes it: does any "
