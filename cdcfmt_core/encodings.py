@@ -52,8 +52,8 @@ class Encoding:
       text in the source's own zone.
     - ``text``: as it stands, but for ``aliases``; ``json-value``: any value, of an unknown type.
     - ``json-number``: a number; ``wraps``: one without a sign, of which 64 bits with a sign were
-      made; ``signless``: ``extra`` tells of one below zero; ``doubles``: a decimal that went
-      through a double.  ``json-boolean``: true or false.
+      made; ``signless``: ``extra`` names the column of one below zero; ``doubles``: a decimal that
+      went through a double.  ``json-boolean``: true or false.
     - ``iso-text``: as ``mysql-text``, perhaps with a ``Z`` behind it; ``iso-instant``:
       ``2024-01-01T00:00:00.5Z``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,

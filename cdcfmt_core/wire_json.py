@@ -131,6 +131,7 @@ def _refuse(text: str) -> NoReturn:
 def parse_base64(text: str) -> bytes:
     """Base64, padded and without anything else, as Go and Java write it."""
     try:
+        # base64.b64decode would copy the text.
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError as error:
         raise ValueError(f"not base64 ({error})") from None

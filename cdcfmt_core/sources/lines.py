@@ -8,7 +8,6 @@ milliseconds), ``timestampType`` (not used) and ``headers``; null fields may be 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.types import is_lossless_text
+from cdcfmt_core.wire_json import parse_base64
 
 LineFormat: TypeAlias = Literal["auto", "value", "message"]
 
@@ -246,10 +246,9 @@ def _decode(text: object, field: str) -> bytes | None:
         return None
     try:
         if isinstance(text, str):
-            # base64.b64decode would copy the text.
-            return binascii.a2b_base64(text, strict_mode=True)
+            return parse_base64(text)
     except ValueError as error:
-        raise DecodeError(f"not base64 ({error})", field=field, sample=text) from error
+        raise DecodeError(str(error), field=field, sample=text) from error
     raise DecodeError("not base64 text", field=field, sample=text)
 
 

@@ -50,7 +50,7 @@ impl Extra {
         Ok(Self { parts })
     }
 
-    /// Appends value and metadata; about their bytes, or None where there is nothing to tell.
+    /// Appends value and metadata; about their bytes, or None for an empty `extra`.
     pub fn append(
         &self,
         leaves: &[Token],

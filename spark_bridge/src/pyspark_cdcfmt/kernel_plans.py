@@ -211,7 +211,7 @@ def _event(
     layout: Layout, table: TableSchema, shape: Shape, wire: Mapping[str, Any]
 ) -> dict[str, Any]:
     if layout.extra is None:
-        raise Unlike("the layout does not tell what is in extra")
+        raise Unlike("the layout declares no extra")
     names: list[str] = []
     if _has_images(shape):
         names = sorted(table.column_names)

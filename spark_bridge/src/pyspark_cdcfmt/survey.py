@@ -53,7 +53,7 @@ class Survey:
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``examples`` has for each schema the first
-    row's values of columns whose type the wire does not tell, cut where they are long, and
+    row's values of columns of unknown type, cut where they are long, and
     ``first_positions`` the position of that row's message.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.  ``negative`` are the columns of each table with negative

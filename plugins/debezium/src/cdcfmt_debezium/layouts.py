@@ -82,7 +82,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 
 
 def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
-    """What :func:`~cdcfmt_debezium.envelope.extra_of` tells of the known members."""
+    """The known members in the ``extra`` of :func:`~cdcfmt_debezium.envelope.extra_of`."""
     without: tuple[Any, ...] = (None, "")
     if envelope["source"].get("connector") == TICDC:
         without += (0, False)
