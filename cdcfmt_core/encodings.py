@@ -63,7 +63,9 @@ class Encoding:
     - ``little-endian-bits``: BIT in base64 of its little-endian bytes; one bit may be a boolean.
     - ``other``: none of these, so NULL is all that the kernel reads.
 
-    Values equal to ``noted`` are counted under ``note``.
+    Values equal to ``noted`` are counted under ``note``.  ``branches`` are those of a union of
+    Avro's that have this encoding, by names, each with what fields beside the value must hold: one
+    of some values.
     """
 
     name: Literal[
@@ -103,6 +105,7 @@ class Encoding:
     aliases: Mapping[str, str] = attrs.field(factory=dict)
     noted: str | int | float | bool | None = None
     note: str = ""
+    branches: Mapping[str, Mapping[str, tuple[str | int, ...]]] = attrs.field(factory=dict)
 
 
 Encodings: TypeAlias = Mapping[str, Encoding]

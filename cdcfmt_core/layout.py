@@ -23,6 +23,7 @@ Role: TypeAlias = Literal[
     "database",
     "schema",
     "table",
+    "object_name",
     "same",
     "never",
     "row",
@@ -42,7 +43,8 @@ Role: TypeAlias = Literal[
 ]
 """What a member of the envelope is.
 
-- ``database``, ``schema``, ``table``: names; ``same``: anything else that a table's schema is made
+- ``database``, ``schema``, ``table``: names; ``object_name``: database, perhaps schema, and table,
+  with dots between them (of Avro).  ``same``: anything else that a table's schema is made
   of.  A message is like another one only where these are equal (objects in any order).
 - ``never``: true where it is no message of rows, false or null where it is.
 - ``row``: one of the layout's ``row_words``, where it is a message of rows; None among these
@@ -119,6 +121,30 @@ class Zoned:
 
 
 @attrs.frozen
+class Avro:
+    """Messages that are Avro records of one writer's ``schema``.
+
+    The layout's members are the record's fields, or those of a record in it; images are the last
+    fields, but for ``optional`` ones, which a message may lack.  Images are maps from column names
+    to a union of types, or lists of such values in the order of the table's columns; ``Encoding``
+    has the branches.
+
+    - ``values``: the field that is the value, of records in images; what is beside it is passed,
+      unless the encoding expects something there.  Without one a record is a list of its values.
+    - ``null``: the symbol of an enumeration in images that is NULL; others are missing values.
+    - ``key_names``: of maps, the names whose values are parts of the schema key.
+
+    The logical type ``unsigned``: a long has the bits of a number without sign.
+    """
+
+    schema: Mapping[str, Any]
+    values: Mapping[str, str] = attrs.field(factory=dict)
+    null: str | None = None
+    optional: tuple[str, ...] = ()
+    key_names: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+
+
+@attrs.frozen
 class Layout:
     """The messages of rows of one dialect; one that has other members is none of them.
 
@@ -164,6 +190,10 @@ class Layout:
     compiled kernel, which asks once a schema: it may depend on the members ``same``.  There are
     no others.
 
+    ``avro`` is for messages that are no JSON documents; only the compiled kernel reads these by
+    columns.  ``reads_before``: values before updates have to be good ones, also where no row has
+    them; ``reads_all``: values of all columns have to be.
+
     ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
     numbers some members, by their paths, must lie for the schema to be the same; None where
     that cannot be told.
@@ -195,6 +225,9 @@ class Layout:
     cell: str | None = None
     doubts_nulls: bool = False
     max_events: int | None = None
+    avro: Avro | None = None
+    reads_before: bool = False
+    reads_all: bool = False
     encodings: Callable[[bytes, TableSchema], Encodings] | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (

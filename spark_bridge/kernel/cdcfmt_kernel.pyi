@@ -58,6 +58,13 @@ class Kernel:
         """
     def add_zone(self, name: str, zone: str) -> None:
         """Adds the time zone of a name that values bring; its offsets are JSON."""
+    def missing_zone(self, value: bytes, key: bytes | None) -> str | None:
+        """The name of a time zone that a message's values have and that was not added."""
+    def envelope(self, value: bytes) -> str:
+        """Text and integers of an Avro message's envelope, as JSON.
+
+        :raises ValueError: if it has no layout.
+        """
     def clear_plans(self) -> None: ...
     def pass_over(self) -> int:
         """Counts a message that the reference reads; returns its number in the batch."""

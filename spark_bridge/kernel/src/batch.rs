@@ -145,6 +145,14 @@ impl Batch {
             + self.images.as_ref().map_or(0, EventImages::size)
     }
 
+    pub fn shows_extra(&self) -> bool {
+        let is_extra = |output: &Output| {
+            let column = EventContent::Extra;
+            matches!(output.content, Content::Event { column: some } if some == column)
+        };
+        self.outputs.iter().any(is_extra)
+    }
+
     pub fn begin(&mut self, origin: Origin) {
         self.origins.push(origin);
     }

@@ -128,6 +128,15 @@ pub struct Tools {
     pub bytes: Vec<u8>,
     /// Of the values of a message that are counted.
     pub notes: Vec<Arc<str>>,
+    /// Of the last value with a zone that is not among `zones`.
+    pub missing_zone: Option<String>,
+}
+
+impl Encoding {
+    /// Whether values are bytes, as text of one character a byte.
+    pub fn is_of_bytes(&self) -> bool {
+        matches!(self, Self::MysqlText(MysqlText::Binary { .. }))
+    }
 }
 
 pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
@@ -316,9 +325,11 @@ impl Reader {
             } if token.kind == Kind::Object => {
                 let names = [zone_member.as_str(), text_member.as_str()];
                 let [name, text] = members(token, document, names)?;
-                let zone = tools.zones.get(name.text(document));
-                let zone = zone.ok_or(Refusal::new(UNKNOWN_ZONE, token.start as usize))?;
-                column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
+                zoned(name, text, document, column, tools)
+            }
+            Encoding::ZonedText { .. } if token.kind == Kind::Array => {
+                let [name, text] = items(token, document)?;
+                zoned(name, text, document, column, tools)
             }
             _ => Err(Refusal::new("a value of another form", at)),
         }
@@ -423,6 +434,36 @@ fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a
         _ => false,
     };
     says_it.then_some(text).ok_or(BROKEN)
+}
+
+/// Appends the instant of a text in a zone of this name.
+fn zoned(
+    name: Token,
+    text: Token,
+    document: &str,
+    column: &mut impl Cells,
+    tools: &mut Tools,
+) -> Step<()> {
+    let name = name.text(document);
+    let Some(zone) = tools.zones.get(name) else {
+        tools.missing_zone = Some(name.to_owned());
+        return Err(Refusal::new(UNKNOWN_ZONE, text.start as usize));
+    };
+    column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
+}
+
+/// The items of a list, which has no others; texts have no escapes.
+fn items<const N: usize>(token: Token, document: &str) -> Step<[Token; N]> {
+    let mut found = [Token::MISSING; N];
+    let mut cursor = Cursor::at(document, token.start)?;
+    cursor.expect(b'[', "no list")?;
+    for (place, item) in found.iter_mut().enumerate() {
+        *item = cursor.value()?;
+        if item.kind == Kind::Escaped || cursor.more(b']')? != (place + 1 < N) {
+            return cursor.refuse("a list of another form");
+        }
+    }
+    Ok(found)
 }
 
 /// The text members of an object, which has no others.

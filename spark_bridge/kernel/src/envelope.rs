@@ -35,6 +35,8 @@ pub struct Envelope {
     has_row_word: bool,
     /// The parts of the schema key, by their numbers.
     pub key: Vec<Token>,
+    /// Those of Avro, one behind the other.
+    pub schema_key: Vec<u8>,
     /// A part of the key is not that of the guessed plan.
     missed: bool,
     /// The guess is one of the table's plans, or such a guess cannot be.
@@ -56,6 +58,7 @@ struct Guessing<'g, 'p> {
 impl Envelope {
     /// Forgets the document before.
     pub fn start(&mut self, layout: &Layout) {
+        self.schema_key.clear();
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
         self.leaves.clear();
@@ -286,7 +289,7 @@ impl Envelope {
         cursor.value()
     }
 
-    fn member(
+    pub fn member(
         &mut self,
         layout: &Layout,
         role: Role,
@@ -306,6 +309,7 @@ impl Envelope {
                     _ => self.table = token,
                 }
             }
+            Role::Same if layout.avro.is_some() => {}
             Role::Same => self.key[part] = token,
             Role::Never => {
                 if !matches!(token.kind, Kind::False | Kind::Null) {
@@ -369,7 +373,7 @@ impl Envelope {
                 }
                 self.has_row_id |= role == Role::RowId && is_integer;
             }
-            Role::Extra | Role::Passed => {}
+            Role::ObjectName | Role::Extra | Role::Passed => {}
         }
         Ok(())
     }

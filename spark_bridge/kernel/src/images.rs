@@ -22,6 +22,16 @@ impl Images {
         self.is_read = false;
     }
 
+    /// Begins the only row's image; its values, none of which was found yet.
+    pub fn begin(&mut self, width: usize) -> &mut [Token] {
+        self.clear();
+        self.width = width;
+        self.found.push(true);
+        self.is_read = true;
+        self.tokens.resize(width, Token::MISSING);
+        &mut self.tokens
+    }
+
     /// Reads an image, or a list of them; false where the columns are not the plan's.
     ///
     /// `whole`: no column may be missing.

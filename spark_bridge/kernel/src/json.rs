@@ -57,8 +57,8 @@ impl Token {
         end: 0,
     };
 
-    fn new(kind: Kind, start: usize, end: usize) -> Self {
-        // Documents are shorter than 4 GiB: `Cursor::new` checks it.
+    pub fn new(kind: Kind, start: usize, end: usize) -> Self {
+        // Documents are shorter than 4 GiB: `Cursor::new` and readers of Avro check it.
         #[allow(clippy::cast_possible_truncation)]
         Self {
             kind,

@@ -34,7 +34,7 @@ pub struct Settings {
     /// A change of the key is refused.
     pub splits_keys: bool,
     /// Longer messages are refused.
-    max_message_bytes: usize,
+    pub max_message_bytes: usize,
     /// A batch ends after so many rows, or so many bytes of values.
     max_rows: usize,
     pub max_bytes: usize,
@@ -58,7 +58,7 @@ pub enum Outcome {
 pub struct Kernel {
     pub settings: Settings,
     outputs: usize,
-    plans: PlanTable,
+    pub plans: PlanTable,
     /// By names, with the schemas beside their payloads.
     unwanted: HashMap<Name, Vec<String>>,
     unwanted_bytes: usize,
@@ -68,7 +68,11 @@ pub struct Kernel {
     /// The plan of the message before.
     pub guess: Option<Arc<Plan>>,
     /// The number of its layout.
-    layout: usize,
+    pub layout: usize,
+    /// Of a message that is none itself.
+    pub document: String,
+    /// Rows show `extra`.
+    pub prints: bool,
     /// The number of the event in its message that was read last.
     pub event: usize,
     pub joined: Joined,
@@ -86,7 +90,6 @@ impl Kernel {
         let batch = Batch::new(settings.outputs.clone(), images);
         Self {
             outputs: batch.columns.len(),
-            batch,
             tools: Tools {
                 zone: settings.zone.clone(),
                 ..Tools::default()
@@ -98,6 +101,9 @@ impl Kernel {
             envelope: Envelope::default(),
             guess: None,
             layout: 0,
+            document: String::new(),
+            prints: batch.shows_extra(),
+            batch,
             event: 0,
             joined: Joined::default(),
             skipped: 0,
@@ -178,6 +184,11 @@ impl Kernel {
 
     /// Reads the envelope of a message, or of its first event; its layout and document.
     fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
+        if self.is_avro() {
+            let mut document = String::new();
+            let opened = self.open_record(value, &mut document)?;
+            return Ok((opened.layout, document));
+        }
         if self.max_events().is_none() {
             let (layout, document) = self.envelope_of(value, false)?;
             return Ok((layout, document.to_owned()));
@@ -185,6 +196,11 @@ impl Kernel {
         let joined = Joined::new(key, value)?;
         self.read_joined(&joined)?;
         Ok((0, joined.document))
+    }
+
+    fn is_avro(&self) -> bool {
+        let layouts = &self.settings.layouts;
+        layouts.iter().any(|layout| layout.avro.is_some())
     }
 
     fn max_events(&self) -> Option<usize> {
@@ -212,6 +228,18 @@ impl Kernel {
         self.plans.add(self.envelope.name(document), plan);
         self.guess = None;
         Ok(())
+    }
+
+    /// The name of a time zone that the message has and the kernel lacks.
+    pub fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
+        let (rows, extras) = (self.batch.row_count(), self.batch.extras.sizes());
+        self.tools.missing_zone = None;
+        let read = AssertUnwindSafe(|| _ = self.message(value, key, None));
+        let _ = catch_unwind(read);
+        self.batch.truncate(rows);
+        self.batch.extras.truncate(extras);
+        self.tools.notes.clear();
+        self.tools.missing_zone.take()
     }
 
     fn envelope_of<'a>(&mut self, value: &'a [u8], guess: bool) -> Step<(usize, &'a str)> {
@@ -261,6 +289,9 @@ impl Kernel {
             }
             return self.events(most, key, value, offset);
         }
+        if self.is_avro() {
+            return self.record(value, offset);
+        }
         if let Some(outcome) = self.payload(value, key, offset)? {
             return Ok(outcome);
         }
@@ -277,7 +308,7 @@ impl Kernel {
 
     /// The text of messages' keys, where they count.
     fn keys<'a>(&self, key: Option<&'a [u8]>) -> Step<Option<&'a str>> {
-        if self.max_events().is_some() {
+        if self.max_events().is_some() || self.is_avro() {
             return Ok(None);
         }
         let text = key.map(std::str::from_utf8).transpose();
@@ -310,7 +341,7 @@ impl Kernel {
     }
 
     /// The plan of the message before, if it is of the same table.
-    fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
+    pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
         let guess = self.guess.as_ref();
         guess.filter(|plan| plan.has_name(self.envelope.name(document)))
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 
+use crate::avro_layout::AvroLayout;
 use crate::json::Kind;
 
 /// What a member of the envelope is.
@@ -14,6 +15,8 @@ pub enum Role {
     Database,
     Schema,
     Table,
+    /// Database, perhaps schema, and table, with dots between them.
+    ObjectName,
     /// A part of the schema key: equal in all messages of a plan.
     Same,
     /// Must be false, null or missing.
@@ -110,6 +113,10 @@ pub struct Layout {
     pub cell: Option<String>,
     /// Without a row id NULLs before updates may be something else.
     pub doubts_nulls: bool,
+    /// Values before updates have to be good ones, also where no row has them.
+    pub reads_before: bool,
+    /// Messages are Avro records.
+    pub avro: Option<AvroLayout>,
     #[serde(skip)]
     pub parts: Vec<String>,
     /// The number of the schema beside payloads, among the parts.
@@ -131,6 +138,11 @@ impl Layout {
             &mut self.leaves,
             &mut Vec::new(),
         );
+        if let Some(avro) = &mut self.avro {
+            // The bytes of these parts are the schema key.
+            self.parts.clear();
+            avro.prepare(&self.members);
+        }
         if self.connect {
             self.schema = Some(self.parts.len());
             self.parts.push("schema".into());

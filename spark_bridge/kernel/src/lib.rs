@@ -6,6 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod avro;
+pub mod avro_cells;
+pub mod avro_layout;
+pub mod avro_rows;
+pub mod avro_schema;
 pub mod batch;
 pub mod cells;
 pub mod columns;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::avro_cells::{Branches, Forms};
 use crate::cells::Form;
 use crate::columns::Target;
 use crate::connect::{self, Key};
@@ -54,6 +55,9 @@ struct ColumnDescription {
     /// A value that is counted.
     #[serde(default)]
     noted: Option<Noted>,
+    /// Of a union of types.
+    #[serde(default)]
+    branches: Branches,
 }
 
 /// What becomes of a column's values.
@@ -126,8 +130,12 @@ pub struct Plan {
     /// Database, schema and table.
     table: [String; 3],
     key: Vec<Part>,
+    /// Of Avro.
+    pub schema_key: Vec<u8>,
     pub columns: Vec<PlanColumn>,
-    names: Names,
+    pub names: Names,
+    /// Of the columns, where values lie in unions.
+    pub forms: Vec<Forms>,
     /// Of the columns, where values lie in cells.
     cells: Vec<Cell>,
     pub absent: Arc<[String]>,
@@ -167,7 +175,12 @@ impl Plan {
         let mut lacking: Vec<bool> = vec![true; outputs];
         let mut names = Names::default();
         let mut columns = Vec::new();
+        let mut forms = Vec::new();
         for column in description.columns {
+            if let Some(avro) = &layout.avro {
+                let are_bytes = column.encoding.is_of_bytes();
+                forms.push(Forms::new(avro, &column.branches, are_bytes)?);
+            }
             if names.add(&column.name, 0) != columns.len() {
                 return Err(Refusal::new("two columns of one name", 0));
             }
@@ -241,13 +254,17 @@ impl Plan {
                 .sum::<usize>()
             + key.iter().map(Part::bytes).sum::<usize>()
             + cells.iter().map(Cell::bytes).sum::<usize>()
+            + forms.iter().map(Forms::bytes).sum::<usize>()
+            + envelope.schema_key.len()
             + event.as_ref().map_or(0, EventPlan::all_bytes);
         Ok(Self {
             table: table.map(|token| token.text(document).to_owned()),
             key,
+            schema_key: envelope.schema_key.clone(),
             columns,
             bytes,
             names,
+            forms,
             cells,
             absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
             absent: description.absent.into(),
@@ -269,6 +286,8 @@ impl Plan {
     /// Whether the plan is for messages with the same key and columns as the other one.
     pub fn replaces(&self, other: &Self) -> bool {
         self.key == other.key
+            && self.schema_key == other.schema_key
+            && self.forms == other.forms
             && self.names.texts == other.names.texts
             && self.cells == other.cells
             && self.commit_ts == other.commit_ts

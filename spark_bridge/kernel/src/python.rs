@@ -173,6 +173,15 @@ impl PyKernel {
         Ok(())
     }
 
+    fn missing_zone(&mut self, value: &[u8], key: Option<&[u8]>) -> Option<String> {
+        self.kernel.missing_zone(value, key)
+    }
+
+    /// Text and integers of an Avro message's envelope, as JSON.
+    fn envelope(&mut self, value: &[u8]) -> PyResult<String> {
+        self.kernel.envelope_as_json(value).map_err(refused)
+    }
+
     fn clear_plans(&mut self) {
         self.kernel.clear_plans();
     }

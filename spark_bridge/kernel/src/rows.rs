@@ -10,7 +10,7 @@ use crate::event_images::Source;
 use crate::images::Images;
 use crate::json::{Kind, Token};
 use crate::kernel::Kernel;
-use crate::layout::{Image, Op};
+use crate::layout::{Image, Layout, Op};
 use crate::plans::{Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
 
@@ -58,7 +58,11 @@ impl Kernel {
         } else {
             0
         };
-        let layout = &self.settings.layouts[layout];
+        let Layout {
+            orders_by_source_time,
+            times,
+            ..
+        } = self.settings.layouts[layout];
         self.batch.begin(Origin {
             row_bytes,
             message: self.batch.messages,
@@ -67,8 +71,8 @@ impl Kernel {
             commit_ts: self.envelope.commit_ts,
             source_time: self.envelope.source_time,
             keyed: plan.keyed,
-            orders_by_source_time: layout.orders_by_source_time,
-            unit: layout.times.2,
+            orders_by_source_time,
+            unit: times.2,
             absent: Arc::clone(&plan.absent),
             event: event.map(|(event, _)| event),
         });
@@ -81,7 +85,7 @@ impl Kernel {
                     0,
                 ));
             }
-            self.row(plan, op, deletes_before, document, row)?;
+            self.row(plan, layout, op, document, row)?;
         }
         let rows = self.batch.row_count() - start;
         self.batch.push_nulls(&plan.lacking, rows)
@@ -116,14 +120,9 @@ impl Kernel {
         Ok(Some((origin, bytes.unwrap_or(0))))
     }
 
-    fn row(
-        &mut self,
-        plan: &Plan,
-        op: Op,
-        deletes_before: bool,
-        document: &str,
-        row: usize,
-    ) -> Step<()> {
+    fn row(&mut self, plan: &Plan, layout: usize, op: Op, document: &str, row: usize) -> Step<()> {
+        let layout = &self.settings.layouts[layout];
+        let deletes_before = layout.deleted_row == Image::Before;
         let images = images_of(&self.envelope, op, deletes_before);
         let Some(image) = images.row(row) else {
             return Err(Refusal::new("a row without an image", 0));
@@ -136,6 +135,9 @@ impl Kernel {
             let reads_keys = plan.event.is_some() && !self.settings.before_updates;
             if self.settings.splits_keys || reads_keys {
                 same_key(plan, before, image, document)?;
+            }
+            if layout.reads_before && !self.settings.before_updates {
+                batch.try_before(plan, before, image, document, tools)?;
             }
         }
         let before = before.filter(|_| self.settings.before_updates);
@@ -178,6 +180,39 @@ impl Kernel {
             Op::Delete => Change::Delete,
         };
         batch.push(change, row);
+        Ok(())
+    }
+}
+
+impl Batch {
+    /// Reads the values before an update that are not those after it, and keeps none.
+    fn try_before(
+        &mut self,
+        plan: &Plan,
+        before: &[Token],
+        after: &[Token],
+        document: &str,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        let rows = self.row_count();
+        for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
+            if old.kind == new.kind && old.text(document) == new.text(document) {
+                continue;
+            }
+            append(column, *old, document, self, tools)?;
+            if let Sink::Output(place) = column.sink {
+                self.columns[place].truncate(rows);
+            }
+        }
+        if let (Some(event), Some(images)) = (&plan.event, &mut self.images) {
+            let source = Source {
+                plan,
+                event,
+                document,
+            };
+            images.push(source, Some(before), Some(after), tools)?;
+            images.truncate(rows);
+        }
         Ok(())
     }
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import attrs
 import orjson
@@ -17,7 +16,7 @@ import pyarrow as pa
 
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.events import Message, RowChange, TableSchema
-from cdcfmt_core.layout import Layout
+from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
@@ -41,7 +40,6 @@ logger = open_logger("pyspark_cdcfmt")
 
 _CHUNK_MESSAGES = 1024
 _CHUNK_BYTES = 4 << 20
-_IMAGES = ("before", "after")
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Why the kernel stops at messages from which there is something to learn."""
 _LARGEST_EXAMPLE = 8 << 20
@@ -110,7 +108,6 @@ class KernelChunks:
         self._in_frames = layouts[0].max_events is not None
         self._keyed = self._in_frames or any(layout.keyed for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
-        self._zones: set[str] = set()
         self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
         self._learned_more = 0
         self._taken = 0
@@ -314,24 +311,26 @@ class KernelChunks:
     def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
         """Adds the plan of a table schema, for messages or events like this one."""
         layout = next(each for each in self._layouts if value.startswith(each.begins))
-        wire = orjson.loads((self._in_frames and key) or value)
+        if layout.avro is None:
+            wire = orjson.loads((self._in_frames and key) or value)
+        else:
+            wire = json.loads(self._kernel.envelope(value))
         if layout.connect and "payload" in wire:
             wire = wire["payload"]
-        self._add_zones(layout, wire)
         plan = describe_plan(layout, value, table, self._shape, wire)
         self._kernel.add_plan(value, key, json.dumps(plan))
+        if layout.zoned is not None:
+            self._add_zones(layout.zoned, value, key)
 
-    def _add_zones(self, layout: Layout, wire: Mapping[str, Any]) -> None:
-        if layout.zoned is None:
-            return
-        images = (wire.get(name) for name, role in layout.members.items() if role in _IMAGES)
-        values = [value for image in images if type(image) is dict for value in image.values()]
-        for value in values:
-            name = value.get(layout.zoned.zone) if type(value) is dict else None
-            if type(name) is str and name not in self._zones:
-                zone = layout.zoned.find(name, self._shape.policy.time_zone)
-                self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
-                self._zones.add(name)
+    def _add_zones(self, zoned: Zoned, value: bytes, key: bytes | None) -> None:
+        """Adds the time zones of a message's values."""
+        known: set[str] = set()
+        name = self._kernel.missing_zone(value, key)
+        while name is not None and name not in known:
+            known.add(name)
+            zone = zoned.find(name, self._shape.policy.time_zone)
+            self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
+            name = self._kernel.missing_zone(value, key)
 
     def _finish(self, count_rows: bool) -> Iterator[Made]:
         held, self._held = self._held, _Held()

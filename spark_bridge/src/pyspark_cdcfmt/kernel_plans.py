@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+import attrs
 import orjson
 import pyarrow as pa
 from pyspark.sql import types as spark
@@ -83,6 +84,9 @@ def describe_settings(
 ) -> dict[str, Any]:
     """What holds for all messages."""
     outputs: list[dict[str, Any]] = []
+    if any("\0" in field.name for field in shape.fields):
+        # Arrow's C interface ends names there.
+        raise Unlike("a column has NUL in its name")
     for field in shape.fields:
         target = _target(field.dataType)
         if target is not None:
@@ -149,6 +153,8 @@ def describe_plan(
         raise Unlike("no value encodings, or no end of the schema's span")
     encodings = layout.encodings(value, table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
+    if layout.reads_all:
+        wanted = table.column_names
     places: dict[str, int] = {}
     for field in shape.fields:
         if _target(field.dataType) is not None:
@@ -164,7 +170,7 @@ def describe_plan(
             use = {"image": _form(column, encoding)}
             if encoding.name == "json-value":
                 # In images only text is text.
-                encoding = Encoding("text")
+                encoding = Encoding("text", branches=encoding.branches)
         elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
@@ -176,7 +182,7 @@ def describe_plan(
             raise Unlike(f"{column.name} is of a type that the kernel lacks")
         columns.append(
             {
-                "name": _spelled(column.name),
+                "name": column.name if layout.avro else _spelled(column.name),
                 "use": use,
                 "key": column.name in keys,
                 **_encoding(column, encoding, layout.zoned),
@@ -285,6 +291,7 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
     return {
         "encoding": encoding.name,
         **described,
+        "branches": {name: dict(beside) for name, beside in encoding.branches.items()},
         "noted": None if encoding.noted is None else noted,
     }
 
@@ -345,6 +352,8 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "times": layout.times,
         "orders_by_source_time": layout.orders_by_source_time,
         "column_types": layout.column_types,
+        "reads_before": layout.reads_before,
+        "avro": None if layout.avro is None else attrs.asdict(layout.avro),
     }
 
 

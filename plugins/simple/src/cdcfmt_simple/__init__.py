@@ -13,7 +13,6 @@ from cdcfmt_core import (
     EncoderContext,
     hookimpl,
 )
-from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.layout import Layout
@@ -39,7 +38,7 @@ def _scan_schemas(options: Mapping[str, Any], context: DecoderContext) -> ScanSc
     return open_schema_scan(options, context)
 
 
-def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout | AvroLayout]:
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     from cdcfmt_simple import avro_layouts, layouts
 
     return [*layouts.open_layouts(options), *avro_layouts.open_layouts(options)]

@@ -38,7 +38,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice, read_long
 from cdcfmt_simple.message import BOOTSTRAP, DDL_WORDS, WATERMARK, Wire
 
-_DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")
+DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")
 _PAYLOADS: Final = (WATERMARK, BOOTSTRAP, "DDL", "DML")
 UINT64: Final = (1 << 64) - 1
 
@@ -150,8 +150,8 @@ def _read_dml(wire: Wire, data: bytes, at: int) -> int:
     wire["database"], at = read_string(data, at)
     wire["table"], at = read_string(data, at)
     wire["tableID"], at = read_long(data, at)
-    word, at = read_choice(data, at, len(_DML_WORDS), "DML type")
-    wire["type"] = _DML_WORDS[word]
+    word, at = read_choice(data, at, len(DML_WORDS), "DML type")
+    wire["type"] = DML_WORDS[word]
     wire["commitTs"], at = read_long(data, at)
     wire["buildTs"], at = read_long(data, at)
     version, at = read_long(data, at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import tzinfo
-from typing import Any
+from typing import Any, Final
 
 from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import TableSchema
@@ -50,7 +50,7 @@ def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
     return by_name
 
 
-def _limits(
+def limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
     """Nothing but the version, which is the same, if there is one schema of it."""
@@ -60,7 +60,7 @@ def _limits(
     return {} if len(known) == 1 else None
 
 
-_EXTRA: dict[tuple[str, ...], Extra] = {
+EXTRA: Final[dict[tuple[str, ...], Extra]] = {
     ("tableID",): Extra("table_id", (), 0),
     ("schemaVersion",): Extra("schema_version", (), 0),
     ("checksum",): Extra("checksum"),
@@ -86,10 +86,10 @@ _JSON = Layout(
     quiet=(WATERMARK,),
     parsers=_parsers,
     encodings=_encodings,
-    extra=lambda _: _EXTRA,
+    extra=lambda _: EXTRA,
     texts=True,
     zoned=Zoned("location", "value", zone_at),
     lacks_images=True,
-    limits=_limits,
+    limits=limits,
     tells_extra=True,
 )

@@ -253,8 +253,11 @@ def _kernel_layouts(
 ) -> Sequence[Layout]:
     """The layouts of messages like the first one, if the kernel can read all of them."""
     layouts = _layouts_of(codec, options)
-    if (first.value or b"")[:1] == b"{":
-        layouts = [each for each in layouts if isinstance(each, Layout)]
+    records = [each for each in layouts if isinstance(each, Layout) and each.avro is not None]
+    if records and first.value is not None and first.value[:1] != b"{":
+        layouts = records
+    else:
+        layouts = [each for each in layouts if each not in records]
     known = _read_by_kernel(layouts, shape)
     return known if len(known) == len(layouts) else ()
 

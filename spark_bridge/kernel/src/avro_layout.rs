@@ -1,0 +1,220 @@
+//! How rows lie in Avro records: the layout's own words for fields, and the walk through them.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::avro::Datum;
+use crate::avro_schema::Type;
+use crate::envelope::Envelope;
+use crate::json::{Kind, Token};
+use crate::layout::{Layout, Member, Role, RoleOrMembers};
+use crate::refusal::{Refusal, Step};
+
+/// The writer's schema, and what it does not tell (`cdcfmt_core/layout.py`).
+#[derive(Clone, Debug, Deserialize)]
+pub struct AvroLayout {
+    schema: Type,
+    /// Of records in images, which field is the value.
+    pub values: HashMap<String, String>,
+    /// Of an enumeration in images, which symbol is NULL; the others are missing values.
+    pub null: Option<String>,
+    /// Fields at the end that a message may lack.
+    optional: Vec<String>,
+    /// Of maps, names whose values are parts of the schema key.
+    key_names: HashMap<String, Vec<String>>,
+    #[serde(skip)]
+    pub slots: Vec<Slot>,
+}
+
+/// A field of the message.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub type_: Type,
+    pub role: Role,
+    leaf: Option<usize>,
+    is_optional: bool,
+    key_names: Vec<String>,
+}
+
+impl AvroLayout {
+    /// Finds the fields' roles among the members; a field without one is passed.
+    pub fn prepare(&mut self, members: &[Member]) {
+        let mut slots = Vec::new();
+        self.add_slots(&self.schema, members, &mut slots);
+        self.slots = slots;
+    }
+
+    fn add_slots(&self, record: &Type, members: &[Member], slots: &mut Vec<Slot>) {
+        let Type::Record(fields) = record else {
+            return;
+        };
+        for field in fields.iter() {
+            let member = members.iter().find(|member| member.name == field.name);
+            let (role, leaf) = match member.map(|member| (&member.role, member.leaf)) {
+                Some((RoleOrMembers::Members(inner), _)) => {
+                    self.add_slots(&field.type_, inner, slots);
+                    continue;
+                }
+                Some((RoleOrMembers::Role(role), leaf)) => (*role, Some(leaf)),
+                None => (Role::Passed, None),
+            };
+            slots.push(Slot {
+                type_: field.type_.clone(),
+                role,
+                leaf,
+                is_optional: self.optional.contains(&field.name),
+                key_names: self.key_names.get(&field.name).cloned().unwrap_or_default(),
+            });
+        }
+    }
+
+    /// What stands in images: the type of a map's or a list's values, and whether it is a map.
+    pub fn cells(&self) -> Option<(&Type, bool)> {
+        let slot = self.slots.iter().find(|slot| slot.is_image())?;
+        let branches = match &slot.type_ {
+            Type::Union(branches) => branches.iter().map(|branch| &branch.type_).collect(),
+            other => vec![other],
+        };
+        branches.into_iter().find_map(|type_| match type_ {
+            Type::Map(inner) => Some((&**inner, true)),
+            Type::Array(inner) => Some((&**inner, false)),
+            _ => None,
+        })
+    }
+}
+
+impl Slot {
+    pub fn is_image(&self) -> bool {
+        matches!(self.role, Role::Before | Role::After)
+    }
+}
+
+impl Envelope {
+    /// Reads the fields of a message up to the first image; the number of its slot.
+    ///
+    /// `prints`: objects and lists are for `extra`.
+    pub fn read_fields(
+        &mut self,
+        layout: &Layout,
+        avro: &AvroLayout,
+        datum: &mut Datum,
+        prints: bool,
+        document: &mut String,
+    ) -> Step<usize> {
+        self.start(layout);
+        for (place, slot) in avro.slots.iter().enumerate() {
+            if slot.is_image() {
+                return Ok(place);
+            }
+            self.field(layout, slot, datum, prints, document)?;
+        }
+        datum.refuse("a record without images")
+    }
+
+    /// Reads a field that is no image.
+    pub fn field(
+        &mut self,
+        layout: &Layout,
+        slot: &Slot,
+        datum: &mut Datum,
+        prints: bool,
+        document: &mut String,
+    ) -> Step<()> {
+        if slot.is_optional && datum.is_at_end() {
+            return Ok(());
+        }
+        let (start, mut ahead) = (datum.position(), *datum);
+        let is_printed = prints && slot.role == Role::Extra;
+        let token = match slot.type_.scalar(datum, document)? {
+            Some(token) => token,
+            None if is_printed => {
+                // Behind the branch's number, if there is one.
+                *datum = Datum::clone(&ahead);
+                let start = document.len();
+                slot.type_.print(datum, false, document)?;
+                let is_list = document[start..].starts_with('[');
+                let kind = if is_list { Kind::Array } else { Kind::Object };
+                Token::new(kind, start, document.len())
+            }
+            None => {
+                *datum = Datum::clone(&ahead);
+                slot.type_.skip(datum)?;
+                Token::ELSEWHERE
+            }
+        };
+        if slot.role == Role::Same {
+            self.schema_key.extend_from_slice(datum.since(start));
+        }
+        if !slot.key_names.is_empty() {
+            self.key_of_map(slot, &mut ahead)?;
+        }
+        if let Some(leaf) = slot.leaf {
+            self.leaves[leaf] = token;
+        }
+        if slot.role == Role::ObjectName {
+            return self.object_name(token, document);
+        }
+        self.member(layout, slot.role, 0, token, document)
+    }
+
+    /// Adds a map's values of some names to the schema key.
+    fn key_of_map(&mut self, slot: &Slot, datum: &mut Datum) -> Step<()> {
+        let Type::Map(inner) = &slot.type_ else {
+            return datum.refuse("a map that is none");
+        };
+        let mut found = vec![None; slot.key_names.len()];
+        let mut all = 0;
+        loop {
+            let count = datum.block(all)?;
+            if count == 0 {
+                break;
+            }
+            for _ in 0..count {
+                let name = datum.text()?;
+                let start = datum.position();
+                inner.skip(datum)?;
+                let place = slot.key_names.iter().position(|known| known == name);
+                if let Some(place) = place
+                    && found[place].replace(datum.since(start)).is_some()
+                {
+                    return datum.refuse("two members of one name");
+                }
+            }
+            all += count;
+        }
+        for value in found {
+            self.schema_key.push(u8::from(value.is_some()));
+            self.schema_key.extend_from_slice(value.unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Splits a table's whole name.
+    fn object_name(&mut self, token: Token, document: &str) -> Step<()> {
+        let text = token.text(document);
+        let refusal = Refusal::new("a name of another form", token.start as usize);
+        // A backslash may stand for a dot.
+        if token.kind != Kind::Text || text.contains('\\') {
+            return Err(refusal);
+        }
+        let mut start = token.start as usize;
+        let mut tokens = Vec::with_capacity(3);
+        for part in text.split('.') {
+            if part.is_empty() {
+                return Err(refusal);
+            }
+            tokens.push(Token::new(Kind::Text, start, start + part.len()));
+            start += part.len() + 1;
+        }
+        (self.database, self.schema, self.table) = match tokens[..] {
+            [database, table] => (database, Token::MISSING, table),
+            // Some sources have no schemas, and write the database for one.
+            [database, schema, table] if database.text(document) != schema.text(document) => {
+                (database, schema, table)
+            }
+            _ => return Err(refusal),
+        };
+        Ok(())
+    }
+}

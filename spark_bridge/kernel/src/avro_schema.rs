@@ -1,0 +1,342 @@
+//! Avro's schemas, compiled once: what reads, prints and passes over the values of a type.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::avro::{Datum, shortest_double};
+use crate::json::{Kind, Token, find_special};
+use crate::refusal::Step;
+
+/// Of types in types.
+const MAX_DEPTH: usize = 20;
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
+pub enum Type {
+    Null,
+    Boolean,
+    Long,
+    /// A long whose bits are those of a number without sign.
+    Unsigned,
+    Float,
+    Double,
+    Text,
+    Bytes,
+    Enum(Arc<[String]>),
+    Record(Arc<[Field]>),
+    Array(Arc<Type>),
+    Map(Arc<Type>),
+    Union(Arc<[Field]>),
+}
+
+/// A field of a record, or a branch of a union; its name is that of its type.
+#[derive(Debug, PartialEq)]
+pub struct Field {
+    pub name: String,
+    pub type_: Type,
+}
+
+impl TryFrom<Value> for Type {
+    type Error = String;
+
+    fn try_from(schema: Value) -> Result<Self, String> {
+        compile(&schema, &mut HashMap::new(), 0)
+    }
+}
+
+fn text<'a>(schema: &'a Value, name: &str) -> Result<&'a str, String> {
+    let member = schema.get(name).and_then(Value::as_str);
+    member.ok_or_else(|| format!("an Avro schema without {name}"))
+}
+
+fn short(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The type of a schema; `named` are the types before it.
+fn compile(
+    schema: &Value,
+    named: &mut HashMap<String, Type>,
+    depth: usize,
+) -> Result<Type, String> {
+    if depth > MAX_DEPTH {
+        return Err("an Avro schema that is nested too deeply".into());
+    }
+    let list = |name: &str| {
+        let items = schema.get(name).and_then(Value::as_array);
+        items.ok_or_else(|| format!("an Avro schema without {name}"))
+    };
+    let name = match schema {
+        Value::String(name) => name.as_str(),
+        Value::Array(branches) => {
+            let mut found = Vec::new();
+            for branch in branches {
+                found.push(Field {
+                    name: short(match branch {
+                        Value::String(name) => name,
+                        other => other
+                            .get("name")
+                            .and_then(Value::as_str)
+                            .map_or_else(|| text(other, "type"), Ok)?,
+                    })
+                    .to_owned(),
+                    type_: compile(branch, named, depth + 1)?,
+                });
+            }
+            return Ok(Type::Union(found.into()));
+        }
+        Value::Object(_) => match schema.get("type") {
+            Some(Value::String(name)) => name.as_str(),
+            Some(inner) => return compile(inner, named, depth + 1),
+            None => return Err("an Avro schema without type".into()),
+        },
+        _ => return Err("no Avro schema".into()),
+    };
+    let is_unsigned = schema.get("logicalType").and_then(Value::as_str) == Some("unsigned");
+    let found = match name {
+        "null" => Type::Null,
+        "boolean" => Type::Boolean,
+        "int" | "long" if is_unsigned => Type::Unsigned,
+        "int" | "long" => Type::Long,
+        "float" => Type::Float,
+        "double" => Type::Double,
+        "string" => Type::Text,
+        "bytes" => Type::Bytes,
+        "array" => {
+            let items = schema.get("items").unwrap_or(&Value::Null);
+            Type::Array(Arc::new(compile(items, named, depth + 1)?))
+        }
+        "map" => {
+            let values = schema.get("values").unwrap_or(&Value::Null);
+            Type::Map(Arc::new(compile(values, named, depth + 1)?))
+        }
+        "enum" => {
+            let symbols = list("symbols")?.iter().map(|symbol| symbol.as_str());
+            let symbols: Option<Vec<String>> = symbols.map(|s| s.map(str::to_owned)).collect();
+            Type::Enum(symbols.ok_or("symbols that are no text")?.into())
+        }
+        "record" => {
+            let mut fields = Vec::new();
+            for field in list("fields")? {
+                fields.push(Field {
+                    name: text(field, "name")?.to_owned(),
+                    type_: compile(field.get("type").unwrap_or(&Value::Null), named, depth + 1)?,
+                });
+            }
+            Type::Record(fields.into())
+        }
+        other => {
+            let known = named.get(short(other)).cloned();
+            return known.ok_or_else(|| format!("no Avro type {other}"));
+        }
+    };
+    if matches!(found, Type::Enum(_) | Type::Record(_)) {
+        named.insert(short(text(schema, "name")?).to_owned(), found.clone());
+    }
+    Ok(found)
+}
+
+impl Type {
+    /// The branch of a union that is no null, of two; of other types the type.
+    pub fn without_null(&self) -> &Self {
+        match self {
+            Self::Union(branches) if branches.len() == 2 && branches[0].type_ == Self::Null => {
+                &branches[1].type_
+            }
+            _ => self,
+        }
+    }
+
+    /// Passes over a value, which has to be a good one.
+    pub fn skip(&self, datum: &mut Datum) -> Step<()> {
+        match self {
+            Self::Null => {}
+            Self::Boolean => _ = datum.boolean()?,
+            Self::Long | Self::Unsigned => _ = datum.long()?,
+            Self::Float => _ = datum.fixed::<4>()?,
+            Self::Double => _ = datum.fixed::<8>()?,
+            Self::Text => _ = datum.text()?,
+            Self::Bytes => _ = datum.bytes()?,
+            Self::Enum(symbols) => _ = datum.choice(symbols.len())?,
+            Self::Record(fields) => {
+                for field in fields.iter() {
+                    field.type_.skip(datum)?;
+                }
+            }
+            Self::Union(branches) => {
+                let branch = datum.choice(branches.len())?;
+                branches[branch].type_.skip(datum)?;
+            }
+            Self::Array(inner) | Self::Map(inner) => {
+                let mut all = 0;
+                loop {
+                    let count = datum.block(all)?;
+                    if count == 0 {
+                        break;
+                    }
+                    for _ in 0..count {
+                        if matches!(self, Self::Map(_)) {
+                            datum.text()?;
+                        }
+                        inner.skip(datum)?;
+                    }
+                    all += count;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a value to the document and gives its token; None for objects and lists.
+    ///
+    /// Text stands between quotes, without escapes; bytes are characters (Latin-1).
+    pub fn scalar(&self, datum: &mut Datum, document: &mut String) -> Step<Option<Token>> {
+        let (kind, quotes) = match self {
+            Self::Null => (Kind::Null, ""),
+            Self::Boolean => (Kind::True, ""),
+            Self::Long | Self::Unsigned => (Kind::Integer, ""),
+            Self::Float | Self::Double => (Kind::Fraction, ""),
+            Self::Text | Self::Bytes | Self::Enum(_) => (Kind::Text, "\""),
+            Self::Union(branches) => {
+                let branch = datum.choice(branches.len())?;
+                return branches[branch].type_.scalar(datum, document);
+            }
+            Self::Record(_) | Self::Array(_) | Self::Map(_) => return Ok(None),
+        };
+        document.push_str(quotes);
+        let start = document.len();
+        let mut kind = kind;
+        match self {
+            Self::Boolean if !datum.boolean()? => kind = Kind::False,
+            Self::Long => push_long(datum.long()?, document),
+            Self::Unsigned => push_unsigned(datum.long()? as u64, document),
+            Self::Float => {
+                push_double(
+                    shortest_double(f32::from_le_bytes(datum.fixed()?)),
+                    datum,
+                    document,
+                )?;
+            }
+            Self::Double => push_double(f64::from_le_bytes(datum.fixed()?), datum, document)?,
+            Self::Text => document.push_str(datum.text()?),
+            Self::Bytes => push_latin1(datum.bytes()?, document),
+            Self::Enum(symbols) => {
+                let symbol = datum.choice(symbols.len())?;
+                document.push_str(&symbols[symbol]);
+            }
+            _ => {}
+        }
+        let token = Token::new(kind, start, document.len());
+        document.push_str(quotes);
+        Ok(Some(token))
+    }
+
+    /// Appends a value as JSON; records are objects, or lists of their values.
+    pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut String) -> Step<()> {
+        let (opens, closes) = match self {
+            Self::Record(_) if in_lists => ('[', ']'),
+            Self::Array(_) => ('[', ']'),
+            _ => ('{', '}'),
+        };
+        match self {
+            Self::Null => document.push_str("null"),
+            Self::Boolean => document.push_str(if datum.boolean()? { "true" } else { "false" }),
+            Self::Text => push_escaped(datum.text()?, document),
+            Self::Bytes => return datum.refuse("bytes among other values"),
+            Self::Union(branches) => {
+                let branch = datum.choice(branches.len())?;
+                branches[branch].type_.print(datum, in_lists, document)?;
+            }
+            Self::Record(fields) => {
+                document.push(opens);
+                for (place, field) in fields.iter().enumerate() {
+                    if place > 0 {
+                        document.push(',');
+                    }
+                    if !in_lists {
+                        push_escaped(&field.name, document);
+                        document.push(':');
+                    }
+                    field.type_.print(datum, in_lists, document)?;
+                }
+                document.push(closes);
+            }
+            Self::Array(inner) | Self::Map(inner) => {
+                document.push(opens);
+                let mut all = 0;
+                loop {
+                    let count = datum.block(all)?;
+                    if count == 0 {
+                        break;
+                    }
+                    for place in all..all + count {
+                        if place > 0 {
+                            document.push(',');
+                        }
+                        if matches!(self, Self::Map(_)) {
+                            push_escaped(datum.text()?, document);
+                            document.push(':');
+                        }
+                        inner.print(datum, in_lists, document)?;
+                    }
+                    all += count;
+                }
+                document.push(closes);
+            }
+            _ => _ = self.scalar(datum, document)?,
+        }
+        Ok(())
+    }
+}
+
+pub fn push_long(value: i64, out: &mut String) {
+    if value < 0 {
+        out.push('-');
+    }
+    push_unsigned(value.unsigned_abs(), out);
+}
+
+fn push_unsigned(value: u64, out: &mut String) {
+    let mut digits = [b'0'; 20];
+    let mut at = digits.len();
+    let mut rest = value;
+    loop {
+        at -= 1;
+        digits[at] += (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+fn push_double(value: f64, datum: &Datum, out: &mut String) -> Step<()> {
+    use std::fmt::Write;
+    if !value.is_finite() {
+        return datum.refuse("a number that is not finite");
+    }
+    // Writing to text does not fail.
+    let _ = write!(out, "{value:?}");
+    Ok(())
+}
+
+fn push_latin1(bytes: &[u8], out: &mut String) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.is_ascii() => out.push_str(text),
+        _ => out.extend(bytes.iter().map(|byte| char::from(*byte))),
+    }
+}
+
+fn push_escaped(text: &str, out: &mut String) {
+    if find_special(text.as_bytes()).is_some() {
+        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+        return;
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
+}
