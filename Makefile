@@ -5,9 +5,11 @@ RUN = $(UV) run --no-sync
 
 NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
 	slower. Install Rust 1.85 or newer, and run make setup again.
+NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
+NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: demo test setup lint kernel site tests unit-shared unit-alone unit-pythons smoke
-.PHONY: soak bench bench-kafka docs clean
+.PHONY: demo test setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
+.PHONY: wheels soak bench bench-kafka docs clean
 
 demo: setup
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -21,10 +23,16 @@ setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
 	$(PYTHON) -m venv .uv
 	.uv/bin/pip install --quiet --disable-pip-version-check uv
 
-lint: setup
+lint: setup crates
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+
+# The licences, versions and sources of the kernel's crates; advisories where they can be fetched.
+crates:
+	@cd spark_bridge/kernel && if ! cargo deny --version > /dev/null 2>&1; then echo "$(NO_DENY)"; \
+	else cargo deny check bans licenses sources && if cargo deny fetch db > /dev/null 2>&1; \
+	then cargo deny check advisories; else echo "$(NO_ADVISORIES)"; fi; fi
 
 # The linters and tests of the kernel, which need Rust.
 kernel:
@@ -52,6 +60,12 @@ unit-pythons:
 smoke:
 	$(RUN) python tests/pythons.py smoke
 
+# All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
+TARGETS ?= x86_64 aarch64
+wheels: setup
+	$(RUN) python tests/wheels.py $(TARGETS)
+	$(RUN) python -m pytest tests/check_wheels.py
+
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
 soak: setup
@@ -76,4 +90,4 @@ docs: setup
 	$(MAKE) site
 
 clean:
-	rm -rf .uv .venv .venv-pythons docs/_build uv.lock
+	rm -rf .uv .venv .venv-pythons dist docs/_build uv.lock
