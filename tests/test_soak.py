@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import attrs
 import findings
+import kernel_mutants
 import mutants
 import paths
 import pytest
@@ -18,6 +20,7 @@ from table import BEGIN, END, Row, as_text, write_page
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
+from pyspark_cdcfmt import kernel
 
 
 @pytest.fixture
@@ -71,6 +74,25 @@ def test_paths_that_differ_are_found(small: Corpus, monkeypatch: pytest.MonkeyPa
         mutants.compare_chunk(small, seed, made, queries, slot)
     assert slot.different.value > 0
     assert list(findings.FOLDER.iterdir())
+
+
+@pytest.mark.skipif(not kernel.is_installed(), reason="the kernel was not built: it needs Rust")
+def test_a_panic_of_the_kernel_is_found(small: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_mutants, "CHUNK", 2_000)
+    target = kernel_mutants.Target(small)
+    query = target.any(random.Random(1))
+    slot = watching.Slot()
+    kept = kernel_mutants.feed_chunk(target, "seed", query, slot)
+    assert kept is not None
+    assert (len(kept), slot.mutants.value, slot.failed.value) == (20, 2_000, 0)
+    assert slot.events.value > 100
+    # Any other reason, in the place of a panic's.
+    monkeypatch.setattr(kernel_mutants, "PANIC", "bytes that are no UTF-8")
+    kernel_mutants.feed_chunk(target, "seed", query, slot)
+    assert slot.failed.value == 1
+    (path,) = findings.FOLDER.iterdir()
+    messages, about = findings.load(path)
+    assert (len(messages), about["problem"]) == (500, "AssertionError: bytes that are no UTF-8")
 
 
 def test_a_message_that_hangs_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

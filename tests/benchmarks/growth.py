@@ -1,8 +1,7 @@
 """Whether the cost of a byte stays what it is when something grows.
 
 ``python tests/benchmarks/growth.py [rounds]``.  The messages are Canal-JSON of the golden table
-with one thing about it changed, or files of them; changes by columns, both images, CPU time of
-one core.
+with one thing about it changed, or files of them; both images, CPU time of one core.
 """
 
 from __future__ import annotations
@@ -27,7 +26,8 @@ from pyspark_cdcfmt.engine import Engine
 _MESSAGES = 2_000
 _BYTES = 12_000_000
 """As much is decoded at a time, or as many times as that takes."""
-_INPUTS = (10, 100)
+_INPUTS = (10, 100, 1_000)
+_ALL_TABLES = "tables, all of them as events"
 
 
 def _rewritten(change: Callable[[int, dict[str, Any]], None], count: int) -> list[Message]:
@@ -46,13 +46,13 @@ def _images(wire: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def of_tables(tables: int) -> list[Message]:
-    """So many tables in turn, one of which is read."""
+    """So many tables in turn, each of them twice at least."""
 
     def change(number: int, wire: dict[str, Any]) -> None:
         if number % tables:
             wire["table"] = f"orders_{number % tables}"
 
-    return _rewritten(change, _MESSAGES)
+    return _rewritten(change, max(_MESSAGES, 2 * tables))
 
 
 def of_columns(times: int) -> list[Message]:
@@ -88,9 +88,13 @@ GROWTHS: dict[str, list[tuple[str, Callable[[], list[Message]]]]] = {
         (f"{count}", lambda count=count: of_tables(count))  # type: ignore[misc]
         for count in (1, 2, 10, 100, 1000)
     ],
+    _ALL_TABLES: [
+        (f"{count}", lambda count=count: of_tables(count))  # type: ignore[misc]
+        for count in (1, 10, 100, 1_000, 10_000)
+    ],
     "columns": [
         (f"{16 * times}", lambda times=times: of_columns(times))  # type: ignore[misc]
-        for times in (1, 3, 10)
+        for times in (1, 3, 10, 31)
     ],
     "KB of a message": [
         (f"{size / 1000:g}", lambda size=size: of_size(size))  # type: ignore[misc]
@@ -107,25 +111,30 @@ def measure(rounds: int) -> list[dict[str, Any]]:
         for step, make in steps:
             messages = make()
             size = sum(len(message.value or b"") for message in messages)
-            engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
-            runs.append((step, messages, size, engine, max(1, _BYTES // size)))
+            case = "events, images as JSON" if what == _ALL_TABLES else "changes"
+            engine = open_engine(messages, SAMPLES[0], case, by_columns=True)
+            # It has seen every table then.
+            for _ in engine.batches(messages):
+                pass
+            seen = _ways(engine)
+            runs.append((step, messages, size, engine, seen, max(1, _BYTES // size)))
         seconds: dict[str, list[float]] = {}
         for _ in range(rounds):
-            for step, messages, size, engine, times in runs:
+            for step, messages, size, engine, _, times in runs:
                 start = time.process_time()
                 for _ in range(times):
                     for _ in engine.batches(messages):
                         pass
                 each = (time.process_time() - start) / times / size
                 seconds.setdefault(step, []).append(each)
-        for step, messages, size, engine, _ in runs:
+        for step, messages, size, engine, seen, _ in runs:
             records.append(
                 {
                     "what": what,
                     "step": step,
                     "bytes": size / len(messages),
                     "ns": statistics.median(seconds[step]) * 1e9,
-                    "by_columns": _by_columns(engine),
+                    "by_columns": _by_columns(engine, seen),
                 }
             )
     return records
@@ -172,11 +181,17 @@ def _file_of(lines: bytes, megabytes: int, folder: Path) -> FileSplit:
     return FileSplit(str(path), 0, None, None)
 
 
-def _by_columns(engine: Engine) -> float:
-    """The part of the messages that was read by columns."""
+def _ways(engine: Engine) -> tuple[int, int]:
+    """Messages by columns so far, and those of the reference."""
     chunks = engine.chunks
     assert chunks is not None
-    return chunks.by_columns / (chunks.by_columns + chunks.by_reference)
+    return chunks.by_columns, chunks.by_reference
+
+
+def _by_columns(engine: Engine, seen: tuple[int, int] = (0, 0)) -> float:
+    """The part of the messages that was read by columns since these were seen."""
+    columns, reference = (now - before for now, before in zip(_ways(engine), seen, strict=True))
+    return columns / (columns + reference)
 
 
 def main() -> None:

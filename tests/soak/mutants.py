@@ -8,11 +8,10 @@ from __future__ import annotations
 import gc
 import json
 import logging
-import multiprocessing
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +90,20 @@ def compare_chunk(
     some = dice.sample(mutants, CHUNK // ONE_IN)
     some += dice.choices(corpus.messages, k=len(some))
     dice.shuffle(some)
+    slot.compared.value += len(some)
     # Schemas and plans come first in a topic, too.
-    messages = [*corpus.messages, *comparable(some)]
+    compare(corpus, seed, [*corpus.messages, *comparable(some)], query, slot)
+
+
+def compare(
+    corpus: Corpus, seed: str, messages: Sequence[Message], query: Query, slot: Slot
+) -> None:
+    """Messages through both paths; what differs is noted."""
     messages = [attrs.evolve(m, offset=at) for at, m in enumerate(messages)]
     try:
         problem, rows = difference(messages, query)
     except Exception as error:
         problem, rows = f"the reference raised {type(error).__name__}: {error}", 0
-    slot.compared.value += len(some)
     slot.rows.value += rows
     if problem:
         slot.different.value += 1
@@ -155,47 +160,52 @@ def work(protocol: str, seed: str, until: float, slot: Slot) -> None:
 
 def of_format(protocol: str, seconds: float, seed: str) -> list[Row]:
     """A format's share of the campaign: its mutants, and its two paths."""
-    started, context = time.monotonic(), multiprocessing.get_context("spawn")
-    until = time.time() + seconds
     mutants = Row(campaign="mutants", format=protocol, target="decode", rss_bound=MOST_RSS)
     both = Row(campaign="fast path = reference", format=protocol, target="Arrow")
+    watch(work, seed, seconds, mutants, both)
+    mutants.events = mutants.runs
+    return [mutants, both]
+
+
+def watch(
+    work: Callable[[str, str, float, Slot], None], seed: str, seconds: float, fed: Row, both: Row
+) -> None:
+    """Workers for some seconds, the next one where one hangs or dies; fills the two rows."""
+    started = said = time.monotonic()
+    until = time.time() + seconds
     slots: list[Slot] = []
-    said = started
-    while not slots or time.time() < until:
-        slot = Slot()
-        slots.append(slot)
-        process = context.Process(
-            target=work, args=(protocol, f"{seed}.{len(slots)}", until, slot), daemon=True
-        )
-        process.start()
-        watched = Watched(process, slot)
-        while process.is_alive():
-            process.join(1)
+    exitcode = None
+    while exitcode is None or (exitcode and time.time() < until):
+        slots.append(Slot())
+        watched = Watched.start(work, (fed.format, f"{seed}.{len(slots)}", until, slots[-1]))
+        while watched.process.is_alive():
+            watched.process.join(1)
             if watched.is_stuck():
-                hung(slot, both if slot.comparing.value else mutants)
-                process.kill()
-                process.join()
+                hung(slots[-1], both if slots[-1].comparing.value else fed)
+                watched.process.kill()
+                watched.process.join()
             if time.monotonic() - said > 15:
                 said = time.monotonic()
-                report(protocol, slots)
-        if process.exitcode not in (0, -9):
-            mutants.different += 1
-            mutants.notes.append(f"a worker ended with {process.exitcode}")
-    report(protocol, slots)
-    mutants.runs = mutants.events = sum(s.mutants.value for s in slots)
-    mutants.different += sum(s.failed.value for s in slots)
-    mutants.hangs += sum(s.slow.value for s in slots)
-    mutants.max_cpu = max(s.max_cpu.value for s in slots)
-    mutants.max_rss = max(s.max_rss.value for s in slots)
+                report(fed, slots)
+        exitcode = watched.process.exitcode
+        if exitcode not in (0, -9):
+            fed.different += 1
+            fed.notes.append(f"a worker ended with {exitcode}")
+    report(fed, slots)
+    fed.runs = sum(s.mutants.value for s in slots)
+    fed.events = sum(s.events.value for s in slots)
+    fed.different += sum(s.failed.value for s in slots)
+    fed.hangs += sum(s.slow.value for s in slots)
+    fed.max_cpu = max(s.max_cpu.value for s in slots)
+    fed.max_rss = max(s.max_rss.value for s in slots)
     both.runs = sum(s.compared.value for s in slots)
     both.events = sum(s.rows.value for s in slots)
     both.different = sum(s.different.value for s in slots)
     both.seconds = sum(s.comparing_seconds.value for s in slots)
-    mutants.seconds = time.monotonic() - started - both.seconds
-    for row in (mutants, both):
+    fed.seconds = time.monotonic() - started - both.seconds
+    for row in (fed, both):
         if row.failures():
-            row.notes.append(f"{protocol}: the messages are in {findings.FOLDER}")
-    return [mutants, both]
+            row.notes.append(f"{row.format}: the messages are in {findings.FOLDER}")
 
 
 def hung(slot: Slot, row: Row) -> None:
@@ -205,13 +215,13 @@ def hung(slot: Slot, row: Row) -> None:
     row.notes.append(f"hang in {where}: {path}")
 
 
-def report(protocol: str, slots: Sequence[Slot]) -> None:
+def report(row: Row, slots: Sequence[Slot]) -> None:
     def total(name: str) -> int:
         return sum(getattr(slot, name).value for slot in slots)
 
     progress(
-        "mutants",
-        f"{protocol}: {total('mutants'):,} mutants, {total('failed')} raised, "
+        row.campaign,
+        f"{row.format}: {total('mutants'):,} mutants, {total('failed')} raised, "
         f"{total('slow')} slow; {total('compared'):,} compared, {total('different')} differ",
     )
 

@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import attrs
+import kernel_mutants
 import mutants
 import spark_mutants
 import streams
@@ -71,7 +72,11 @@ def lanes() -> list[list[Part]]:
         Part(writers.NAME, writers.run, 3),
         Part("hostile sizes", sweep, 1),
     ]
-    return [[Part("mutants", mutants.run, 1)], on_spark]
+    of_decoders = [
+        Part("mutants", mutants.run, 3),
+        Part(kernel_mutants.NAME, kernel_mutants.run, 1),
+    ]
+    return [of_decoders, on_spark]
 
 
 def run_lane(parts: list[Part], seconds: float) -> list[Row]:

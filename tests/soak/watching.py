@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from collections.abc import Callable
 from multiprocessing.sharedctypes import RawArray, RawValue
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ class Slot:
         self.key_size = RawValue("q", 0)
         self.comparing = RawValue("b", 0)
         self.mutants = RawValue("q", 0)
+        self.events = RawValue("q", 0)
         self.bad = RawValue("q", 0)
         self.failed = RawValue("q", 0)
         self.slow = RawValue("q", 0)
@@ -56,6 +59,16 @@ class Watched:
     slot: Slot
     seen: tuple[int, int] = (-1, -1)
     cpu: float = 0.0
+
+    @classmethod
+    def start(
+        cls, work: Callable[[str, str, float, Slot], None], given: tuple[str, str, float, Slot]
+    ) -> Watched:
+        """A new process, which ends with this one."""
+        context = multiprocessing.get_context("spawn")
+        process = context.Process(target=work, args=given, daemon=True)
+        process.start()
+        return cls(process, given[-1])
 
     def is_stuck(self) -> bool:
         state = (self.slot.mutants.value, self.slot.comparing.value)

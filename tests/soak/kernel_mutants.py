@@ -1,0 +1,262 @@
+"""Mutants right into the compiled kernel, and one in a hundred against the reference.
+
+``python tests/soak/kernel_mutants.py --mutants 10000000`` is a campaign of so many.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import logging
+import math
+import random
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+
+import attrs
+import pyarrow as pa
+from corpus import FORMATS, Corpus, corpora
+from golden_data import open_decoder
+from mutants import compare, note, watch
+from mutators import mutant
+from paths import Queries, Query, comparable
+from processes import own_peak
+from table import MOST_CPU, Row, as_text, progress
+from watching import Slot
+
+from cdcfmt_core.events import Message, RowChange
+from pyspark_cdcfmt import kernel
+from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.testing import table_option
+
+if kernel.is_installed():
+    from cdcfmt_kernel import Kernel
+
+NAME = "mutants into the kernel"
+CHUNK = 25_000
+"""Mutants of one kernel; its seed makes the same ones again."""
+LIST = 500
+"""Messages of one call."""
+ONE_IN = 100
+"""So many mutants are held against the reference."""
+MOST_RSS = 600.0
+"""MB, beside the golden messages themselves."""
+ALL = ""
+"""In place of a table's name: all tables."""
+PANIC = "a mistake of the kernel"
+"""The reason of a message at which the kernel panicked."""
+
+
+class Target:
+    """A corpus with its messages of rows, which mutants are made of: by tables, and all."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._queries = Queries(corpus)
+        self._rows: dict[str, list[Message]] = {ALL: []}
+        decode = open_decoder(**corpus.options).decode
+        for message in corpus.messages:
+            changes = [event for event in decode(message) if isinstance(event, RowChange)]
+            tables = {table_option(each.table.database, each.table.table) for each in changes}
+            for table in tables | {ALL} if tables else ():
+                self._rows.setdefault(table, []).append(message)
+
+    def any(self, dice: random.Random) -> Query:
+        """A read that no message ends."""
+        while True:
+            query = self._queries.any(dice)
+            if query is not None and not {"fail", "FAILFAST"} & {*query.texts.values()}:
+                return query
+
+    def rows(self, query: Query) -> list[Message]:
+        """The messages with rows that a read wants."""
+        return self._rows[query.texts.get("table", ALL)] or list(self.corpus.messages)
+
+    def schemas_and_rows(self, query: Query) -> list[Message]:
+        """After these the kernel has the plans of all rows: schemas behind a plan remove it."""
+        return [*self.corpus.messages, *self.rows(query)]
+
+
+def open_kernel(target: Target, query: Query) -> Kernel | None:
+    """The kernel behind a read, with its plans; None where it does not read these messages."""
+    engine = Engine(query.schema, query.options, inferred=query.inferred)
+    for _ in engine.batches(target.schemas_and_rows(query)):
+        pass
+    found = getattr(engine.chunks, "_kernel", None)
+    found = getattr(found, "_kernel", found)
+    return found if isinstance(found, Kernel) else None
+
+
+@attrs.frozen
+class Feed:
+    """A kernel that is fed; ``slot`` counts its rows."""
+
+    kernel: Kernel
+    slot: Slot
+    dice: random.Random
+
+    def messages(self, some: Sequence[Message]) -> None:
+        """Messages as from a topic.
+
+        :raises AssertionError: for a panic.
+        """
+        values, keys = [m.value for m in some], [m.key for m in some]
+        offsets: list[int | None] = list(range(len(some)))
+        at = 0
+        while (at := self.kernel.read(values, keys, offsets, at)) < len(some):
+            at += self._stopped(values[at] or b"", keys[at])
+        self._finish()
+
+    def lines(self, some: Sequence[Message]) -> None:
+        """Their values as lines of a file.
+
+        :raises AssertionError: for a panic.
+        """
+        data = b"".join((m.value or b"") + b"\n" for m in some)
+        at = 0
+        while (at := self.kernel.read_lines(data, 0, at)) < len(data):
+            end = data.index(b"\n", at)
+            if self._stopped(data[at:end], None):
+                at = end + 1
+        self._finish()
+
+    def _stopped(self, value: bytes, key: bytes | None) -> bool:
+        """Goes on where the kernel stopped; whether that is behind the message."""
+        reason, event = self.kernel.stop
+        assert reason != PANIC, reason
+        if reason == "full":
+            self._finish()
+            return False
+        if reason == "unknown":
+            self._ask(value, key, event)
+        self.kernel.pass_over()
+        return True
+
+    def _ask(self, value: bytes, key: bytes | None, event: int) -> None:
+        """What the bridge asks about a message of which there is no plan."""
+        with suppress(ValueError):
+            value, key = self.kernel.event(value, key, event)
+        with suppress(ValueError):
+            self.kernel.names(value, key)
+            if not self.dice.getrandbits(10):
+                self.kernel.skip_table(value, key)
+
+    def _finish(self) -> None:
+        if self.kernel.messages:
+            rows = pa.record_batch(self.kernel.finish())
+            rows.validate(full=True)
+            self.slot.events.value += rows.num_rows
+
+
+def damaged(corpus: Corpus, rows: Sequence[Message], dice: random.Random) -> Message:
+    """Mostly a mutant of rows; one in 16 is of any message, one in 64 any bytes."""
+    choice = dice.getrandbits(6)
+    if choice == 0:
+        return Message(dice.randbytes(dice.getrandbits(5)), dice.randbytes(dice.getrandbits(9)))
+    return mutant(corpus.messages if choice < 5 else rows, corpus.wire, dice)
+
+
+def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Message] | None:
+    """Mutants into a new kernel; returns some, None where the kernel does not read these."""
+    opened = open_kernel(target, query)
+    if opened is None:
+        return None
+    corpus, dice = target.corpus, random.Random(seed)
+    feed = Feed(opened, slot, dice)
+    rows, kept = target.rows(query), []
+    # Values of Open Protocol are no lines.
+    as_lines = 0.01 if corpus.wire == "open" else 0.3
+    for _ in range(CHUNK // LIST):
+        some = [damaged(corpus, rows, dice) for _ in range(LIST)]
+        kept += dice.sample(some, LIST // ONE_IN)
+        started = time.process_time()
+        problem = None
+        try:
+            (feed.lines if dice.random() < as_lines else feed.messages)(some)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic that escapes is no Exception
+            problem = f"{type(error).__name__}: {error}"
+            slot.failed.value += 1
+        spent = time.process_time() - started
+        slot.max_cpu.value = max(slot.max_cpu.value, spent)
+        slot.mutants.value += LIST
+        if spent > MOST_CPU and problem is None:
+            slot.slow.value += 1
+            problem = f"{LIST} messages took {spent:.2f} CPU seconds"
+        if problem is not None:
+            note(corpus, seed, some, problem, query.texts, query)
+            break
+    return kept
+
+
+def work(protocol: str, seed: str, until: float, slot: Slot, most: float = math.inf) -> None:
+    """A worker: chunks of each corpus of a format in turns, until the time or number is over."""
+    logging.disable(logging.CRITICAL)
+    every = [Target(corpus) for corpus in corpora(protocol)]
+    gc.collect()
+    gc.freeze()
+    with own_peak() as peak:
+        loaded, number = peak(), 0
+        while every and (number == 0 or (time.time() < until and slot.mutants.value < most)):
+            target = every[number % len(every)]
+            name = f"{seed}/{target.corpus.name}/{number}"
+            slot.chunk.value = name.encode()
+            number += 1
+            dice = random.Random(name)
+            query = target.any(dice)
+            kept = feed_chunk(target, name, query, slot)
+            if kept is None:
+                every.remove(target)
+                continue
+            slot.comparing.value = 1
+            started = time.process_time()
+            slot.compared.value += len(kept)
+            among = [*kept, *dice.choices(target.rows(query), k=len(kept))]
+            dice.shuffle(among)
+            among = [*target.schemas_and_rows(query), *comparable(among)]
+            compare(target.corpus, name, among, query, slot)
+            slot.comparing_seconds.value += time.process_time() - started
+            slot.comparing.value = 0
+            slot.max_rss.value = peak() - loaded
+
+
+def of_format(protocol: str, seconds: float, seed: str, most: float = math.inf) -> list[Row]:
+    """A format's share of the campaign; no rows where the kernel does not read it."""
+    fed = Row(campaign=NAME, format=protocol, target="kernel", rss_bound=MOST_RSS)
+    both = Row(campaign=f"{NAME} = reference", format=protocol, target="Arrow")
+    watch(partial(work, most=most), seed, seconds, fed, both)
+    return [fed, both] if fed.runs or fed.failures() != ["nothing was run"] else []
+
+
+def run(seconds: float, most: float = math.inf) -> list[Row]:
+    """Every format for an equal part of the time, or of the mutants."""
+    if not kernel.is_installed():
+        return [Row(campaign=NAME, notes=["the kernel is not installed"])]
+    seed = f"{time.time():.0f}"
+    progress(NAME, f"seed {seed}")
+    rows: list[list[Row]] = []
+    until = time.monotonic() + seconds
+    for left, protocol in zip(range(len(FORMATS), 0, -1), FORMATS, strict=True):
+        share = (until - time.monotonic()) / left
+        rows.append(of_format(protocol, share, seed, most / len(FORMATS)))
+    return [row for some in rows for row in some]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--mutants", type=int, default=10_000_000)
+    given = parser.parse_args()
+    # The guard against a worker that never comes to an end.
+    rows = run(86_400, given.mutants)
+    print(as_text(rows))
+    for note_ in (note_ for row in rows for note_ in row.notes):
+        print(note_)
+    sys.exit(any(row.failures() for row in rows))
+
+
+if __name__ == "__main__":
+    main()
