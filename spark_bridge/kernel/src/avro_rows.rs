@@ -94,7 +94,9 @@ impl Kernel {
         let plans = self.plans.of(self.envelope.name(document)).to_vec();
         for plan in plans {
             document.truncate(length);
-            if self.record_by(&plan, &opened, op, value, document)? {
+            if plan.layout == opened.layout
+                && self.record_by(&plan, &opened, op, value, document)?
+            {
                 self.rows(&plan, opened.layout, op, document, offset)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);

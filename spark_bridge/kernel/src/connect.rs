@@ -132,7 +132,8 @@ fn walk<'a>(
     known: Option<&str>,
     mut show: impl FnMut(&'a str) -> Step<()>,
 ) -> Step<Option<&'a str>> {
-    let mut cursor = Cursor::new(document)?;
+    // The reference reads no number that is infinite as a double.
+    let mut cursor = Cursor::exact(document)?;
     let form = open(&mut cursor, known)?;
     cursor.expect(b'{', "a key that is no object")?;
     if !cursor.take(b'}') {

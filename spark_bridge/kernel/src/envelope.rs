@@ -19,6 +19,8 @@ const KEPT_BYTES: usize = 64 << 10;
 /// key is another one, images are read at once.
 #[derive(Default)]
 pub struct Envelope {
+    /// The number of the document's layout.
+    pub layout: usize,
     pub database: Token,
     pub schema: Token,
     pub table: Token,
@@ -58,6 +60,7 @@ struct Guessing<'g, 'p> {
 impl Envelope {
     /// Forgets the document before.
     pub fn start(&mut self, layout: &Layout) {
+        self.layout = layout.number;
         self.schema_key.clear();
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
@@ -105,6 +108,8 @@ impl Envelope {
         is_payload: bool,
     ) -> Step<()> {
         self.start(layout);
+        // The schema key of another layout has other parts.
+        *guess = guess.filter(|plan| plan.layout == layout.number);
         self.missed = guess.is_none();
         self.has_guessed = plans.is_none();
         let mut cursor = Cursor::new(document)?;
@@ -178,7 +183,8 @@ impl Envelope {
         if guess.plan.is_some_and(|plan| plan.has_name(name)) {
             return Ok(());
         }
-        *guess.plan = guess.plans.and_then(|plans| plans.of(name).first());
+        let mut plans = guess.plans.map_or(&[][..], |plans| plans.of(name)).iter();
+        *guess.plan = plans.find(|plan| plan.layout == self.layout);
         let Some(plan) = *guess.plan else {
             self.missed = true;
             return Ok(());

@@ -83,8 +83,8 @@ pub struct Kernel {
 
 impl Kernel {
     pub fn new(mut settings: Settings) -> Self {
-        for layout in &mut settings.layouts {
-            layout.prepare();
+        for (place, layout) in settings.layouts.iter_mut().enumerate() {
+            layout.prepare(place);
         }
         let images = settings.images.map(EventImages::new);
         let batch = Batch::new(settings.outputs.clone(), images);
@@ -343,7 +343,9 @@ impl Kernel {
     /// The plan of the message before, if it is of the same table.
     pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
         let guess = self.guess.as_ref();
-        guess.filter(|plan| plan.has_name(self.envelope.name(document)))
+        guess.filter(|plan| {
+            plan.layout == self.envelope.layout && plan.has_name(self.envelope.name(document))
+        })
     }
 
     /// Guesses a plan of the table whose names were read.
@@ -409,7 +411,8 @@ impl Kernel {
         key: Option<&[u8]>,
         offset: Option<i64>,
     ) -> Step<Option<Outcome>> {
-        let Some(plan) = self.guess.clone() else {
+        let guess = self.guess.clone();
+        let Some(plan) = guess.filter(|plan| plan.layout == self.layout) else {
             return Ok(None);
         };
         let (at, layout) = (self.layout, &self.settings.layouts[self.layout]);

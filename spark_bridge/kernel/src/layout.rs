@@ -117,6 +117,9 @@ pub struct Layout {
     pub reads_before: bool,
     /// Messages are Avro records.
     pub avro: Option<AvroLayout>,
+    /// Its place among the layouts of the format.
+    #[serde(skip)]
+    pub number: usize,
     #[serde(skip)]
     pub parts: Vec<String>,
     /// The number of the schema beside payloads, among the parts.
@@ -131,7 +134,8 @@ pub struct Layout {
 
 impl Layout {
     /// Numbers the parts of the schema key, and all leaves.
-    pub fn prepare(&mut self) {
+    pub fn prepare(&mut self, place: usize) {
+        self.number = place;
         number(
             &mut self.members,
             &mut self.parts,

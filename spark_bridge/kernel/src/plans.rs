@@ -129,6 +129,8 @@ impl Eq for Members {}
 pub struct Plan {
     /// Database, schema and table.
     table: [String; 3],
+    /// The number of the layout, whose parts the key has.
+    pub layout: usize,
     key: Vec<Part>,
     /// Of Avro.
     pub schema_key: Vec<u8>,
@@ -259,6 +261,7 @@ impl Plan {
             + event.as_ref().map_or(0, EventPlan::all_bytes);
         Ok(Self {
             table: table.map(|token| token.text(document).to_owned()),
+            layout: layout.number,
             key,
             schema_key: envelope.schema_key.clone(),
             columns,
@@ -285,7 +288,8 @@ impl Plan {
 
     /// Whether the plan is for messages with the same key and columns as the other one.
     pub fn replaces(&self, other: &Self) -> bool {
-        self.key == other.key
+        self.layout == other.layout
+            && self.key == other.key
             && self.schema_key == other.schema_key
             && self.forms == other.forms
             && self.names.texts == other.names.texts
@@ -298,7 +302,8 @@ impl Plan {
 
     /// Whether the envelope's schema key is the plan's.
     pub fn fits(&self, envelope: &Envelope, document: &str) -> bool {
-        self.holds(envelope)
+        self.layout == envelope.layout
+            && self.holds(envelope)
             && self
                 .key
                 .iter()

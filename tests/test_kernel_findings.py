@@ -1,0 +1,53 @@
+"""What mutants have found about the compiled kernel, each in its smallest form."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import pytest
+from golden_data import native_messages
+from test_kernel import USUAL, check_events, update
+
+from pyspark_cdcfmt import kernel
+from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.testing import check_equal, parsed
+
+pytestmark = pytest.mark.skipif(
+    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
+)
+
+
+def test_layouts_of_one_format_take_turns(capfd: pytest.CaptureFixture[str]) -> None:
+    """A plan of one layout is no guess for another one, whose schema key has other parts."""
+    types = {"a": "varchar(20)"}
+    first = [update(at, types, {"a": USUAL["varchar(20)"]}, {"a": "1"}) for at in range(0, 20, 2)]
+    other = []
+    for message in first:
+        wire = json.loads(message.value or b"")
+        value = json.dumps({"data": wire.pop("data"), **wire}, separators=(",", ":")).encode()
+        other.append(attrs.evolve(message, value=value, offset=(message.offset or 0) + 1))
+    both = [message for pair in zip(first, other, strict=True) for message in pair]
+    result = check_events(both, imageFormat="json")
+    assert (result.by_columns, result.by_reference) == (18, 2)
+    assert "panicked" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e309", "1" * 400])
+def test_a_key_that_the_reference_cannot_read_is_counted(number: str) -> None:
+    options = parsed({"protocol": "debezium", "imageFormat": "json"})
+    schema = events_schema(options)
+    messages = [attrs.evolve(m, topic=None) for m in native_messages("debezium/noschema_default")]
+    (place,) = (
+        at
+        for at, message in enumerate(messages)
+        if b'"table":"tmp_drop"' in (message.value or b"") and message.key == b'{"id":1}'
+    )
+    good = messages[place]
+    before = [*messages[:place], good, good]
+    odd = attrs.evolve(good, key=f'{{"id":{number}}}'.encode())
+    by_good, by_odd = (check_equal([*before, m], schema, options) for m in (good, odd))
+    assert by_good.by_columns > 1
+    assert by_odd.by_columns == by_good.by_columns - 1
+    counts = by_odd.counts - by_good.counts
+    assert counts["keys that are no JSON object"] == 1
