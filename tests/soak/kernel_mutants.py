@@ -9,8 +9,10 @@ import argparse
 import gc
 import logging
 import math
+import os
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -193,10 +195,27 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
     return kept
 
 
+class Panics:
+    """What the kernel writes of its panics, which the bridge takes for refused messages."""
+
+    def __init__(self) -> None:
+        sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 (for the life of the process)
+        os.dup2(self._file.fileno(), 2)
+
+    def take(self) -> str:
+        """What was written since the last call."""
+        self._file.seek(0)
+        text = self._file.read().decode("utf-8", "replace")
+        self._file.seek(0)
+        self._file.truncate()
+        return text
+
+
 def work(protocol: str, seed: str, until: float, slot: Slot, most: float = math.inf) -> None:
     """A worker: chunks of each corpus of a format in turns, until the time or number is over."""
     logging.disable(logging.CRITICAL)
-    every = [Target(corpus) for corpus in corpora(protocol)]
+    every, panics = [Target(corpus) for corpus in corpora(protocol)], Panics()
     gc.collect()
     gc.freeze()
     with own_peak() as peak:
@@ -220,6 +239,9 @@ def work(protocol: str, seed: str, until: float, slot: Slot, most: float = math.
             among = [*target.schemas_and_rows(query), *comparable(among)]
             compare(target.corpus, name, among, query, slot)
             slot.comparing_seconds.value += time.process_time() - started
+            if "panicked" in (text := panics.take()):
+                slot.failed.value += 1
+                note(target.corpus, name, among, text[:2_000], query.texts, query)
             slot.comparing.value = 0
             slot.max_rss.value = peak() - loaded
 
@@ -235,7 +257,8 @@ def of_format(protocol: str, seconds: float, seed: str, most: float = math.inf) 
 def run(seconds: float, most: float = math.inf) -> list[Row]:
     """Every format for an equal part of the time, or of the mutants."""
     if not kernel.is_installed():
-        return [Row(campaign=NAME, notes=["the kernel is not installed"])]
+        progress(NAME, "left out: the kernel is not installed")
+        return []
     seed = f"{time.time():.0f}"
     progress(NAME, f"seed {seed}")
     rows: list[list[Row]] = []
