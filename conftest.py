@@ -34,7 +34,7 @@ _ONE_PYTHON = (
     "test_retries",
     "test_simple_offsets",
     # Hold compiled libraries to the reference, or tables in the docs to the code.
-    "test_columnar",
+    "test_kernel",
     "test_conversions",
     "test_mutants",
     "test_soak",
@@ -42,9 +42,17 @@ _ONE_PYTHON = (
 """How the names of modules begin that `make unit-pythons` leaves out."""
 
 
+_HAS_KERNEL = importlib.util.find_spec("cdcfmt_kernel") is not None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     if _SHARED.intersection(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.shared)
+    if (
+        item.path.name.startswith("test_kernel")
+        and importlib.util.find_spec("cdcfmt_kernel") is None
+    ):
+        item.add_marker(pytest.mark.skip("the kernel was not built: it needs Rust"))
     if item.path.name.startswith(_ONE_PYTHON):
         item.add_marker(pytest.mark.one_python)
 

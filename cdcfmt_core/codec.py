@@ -10,7 +10,6 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from cdcfmt_core.avro_layout import AvroLayout
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.events import Event, Kind, Message
@@ -147,9 +146,8 @@ class CodecSpec:
     its name, in order; it may raise DecodeError behind what it could read.  A format whose
     value is one JSON document needs none.
 
-    ``open_layouts(options)`` tells how most messages lie, in JSON (:mod:`cdcfmt_core.layout`) or
-    in Avro (:mod:`cdcfmt_core.avro_layout`), for readers that go by columns; empty where these
-    options rule that out.
+    ``open_layouts(options)`` describes most messages of rows for the compiled kernel
+    (:mod:`cdcfmt_core.layout`); empty where these options rule it out.
 
     ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
     looks at the bytes and never parses a whole message.
@@ -172,6 +170,6 @@ class CodecSpec:
     scan_statements: Callable[[Mapping[str, Any], DecoderContext], ScanStatements] | None = None
     needs_schemas: bool = False
     explain: Explain | None = None
-    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout | AvroLayout]] | None = None
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

@@ -6,7 +6,7 @@ import random
 import struct
 
 import attrs
-from columnar_damage import with_other_bytes
+from damaged_messages import with_other_bytes
 
 from cdcfmt_core.avro_output import write_bytes, write_long
 from cdcfmt_core.wire_avro import read_bytes, read_long

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import batches, kernel, kernel_plans, row_maker
+from pyspark_cdcfmt import batches, kernel, kernel_plans, made, row_maker
 from pyspark_cdcfmt.change_schema import metadata_fields
-from pyspark_cdcfmt.columnar import chunks
-from pyspark_cdcfmt.columnar import made as columnar_made
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.options import ReadOptions
@@ -86,7 +84,7 @@ for name, text in REPRODUCTIONS.items():
         options, schema = opened(shape)
         engine = Engine(schema, options, inferred=False)
         rows = sum(batch.num_rows for batch in engine.batches([message]))
-        engine = Engine(schema, options, inferred=False, by_columns=False)
+        engine = Engine(schema, options, inferred=False, by_kernel=False)
         assert rows == sum(len(array.values) for array in engine.lists([message])), name
 print(peak_mib() - before)
 """
@@ -151,13 +149,12 @@ def test_output_is_a_small_multiple_of_input(
 def test_batches_are_cut_by_bytes_on_both_paths(
     shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In the order of the messages, within one and between those by columns and the others."""
+    """In the order of the messages, within one and between those by the kernel and the others."""
     most = 20_000
-    for room in (batches, chunks, columnar_made, kernel, kernel_plans):
+    for room in (batches, kernel, kernel_plans):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
     monkeypatch.setattr(kernel, "MAX_MESSAGE_BYTES", most)
-    monkeypatch.setattr(chunks, "GATHERED_ROW_BYTES", most)
-    monkeypatch.setattr(columnar_made, "MAX_MESSAGE_BYTES", most)
+    monkeypatch.setattr(made, "MAX_MESSAGE_BYTES", most)
     good = [{"a": "1", "b": "x" * 40}] * 4
     types = {"sqlType": {"a": 4, "b": 12}, "mysqlType": {"a": "int", "b": "varchar(40)"}}
     mixed = [{"a": "no number" * 9, "b": "y"}, *good] * 90
@@ -173,10 +170,10 @@ def test_batches_are_cut_by_bytes_on_both_paths(
     options, schema = opened(shape)
     for as_lists in (False, True):
         result = check_equal(messages, schema, options, inferred=False, as_lists=as_lists)
-        assert result.by_columns
+        assert result.by_kernel
         assert result.by_reference
-    for by_columns in (False, True):
-        engine = Engine(schema, options, inferred=False, by_columns=by_columns)
+    for by_kernel in (False, True):
+        engine = Engine(schema, options, inferred=False, by_kernel=by_kernel)
         sizes = [batch.nbytes for batch in engine.batches(messages)]
         assert len(sizes) > 5
         assert max(sizes) < 20 * most

@@ -66,14 +66,14 @@ def test_both_paths_agree(variant: Variant) -> None:
     # Of each several, as the first ones of a table are what the others are read by.
     messages = [golden.message for golden in variant.messages for _ in range(3)]
     schemas = scan_schemas(messages, **base)
-    by_columns = 0
+    by_kernel = 0
     for database, table in variant.tables:
         options = parsed({**base, "table": table_option(database, table)})
         schema = inferred_schema(messages, options, schemas)
         assert schema is not None
-        by_columns += check_equal(messages, schema, options, schemas=schemas).by_columns
+        by_kernel += check_equal(messages, schema, options, schemas=schemas).by_kernel
     # What is compressed goes the reference path.
-    assert by_columns > len(variant.messages) / 2 or variant.compression != "none"
+    assert by_kernel > len(variant.messages) / 2 or variant.compression != "none"
 
 
 def test_of_a_topic_the_first_partition_is_looked_at() -> None:

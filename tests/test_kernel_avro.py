@@ -16,7 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to_avro, unsigned
-from test_columnar import OF_EVENTS, OPTIONS
+from test_kernel_golden import OF_EVENTS, OPTIONS
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
@@ -53,7 +53,7 @@ def rows_of(messages: Sequence[Message], table: str) -> list[Message]:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_golden_messages(name: str) -> None:
     messages, own, tables = golden(name)
-    by_columns = 0
+    by_kernel = 0
     for place, table in enumerate(tables):
         if place % 3 != VARIANTS.index(name) % 3 and table[1] != "all_types":
             continue
@@ -63,20 +63,20 @@ def test_golden_messages(name: str) -> None:
             options = parsed({**own, "table": table_option(*table), **extra})
             schema = inferred_schema(messages, options)
             assert schema is not None
-            by_columns += check_equal(some, schema, options).by_columns
-    assert (by_columns > 0) != ("largeMessageHandleCompression" in own)
+            by_kernel += check_equal(some, schema, options).by_kernel
+    assert (by_kernel > 0) != ("largeMessageHandleCompression" in own)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_golden_events(name: str) -> None:
     messages, own, tables = golden(name)
     some = messages + [row for _, table in tables[:5] for row in rows_of(messages, table)]
-    by_columns = 0
+    by_kernel = 0
     extra = OF_EVENTS[1 + VARIANTS.index(name) % (len(OF_EVENTS) - 1)]
     for each in ({"imageFormat": "json"}, {"imageFormat": "json"} | extra, extra):
         options = parsed({**own, **each})
-        by_columns += check_equal(some, events_schema(options), options).by_columns
-    assert (by_columns > 0) == (name != "snappy")
+        by_kernel += check_equal(some, events_schema(options), options).by_kernel
+    assert (by_kernel > 0) == (name != "snappy")
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -86,7 +86,7 @@ def test_mutated_messages(name: str, seed: int) -> None:
     chance = random.Random(seed)
     if seed % 2:
         own = {**own, "protocol": "auto"}
-    by_columns = 0
+    by_kernel = 0
     for table in chance.sample(tables, min(2, len(tables))):
         options = parsed({**own, "table": table_option(*table), **chance.choice(OPTIONS)})
         schema = inferred_schema(messages, options)
@@ -101,16 +101,16 @@ def test_mutated_messages(name: str, seed: int) -> None:
         for message in chance.sample(messages, 20):
             spoilt = attrs.evolve(message, value=mutated_avro(message.value or b"", chance))
             mixed.insert(chance.randrange(len(mixed)), spoilt)
-        by_columns += check_equal(mixed, schema, options).by_columns
+        by_kernel += check_equal(mixed, schema, options).by_kernel
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False, as_lists=True)
         form = chance.choice(["json", "variant"])
         options = parsed({**own, "imageFormat": form, **chance.choice(OF_EVENTS)})
-        by_columns += check_equal(mixed, events_schema(options), options).by_columns
-    assert by_columns > 0
+        by_kernel += check_equal(mixed, events_schema(options), options).by_kernel
+    assert by_kernel > 0
 
 
-def test_almost_all_of_the_benchmark_goes_by_columns() -> None:
+def test_almost_all_of_the_benchmark_goes_by_kernel() -> None:
     messages = [
         Message(None, base64.b64decode(line["value_b64"]), offset=at)
         for at, line in enumerate(read_jsonl("bench/simple-avro.jsonl.gz"))
@@ -123,7 +123,7 @@ def test_almost_all_of_the_benchmark_goes_by_columns() -> None:
         result = check_equal(messages, schema, options)
         # The schema's two, and the rows that plans were learned from.
         assert result.by_reference <= 6
-        assert result.by_columns == len(messages) - result.by_reference
+        assert result.by_kernel == len(messages) - result.by_reference
     for form in ("json", "variant"):
         options = parsed({"protocol": "simple", "imageFormat": form})
         result = check_equal(messages[:1000], events_schema(options), options)
@@ -155,7 +155,7 @@ def check(*values: bytes, **options: str) -> tuple[int, int]:
     schema = inferred_schema(messages, asked)
     assert schema is not None
     result = check_equal(messages, schema, asked)
-    return result.by_columns, result.by_reference
+    return result.by_kernel, result.by_reference
 
 
 def inserted(**changes: Any) -> bytes:
@@ -261,8 +261,8 @@ def test_any_names(names: list[str]) -> None:
         rows.append(
             to_avro(row("INSERT", data=dict(chance.sample(sorted(data.items()), len(data)))))
         )
-    by_columns, _ = check(told, *rows)
-    assert by_columns == 49
+    by_kernel, _ = check(told, *rows)
+    assert by_kernel == 49
 
 
 # What the encoder writes of arbitrary rows

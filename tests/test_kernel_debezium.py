@@ -8,19 +8,14 @@ from typing import Any
 
 import attrs
 import pytest
-from columnar_damage import ODD
+from damaged_messages import ODD
 from golden_data import scan_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
-
-pytestmark = pytest.mark.skipif(
-    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
-)
 
 SOURCE = {
     "version": "3.5.0.Final",
@@ -153,9 +148,9 @@ def check(messages: list[Message], more: dict[str, str], like: int = 1) -> tuple
     schema = inferred_schema(messages[:like], read)
     assert schema is not None
     result = check_equal(messages, schema, read)
-    assert result.by_columns + result.by_reference == len(messages)
+    assert result.by_kernel + result.by_reference == len(messages)
     check_events(messages, more)
-    return result.by_columns, result.by_reference
+    return result.by_kernel, result.by_reference
 
 
 OF_CHANGES = ("jsonAs", "timeAs", "enumAs", "includeSource")
@@ -167,7 +162,7 @@ def check_events(messages: list[Message], more: dict[str, str]) -> int:
     for form in ("json", "variant"):
         given = {name: value for name, value in more.items() if name not in OF_CHANGES}
         read = parsed({"protocol": "debezium", "imageFormat": form, **given})
-        found.add(check_equal(messages, events_schema(read), read).by_columns)
+        found.add(check_equal(messages, events_schema(read), read).by_kernel)
     assert len(found) == 1
     return found.pop()
 
@@ -284,7 +279,7 @@ def test_rows_have_the_schema_of_their_position() -> None:
     assert schema is not None
     for some, known in ((messages, None), (rows, schemas), (messages[::-1], schemas)):
         result = check_equal(some, schema, read, schemas=known)
-        assert result.by_columns > result.by_reference
+        assert result.by_kernel > result.by_reference
 
 
 # --- Envelopes and keys -------------------------------------------------------------------
@@ -410,7 +405,7 @@ def test_tables_and_schemas_in_any_mixture_go_by_the_kernel() -> None:
     result = check_equal(messages, schema, read)
     assert result.skipped == 20
     # The first message of each schema, of the unwanted table, too.
-    assert (result.by_columns, result.by_reference) == (38, 3)
+    assert (result.by_kernel, result.by_reference) == (38, 3)
 
 
 def test_an_unwanted_message_has_a_good_schema() -> None:

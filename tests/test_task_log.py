@@ -74,14 +74,14 @@ def test_a_file(
     changes = reader.option("table", "shop.orders").schema(SCHEMA).load(path)
     assert task_lines(changes) == [
         place
-        | {"messages": 7, "rows": 6, "skipped": 2, "by columns": 2, "by reference": 3}
+        | {"messages": 7, "rows": 6, "skipped": 2, "by kernel": 2, "by reference": 3}
         | {"counts": {"corrupt messages and rows": 1} | NULLED}
     ]
     events = spark.read.format("cdc").option("minPartitions", 1)
     events = events.option("includeTables", "shop.customers").load(path)
     # The kernel skips other tables' messages, which the reference decodes.
-    by_columns, by_reference = (1, 2) if kernel.is_installed() else (0, 5)
-    ways = {"by columns": by_columns, "by reference": by_reference}
+    by_kernel, by_reference = (1, 2) if kernel.is_installed() else (0, 5)
+    ways = {"by kernel": by_kernel, "by reference": by_reference}
     assert task_lines(events) == [
         place
         | {"messages": 7, "rows": 4, "skipped": 4}
@@ -92,7 +92,7 @@ def test_a_file(
     # It has no column `at`.
     assert task_lines(reader.option("requireTables", "false").load(good)) == [
         {"file": good, "from": 0, "splits": 1}
-        | {"messages": 3, "rows": 2, "skipped": 1, "by columns": 1, "by reference": 1}
+        | {"messages": 3, "rows": 2, "skipped": 1, "by kernel": 1, "by reference": 1}
     ]
 
 
@@ -112,13 +112,13 @@ def test_a_topic_and_a_dataframe(
     plain = reader.options(**from_1).load()
     assert task_lines(plain) == [
         place
-        | {"messages": 7, "rows": 6, "skipped": 2, "by columns": 2, "by reference": 3}
+        | {"messages": 7, "rows": 6, "skipped": 2, "by kernel": 2, "by reference": 3}
         | {"counts": counts | NULLED}
     ]
     # Duplicates are told event by event; NEW is as old as the watermark, and kept.
     assert task_lines(reader.options(**from_1, deduplicate="watermark").load()) == [
         place
-        | {"messages": 7, "rows": 2, "skipped": 2, "by columns": 0, "by reference": 7}
+        | {"messages": 7, "rows": 2, "skipped": 2, "by kernel": 0, "by reference": 7}
         | {"counts": counts | {"duplicates dropped": 3}}
     ]
     rows = [(None, value, "t", 0, offset) for offset, value in enumerate(values[1:])]
@@ -126,6 +126,6 @@ def test_a_topic_and_a_dataframe(
     bronze = spark.createDataFrame(rows, columns).coalesce(1)
     named = {name: KAFKA_COLUMNS[name] for name in ("key", "topic", "partition", "offset")}
     assert task_lines(decode(bronze, **named, **wanted, schema=SCHEMA)) == [
-        {"messages": 7, "rows": 6, "skipped": 2, "by columns": 2, "by reference": 3}
+        {"messages": 7, "rows": 6, "skipped": 2, "by kernel": 2, "by reference": 3}
         | {"counts": counts | NULLED}
     ]

@@ -99,7 +99,7 @@ def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
             yield Check(
                 "Spark",
                 "warn",
-                "cdcfmt-kernel is missing: canal-json is decoded more slowly",
+                "cdcfmt-kernel is missing: decoding takes ten times as long",
                 "with Rust: pip install ./spark_bridge/kernel",
             )
 

@@ -13,11 +13,11 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.testing.carries import RoundTrip
 from cdcfmt_core.testing.cases import Case, load_cases
 from cdcfmt_core.testing.checks import (
-    columnar,
     declaration,
     encoding,
     golden,
     images,
+    kernel,
     malformed,
     recognising,
     round_trips,
@@ -127,10 +127,10 @@ class CodecTests:
     def test_bad_values_are_not_written(self) -> None:
         encoding.check_errors(self._written_subject())
 
-    def test_columnar_equals_reference(self) -> None:
+    def test_kernel_equals_reference(self) -> None:
         try:
-            columnar.check_columnar(self.subject())
-        except columnar.NotChecked as missing:
+            kernel.check_kernel(self.subject())
+        except kernel.NotChecked as missing:
             pytest.skip(str(missing))
 
     def _written_subject(self) -> Subject:

@@ -46,7 +46,7 @@ class Kernel:
 
         :raises ValueError: if it has no layout.
         """
-    def skip_table(self, value: bytes, key: bytes | None) -> None:
+    def skip(self, value: bytes, key: bytes | None, all: bool) -> None:
         """Messages of this one's table, with its schema, are skipped.
 
         :raises ValueError: if it has no layout.

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import msgspec
 import orjson
 from samples import SAMPLES, Sample
 
@@ -41,7 +40,7 @@ def options_of(sample: Sample, case: str) -> Any:
     return parsed({"protocol": sample.protocol, "sourceTimeZone": "Asia/Shanghai"} | CASES[case])
 
 
-def open_engine(messages: list[Message], sample: Sample, case: str, *, by_columns: bool) -> Engine:
+def open_engine(messages: list[Message], sample: Sample, case: str, *, by_kernel: bool) -> Engine:
     """An engine that has seen the table; its ``chunks`` are None where no columns are read."""
     options = options_of(sample, case)
     schema = events_schema(options)
@@ -49,7 +48,7 @@ def open_engine(messages: list[Message], sample: Sample, case: str, *, by_column
         inferred = inferred_schema(messages, options)
         assert inferred is not None
         schema = inferred
-    engine = Engine(schema, options, inferred=True, by_columns=by_columns)
+    engine = Engine(schema, options, inferred=True, by_kernel=by_kernel)
     rows = sum(batch.num_rows for batch in engine.batches(messages[:600]))
     assert rows, sample
     if engine.counts["corrupt messages and rows"]:
@@ -61,8 +60,8 @@ def contenders(sample: Sample) -> Iterator[tuple[str, str, Callable[[list[Messag
     """Case, path, and what decodes messages."""
     messages = sample.messages()
     for case in CASES:
-        for path in ("by columns", "reference"):
-            engine = open_engine(messages, sample, case, by_columns=path == "by columns")
+        for path in ("by kernel", "reference"):
+            engine = open_engine(messages, sample, case, by_kernel=path == "by kernel")
             if path == "reference" or engine.chunks is not None:
                 yield case, path, lambda some, e=engine: sum(b.num_rows for b in e.batches(some))
     for name, loads in floors(sample).items():
@@ -77,14 +76,14 @@ def floors(sample: Sample) -> dict[str, Callable[[bytes], object]]:
         read = fastavro.schemaless_reader
         return {"fastavro": lambda value: read(io.BytesIO(value), schema, None)}
     if sample.lines:
-        return {"orjson": orjson.loads, "msgspec": msgspec.json.decode}
+        return {"orjson": orjson.loads}
     return {}
 
 
 def row_changes(sample: Sample) -> int:
     """How many of them the golden messages hold: an update is one, whatever rows it gives."""
     options = options_of(sample, "events, images as JSON")
-    engine = Engine(events_schema(options), options, inferred=True, by_columns=False)
+    engine = Engine(events_schema(options), options, inferred=True, by_kernel=False)
     return sum(
         kind == "row"
         for batch in engine.batches(sample.messages())
@@ -125,7 +124,7 @@ def measure_lines(rounds: int) -> dict[str, float]:
     """Microseconds a message for cutting a file into messages, and with decoding."""
     sample = SAMPLES[0]
     messages = sample.messages()
-    engine = open_engine(messages, sample, "changes", by_columns=True)
+    engine = open_engine(messages, sample, "changes", by_kernel=True)
     seconds: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines.jsonl"

@@ -112,7 +112,7 @@ def measure(rounds: int) -> list[dict[str, Any]]:
             messages = make()
             size = sum(len(message.value or b"") for message in messages)
             case = "events, images as JSON" if what == _ALL_TABLES else "changes"
-            engine = open_engine(messages, SAMPLES[0], case, by_columns=True)
+            engine = open_engine(messages, SAMPLES[0], case, by_kernel=True)
             # It has seen every table then.
             for _ in engine.batches(messages):
                 pass
@@ -134,7 +134,7 @@ def measure(rounds: int) -> list[dict[str, Any]]:
                     "step": step,
                     "bytes": size / len(messages),
                     "ns": statistics.median(seconds[step]) * 1e9,
-                    "by_columns": _by_columns(engine, seen),
+                    "by_kernel": _by_kernel(engine, seen),
                 }
             )
     return records
@@ -144,7 +144,7 @@ def measure_input(rounds: int) -> list[dict[str, Any]]:
     """Records of whole files of golden messages, with the peak of this process's memory, in MB."""
     messages = SAMPLES[0].messages()
     lines = b"".join((message.value or b"") + b"\n" for message in messages[2:])
-    engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
+    engine = open_engine(messages, SAMPLES[0], "changes", by_kernel=True)
     seconds: dict[int, list[float]] = {megabytes: [] for megabytes in _INPUTS}
     memory = dict.fromkeys(_INPUTS, 0.0)
     with tempfile.TemporaryDirectory() as folder:
@@ -163,7 +163,7 @@ def measure_input(rounds: int) -> list[dict[str, Any]]:
             "step": f"{size}",
             "bytes": len(lines) / (len(messages) - 2),
             "ns": statistics.median(seconds[size]) / size * 1e3,
-            "by_columns": _by_columns(engine),
+            "by_kernel": _by_kernel(engine),
             "memory": memory[size],
         }
         for size in _INPUTS
@@ -182,14 +182,14 @@ def _file_of(lines: bytes, megabytes: int, folder: Path) -> FileSplit:
 
 
 def _ways(engine: Engine) -> tuple[int, int]:
-    """Messages by columns so far, and those of the reference."""
+    """Messages by the kernel so far, and those of the reference."""
     chunks = engine.chunks
     assert chunks is not None
-    return chunks.by_columns, chunks.by_reference
+    return chunks.by_kernel, chunks.by_reference
 
 
-def _by_columns(engine: Engine, seen: tuple[int, int] = (0, 0)) -> float:
-    """The part of the messages that was read by columns since these were seen."""
+def _by_kernel(engine: Engine, seen: tuple[int, int] = (0, 0)) -> float:
+    """The part of the messages that was read by the kernel since these were seen."""
     columns, reference = (now - before for now, before in zip(_ways(engine), seen, strict=True))
     return columns / (columns + reference)
 
@@ -200,7 +200,7 @@ def main() -> None:
         print(
             f"  {record['what']:<28}{record['step']:>8}{record['bytes']:>10,.0f} bytes each"
             f"{record['ns']:>8.2f} ns a byte{record['ns'] * record['bytes'] / 1000:>9.2f} µs a "
-            f"message{record['by_columns']:>7.1%} by columns"
+            f"message{record['by_kernel']:>7.1%} by the kernel"
             + (f", at most {record['memory']:.0f} MB" if "memory" in record else "")
         )
 

@@ -86,7 +86,7 @@ def table(results: Record) -> str:
         *rows_of(
             (
                 *("what grows", "to", "bytes a message", "ns a byte", "µs a message"),
-                *("by columns", "memory"),
+                *("by kernel", "memory"),
             ),
             (
                 (
@@ -95,7 +95,7 @@ def table(results: Record) -> str:
                     f"{each['bytes']:,.0f}",
                     f"{each['ns']:.1f}",
                     f"{each['ns'] * each['bytes'] / 1000:.1f}",
-                    f"{each['by_columns']:.1%}",
+                    f"{each['by_kernel']:.1%}",
                     f"{each['memory']:.0f} MB" if "memory" in each else "",
                 )
                 for each in results["growth"]
@@ -171,9 +171,9 @@ def net(record: Record) -> float:
 
 
 _COLOURS = {
-    ("changes", "by columns"): BLUE,
+    ("changes", "by kernel"): BLUE,
     ("changes", "reference"): GREY,
-    ("events, images as JSON", "by columns"): PALE,
+    ("events, images as JSON", "by kernel"): PALE,
     ("events, images as JSON", "reference"): "#ced4da",
 }
 

@@ -77,7 +77,7 @@ class _ReadyReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         messages = SAMPLES[0].messages()
-        engine = open_engine(messages, SAMPLES[0], "changes", by_columns=True)
+        engine = open_engine(messages, SAMPLES[0], "changes", by_kernel=True)
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         (batch,) = engine.batches(messages[2:])
         batch = batch.select(wanted.names).cast(wanted)

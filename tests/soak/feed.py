@@ -233,7 +233,7 @@ class Feed:
                     [m for m in messages if m.topic == topic_of(wire)],
                     schema,
                     options,
-                    by_columns=False,
+                    by_kernel=False,
                     inferred=False,
                     schemas=self._stores[stream.name, wire],
                 ).rows

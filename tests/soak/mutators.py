@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import attrs
 from avro_damage import mutated_avro
-from columnar_damage import mutated_message
+from damaged_messages import mutated_message
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message

@@ -9,11 +9,11 @@ import random
 from collections.abc import Sequence
 
 import attrs
-from columnar_damage import IMMENSE
 from corpus import Corpus
+from damaged_messages import IMMENSE
 from golden_data import open_decoder
 from pyspark.sql.types import StructType
-from test_columnar import OF_EVENTS, OPTIONS
+from test_kernel_golden import OF_EVENTS, OPTIONS
 
 from cdcfmt_core.events import Message, RowChange
 from pyspark_cdcfmt.event_schema import events_schema
@@ -25,12 +25,12 @@ LEFT_OUT = (": column that the table gained, left out",)
 
 def read_reference(messages: Sequence[Message], query: Query) -> Result:
     """Plain Python, message by message: the truth."""
-    return _read(messages, query, by_columns=False)
+    return _read(messages, query, by_kernel=False)
 
 
 def read_fast(messages: Sequence[Message], query: Query) -> Result:
     """By columns; a compiled kernel takes this place."""
-    return _read(messages, query, by_columns=True)
+    return _read(messages, query, by_kernel=True)
 
 
 @attrs.frozen
@@ -44,12 +44,12 @@ class Query:
     as_lists: bool
 
 
-def _read(messages: Sequence[Message], query: Query, *, by_columns: bool) -> Result:
+def _read(messages: Sequence[Message], query: Query, *, by_kernel: bool) -> Result:
     return read(
         messages,
         query.schema,
         query.options,
-        by_columns=by_columns,
+        by_kernel=by_kernel,
         inferred=query.inferred,
         as_lists=query.as_lists,
     )

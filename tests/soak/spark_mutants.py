@@ -62,7 +62,7 @@ def one(spark: SparkSession, corpus: Corpus, dice: random.Random, folder: Path, 
     given = parsed(options)
     again = [attrs.evolve(m, path=str(folder), offset=at) for at, m in enumerate(messages)]
     schemas = schemas_of(again, corpus.options)
-    expected = read(again, events_schema(given), given, by_columns=False, schemas=schemas).rows
+    expected = read(again, events_schema(given), given, by_kernel=False, schemas=schemas).rows
     kinds, ops = expected["kind"].to_pylist(), expected["op"].to_pylist()
     counted = Counter(zip(kinds, ops, strict=True))
     row.runs += len(messages)

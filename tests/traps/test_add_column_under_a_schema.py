@@ -32,9 +32,9 @@ def test_a_batch_warns_on_the_driver(tmp_path: Path) -> None:
         reader.partitions()
 
 
-@pytest.mark.parametrize("by_columns", [False, True])
-def test_a_task_counts_each_column_once(by_columns: bool) -> None:
-    engine = Engine(SCHEMA, parsed(OPTIONS), inferred=False, by_columns=by_columns)
+@pytest.mark.parametrize("by_kernel", [False, True])
+def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
+    engine = Engine(SCHEMA, parsed(OPTIONS), inferred=False, by_kernel=by_kernel)
     rows = sum(batch.num_rows for batch in engine.batches(native_messages("canal/canal_flat")))
     assert rows > 60
     said = {text: count for text, count in engine.counts.items() if "gained" in text}

@@ -15,7 +15,7 @@ from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, row_message, writ
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrameReader, Row, SparkSession
 from pyspark.sql.types import StructField, StructType
-from test_columnar import golden
+from test_kernel_golden import golden
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import decode
@@ -82,8 +82,8 @@ def test_names_that_differ_only_in_case_are_an_error(spark: SparkSession, tmp_pa
 
 
 @pytest.mark.parametrize("protocol", ["canal-json", "debezium", "open", "simple-json"])
-@pytest.mark.parametrize("by_columns", [True, False])
-def test_every_column_in_capitals(protocol: str, by_columns: bool) -> None:
+@pytest.mark.parametrize("by_kernel", [True, False])
+def test_every_column_in_capitals(protocol: str, by_kernel: bool) -> None:
     messages, given, _ = golden(protocol, "default")
     options = parsed({**given, "table": "golden.all_types", "keyColumns": "Id"})
     schema = inferred_schema(messages, options)
@@ -94,9 +94,9 @@ def test_every_column_in_capitals(protocol: str, by_columns: bool) -> None:
             for field in schema.fields
         ]
     )
-    plain = read(messages, schema, options, by_columns=False, inferred=False)
-    result = read(messages, capitals, options, by_columns=by_columns, inferred=False)
-    assert bool(result.by_columns) == by_columns
+    plain = read(messages, schema, options, by_kernel=False, inferred=False)
+    result = read(messages, capitals, options, by_kernel=by_kernel, inferred=False)
+    assert bool(result.by_kernel) == by_kernel
     assert plain.rows.num_rows > 0
     expected, actual = plain.rows, result.rows.rename_columns(schema.names)
     naming = ["_absent", "_invalid"]
@@ -115,7 +115,7 @@ def test_one_column_of_two_spellings_is_one() -> None:
     schema = inferred_schema(messages, options)
     assert schema is not None
     assert schema.names[:3] == ["id", "name", "price"]
-    for by_columns in (True, False):
-        rows = read(messages, schema, options, by_columns=by_columns).rows
+    for by_kernel in (True, False):
+        rows = read(messages, schema, options, by_kernel=by_kernel).rows
         assert rows["id"].to_pylist() == [1, 3]
         assert rows["name"].to_pylist() == ["a", "c"]

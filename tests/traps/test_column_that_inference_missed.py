@@ -38,19 +38,19 @@ def rescued(rows: pa.Table) -> list[str | None]:
     ]
 
 
-@pytest.mark.parametrize("by_columns", [True, False])
-def test_it_is_rescued_and_counted(by_columns: bool) -> None:
+@pytest.mark.parametrize("by_kernel", [True, False])
+def test_it_is_rescued_and_counted(by_kernel: bool) -> None:
     options = parse_options({"table": "shop.orders", "mode": "FAILFAST"})
     schema = inferred_schema(MESSAGES[:1], options)
     assert schema is not None
-    result = read(MESSAGES, schema, options, by_columns=by_columns)
+    result = read(MESSAGES, schema, options, by_kernel=by_kernel)
     assert result.error is None
     assert rescued(result.rows) == [None, '{"added":7}', None, None]
     assert result.counts["added: column that the schema lacks, in _rescued"] == 1
     # A value that does not fit would be NULL in a column that is there: that fails.
     wide = row_message("INSERT", LATER | {"id": str(1 << 40)}, types={"id": "bigint"})
     beyond = [*MESSAGES, Message(None, json.dumps(wide).encode())]
-    failed = read(beyond, schema, options, by_columns=by_columns)
+    failed = read(beyond, schema, options, by_kernel=by_kernel)
     assert "orders.id: 1099511627776 does not fit in 32 bits" in (failed.error or "")
 
 
@@ -59,7 +59,7 @@ def test_it_fails_where_the_user_says_so() -> None:
     schema = inferred_schema(MESSAGES[:1], options)
     assert schema is not None
     assert "_rescued" not in schema.names
-    failed = read(MESSAGES, schema, options, by_columns=False)
+    failed = read(MESSAGES, schema, options, by_kernel=False)
     assert "orders.added: the schema has no such column" in (failed.error or "")
 
 
@@ -68,6 +68,6 @@ def test_a_users_schema_has_no_surplus() -> None:
     inferred = inferred_schema(MESSAGES[:1], options)
     assert inferred is not None
     schema = StructType([inferred["id"], inferred["_rescued"], inferred["_corrupt_record"]])
-    rows = read(MESSAGES, schema, options, by_columns=True, inferred=False).rows
+    rows = read(MESSAGES, schema, options, by_kernel=True, inferred=False).rows
     assert rows["id"].to_pylist() == [1, 2, 1, 2]
     assert rescued(rows) == [None] * 4

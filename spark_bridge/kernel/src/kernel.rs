@@ -18,8 +18,16 @@ use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
 use crate::temporal::Zone;
 
-/// Names of unwanted tables that are kept, in bytes.
-const UNWANTED_BYTES: usize = 8 << 20;
+/// Names and schemas of tables without plans that are kept, in bytes.
+const LOOKED_AT_BYTES: usize = 8 << 20;
+
+/// What the reference has said of a table.
+#[derive(Default)]
+struct LookedAt {
+    /// Schemas beside payloads with which nothing was wrong; the newest are the first.
+    schemas: Vec<String>,
+    is_unwanted: bool,
+}
 
 #[derive(Deserialize)]
 pub struct Settings {
@@ -29,6 +37,10 @@ pub struct Settings {
     /// Rows with a smaller or larger commit_ts are skipped.
     starting_commit_ts: Option<i64>,
     ending_commit_ts: Option<i64>,
+    /// Rows with a smaller `commit_ts` are refused.
+    fence: i64,
+    /// Rows of other operations are skipped.
+    wanted_ops: Option<Vec<Op>>,
     /// Images before updates are rows.
     pub before_updates: bool,
     /// A change of the key is refused.
@@ -42,6 +54,12 @@ pub struct Settings {
     pub row_bytes: usize,
     /// Rows are events, with such images.
     pub images: Option<Format>,
+}
+
+impl LookedAt {
+    fn has(&self, schema: &str) -> bool {
+        self.schemas.iter().any(|known| known == schema)
+    }
 }
 
 /// What became of a message.
@@ -59,9 +77,8 @@ pub struct Kernel {
     pub settings: Settings,
     outputs: usize,
     pub plans: PlanTable,
-    /// By names, with the schemas beside their payloads.
-    unwanted: HashMap<Name, Vec<String>>,
-    unwanted_bytes: usize,
+    looked_at: HashMap<Name, LookedAt>,
+    looked_at_bytes: usize,
     pub batch: Batch,
     pub tools: Tools,
     pub envelope: Envelope,
@@ -96,8 +113,8 @@ impl Kernel {
             },
             settings,
             plans: PlanTable::default(),
-            unwanted: HashMap::new(),
-            unwanted_bytes: 0,
+            looked_at: HashMap::new(),
+            looked_at_bytes: 0,
             envelope: Envelope::default(),
             guess: None,
             layout: 0,
@@ -126,24 +143,25 @@ impl Kernel {
         self.plans.clear();
     }
 
-    /// Messages of this one's table, with its schema, are skipped.
-    pub fn skip_table(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<()> {
+    /// The filters may refuse messages of this one's table that have its schema; `all` are skipped.
+    pub fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> Step<()> {
         let (layout, document) = &self.look(value, key)?;
         let schema = self.schema(*layout, document);
         if !schema.is_empty() {
             connect::check_schema(schema)?;
         }
         let name = self.envelope.name(document).to_name();
-        if self.unwanted_bytes > UNWANTED_BYTES {
-            self.unwanted.clear();
-            self.unwanted_bytes = 0;
+        if self.looked_at_bytes > LOOKED_AT_BYTES {
+            self.looked_at.clear();
+            self.looked_at_bytes = 0;
         }
         let names = name.0.len() + name.1.len() + name.2.len();
-        self.unwanted_bytes += names + size_of::<Name>() + schema.len();
-        let schemas = self.unwanted.entry(name).or_default();
-        schemas.retain(|known| known != schema);
-        schemas.insert(0, schema.to_owned());
-        schemas.truncate(PLANS_OF_TABLE);
+        self.looked_at_bytes += names + size_of::<Name>() + schema.len();
+        let table = self.looked_at.entry(name).or_default();
+        table.is_unwanted = all;
+        table.schemas.retain(|known| known != schema);
+        table.schemas.insert(0, schema.to_owned());
+        table.schemas.truncate(PLANS_OF_TABLE);
         Ok(())
     }
 
@@ -327,17 +345,35 @@ impl Kernel {
             return Err(Refusal::new("no time", 0));
         }
         if self.guess_for(document).is_none()
-            && let Some(schemas) = self.unwanted.get(&self.envelope.name(document))
-            && schemas
-                .iter()
-                .any(|known| known == self.schema(layout, document))
+            && let Some(table) = self.looked_at.get(&self.envelope.name(document))
+            && table.is_unwanted
+            && table.has(self.schema(layout, document))
         {
             return Ok(Some(Outcome::Skipped));
         }
-        if !self.is_in_time()? {
-            return Ok(Some(Outcome::Skipped));
+        if self.is_wanted()? {
+            return Ok(None);
         }
-        Ok(None)
+        let is_good = self.is_good(layout, document);
+        Ok(Some(match is_good {
+            true => Outcome::Skipped,
+            false => Outcome::Unknown,
+        }))
+    }
+
+    /// Whether the reference knows the schema beside the payload; it is not parsed here.
+    fn is_good(&self, layout: usize, document: &str) -> bool {
+        let schema = self.schema(layout, document);
+        let name = self.envelope.name(document);
+        let part = self.settings.layouts[layout].schema;
+        let is_plans =
+            |plan: &Arc<Plan>| part.and_then(|part| plan.bytes_of_part(part)) == Some(schema);
+        schema.is_empty()
+            || self
+                .looked_at
+                .get(&name)
+                .is_some_and(|table| table.has(schema))
+            || self.plans.of(name).iter().any(is_plans)
     }
 
     /// The plan of the message before, if it is of the same table.
@@ -388,8 +424,20 @@ impl Kernel {
         Ok(Outcome::Unknown)
     }
 
-    /// Whether the envelope's commit_ts is one of those that are read.
-    fn is_in_time(&self) -> Step<bool> {
+    /// Whether rows of the envelope's operation and `commit_ts` are read.
+    pub fn is_wanted(&self) -> Step<bool> {
+        if let Some(ops) = &self.settings.wanted_ops
+            && self.envelope.op.is_some_and(|op| !ops.contains(&op))
+        {
+            return Ok(false);
+        }
+        if self
+            .envelope
+            .commit_ts
+            .is_some_and(|commit_ts| commit_ts < self.settings.fence)
+        {
+            return Err(Refusal::new("a row that may have come before", 0));
+        }
         let (low, high) = (
             self.settings.starting_commit_ts,
             self.settings.ending_commit_ts,
@@ -433,7 +481,7 @@ impl Kernel {
         let Some(op) = envelope.op.filter(|_| fits) else {
             return Ok(None);
         };
-        if !self.is_in_time()? {
+        if !self.is_wanted()? {
             return Ok(Some(Outcome::Skipped));
         }
         if !plan.has_key(self.keys(key)?)? || !self.images(&plan, at, op, document)? {

@@ -156,7 +156,14 @@ impl Kernel {
         self.envelope
             .read_value(layout, document, joined.value, guess)?;
         let op = self.envelope.op.ok_or(Refusal::new("no operation", 0))?;
-        self.by_plan(0, op, document, None, offset)
+        let rows = self.batch.row_count();
+        let outcome = self.by_plan(0, op, document, None, offset)?;
+        if outcome == Outcome::Read && !self.is_wanted()? {
+            // The reference, too, knows the operation when it has read the images.
+            self.batch.truncate(rows);
+            return Ok(Outcome::Skipped);
+        }
+        Ok(outcome)
     }
 
     /// The envelope of an event, for who looks at it once.

@@ -157,8 +157,8 @@ impl PyKernel {
         Ok((PyBytes::new(py, value), PyBytes::new(py, key)))
     }
 
-    fn skip_table(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<()> {
-        self.kernel.skip_table(value, key).map_err(refused)
+    fn skip(&mut self, value: &[u8], key: Option<&[u8]>, all: bool) -> PyResult<()> {
+        self.kernel.skip(value, key, all).map_err(refused)
     }
 
     fn add_plan(&mut self, value: &[u8], key: Option<&[u8]>, plan: &str) -> PyResult<()> {

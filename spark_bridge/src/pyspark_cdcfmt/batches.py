@@ -121,17 +121,18 @@ def array_builder(
     if isinstance(spark_type, VariantType):
         return lambda column: _variant_array(column, arrow_type)
 
+    return lambda column: to_array(column, arrow_type)
+
+
+def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
+    """Values of any type but variants."""
     # As strings, bytes would be decoded to see whether they can be.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
-
-    def build(column: Sequence[Any]) -> pa.Array:
-        try:
-            return pa.array(column, type=first).cast(arrow_type)
-        except UnicodeEncodeError:
-            # Names and statements may hold bytes that are no UTF-8, too.
-            return pa.array([_clean(value) for value in column], type=arrow_type)
-
-    return build
+    try:
+        return pa.array(values, type=first).cast(arrow_type)
+    except UnicodeEncodeError:
+        # Names and statements may hold bytes that are no UTF-8, too.
+        return pa.array([_clean(value) for value in values], type=arrow_type)
 
 
 def _clean(value: Any) -> Any:

@@ -73,7 +73,7 @@ class ChangeRows:
         self._key_columns = tuple(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
         self._after_only = options["images"] == "after"
-        self._split = options["splitKeyUpdates"] or self._after_only
+        self._split = options.splits_keys
         self._incomplete_rows = options["incompleteRows"]
         on_change, rescued = options["onSchemaChange"], prefix + RESCUED in schema.names
         self._on_value = on_change or "fail"

@@ -7,6 +7,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -21,20 +22,24 @@ from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_sto
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.change_rows import ChangeRows
-from pyspark_cdcfmt.columnar.chunks import Chunks
-from pyspark_cdcfmt.columnar.made import sized
-from pyspark_cdcfmt.columnar.opening import AutoChunks, Decoder, ObservedDecoder, open_chunks
 from pyspark_cdcfmt.event_schema import corrupt_column
 from pyspark_cdcfmt.events import EventRows
+from pyspark_cdcfmt.kernel import KernelChunks
+from pyspark_cdcfmt.made import sized
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
+from pyspark_cdcfmt.opening import Opening, make_shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.policy import ValuePolicy
+from pyspark_cdcfmt.reference import Decoder, ObservedDecoder, Reference
 from pyspark_cdcfmt.row_maker import RowMaker
 
 logger = open_logger("pyspark_cdcfmt")
 
 _MOST_COUNTS = 100
 """In the log line of a task."""
+_LOOKED_AT = 64
+_LOOKED_AT_BYTES = 1 << 20
+"""So many first messages, and so many bytes, may say how all are decoded."""
 
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
@@ -68,8 +73,10 @@ class Engine:
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
     table schemas that were found before decoding, and ``missing`` finds those that were not.
     Row changes before ``fence``, a commit_ts, are dropped as duplicates.  ``decoder`` stands
-    in place of the one that the options ask for.  Without ``by_columns`` every message goes
-    the reference path.
+    in place of the one that the options ask for.  With one, or without ``by_kernel``, the reference
+    decodes all messages.
+
+    ``chunks`` is what else decodes, if anything, from the first messages on.
     """
 
     def __init__(
@@ -83,7 +90,7 @@ class Engine:
         missing: MissingSchemas | None = None,
         fence: int = 0,
         decoder: Decoder | None = None,
-        by_columns: bool = True,
+        by_kernel: bool = True,
     ) -> None:
         self._schema = schema
         self._options = options
@@ -91,8 +98,7 @@ class Engine:
         self._counts: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
         schemas = SchemaStore() if schemas is None else schemas
-        # What stands apart, and duplicates, are found event by event.
-        by_columns = by_columns and decoder is None and not fence
+        by_kernel = by_kernel and decoder is None
         if decoder is None:
             decoder = open_decoder(options, event_filter, self._projection(), self._counts, schemas)
         observed = ObservedDecoder(decoder)
@@ -115,19 +121,22 @@ class Engine:
             fence,
             None if for_bad in schema.names else for_bad,
         )
-        self.chunks = None
-        if by_columns:
-            self.chunks = open_chunks(
+        self.chunks: KernelChunks | None = None
+        self._opening: Opening | None = None
+        if by_kernel:
+            builder = BatchBuilder(schema)
+            shape = make_shape(
                 schema,
                 options,
-                observed,
-                self._make,
                 projection=self._projection(),
                 event_filter=event_filter,
                 schemas=schemas,
                 policy=policy,
                 inferred=inferred,
+                fence=fence,
             )
+            reference = Reference(self._make, observed, builder.weigh, builder.batch)
+            self._opening = Opening(options, shape, reference)
 
     @property
     def counts(self) -> Counter[str]:
@@ -157,11 +166,12 @@ class Engine:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
+        messages = self._open(messages)
         if self.chunks is None:
             yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
             return
         batches = (each.batch for each in sized(self.chunks.batches(messages)))
-        yield from self._by_columns(self.chunks, batches, place)
+        yield from self._by_kernel(self.chunks, batches, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
         """As :meth:`batches`, but arrays of lists: one list of rows for each message.
@@ -170,15 +180,38 @@ class Engine:
         :raises PolicyError: for what an option refuses by ``fail``.
         """
         builder = ListBuilder(self._schema)
+        items = self._open(messages)
         if self.chunks is None:
-            return self._run(messages, builder)
-        made = sized(self.chunks.batches(messages, count_rows=True))
+            yield from self._run(one_by_one(items), builder)
+            return
+        made = sized(self.chunks.batches(items, count_rows=True))
         lists = (builder.of_batch(each.batch, each.counts) for each in made)
-        return self._by_columns(self.chunks, lists)
+        yield from self._by_kernel(self.chunks, lists)
 
-    def _by_columns(
+    def _open(
+        self, messages: Iterable[Message | BadLine | Lines]
+    ) -> Iterable[Message | BadLine | Lines]:
+        """The messages, once the first ones have said how they are decoded."""
+        items = iter(messages)
+        held: list[Message | BadLine | Lines] = []
+        size = 0
+        if self._opening is None or self.chunks is not None:
+            return items
+        for item in islice(items, _LOOKED_AT):
+            held.append(item)
+            for message in islice(one_by_one([item]), _LOOKED_AT):
+                if isinstance(message, Message):
+                    self.chunks = self._opening.open(message)
+                if self.chunks is not None:
+                    break
+            size += len(item.data if isinstance(item, Lines) else item.value or b"")
+            if self.chunks is not None or size > _LOOKED_AT_BYTES:
+                break
+        return chain(held, items)
+
+    def _by_kernel(
         self,
-        chunks: Chunks | AutoChunks,
+        chunks: KernelChunks,
         arrays: Iterable[Any],
         place: Mapping[str, object] | None = None,
     ) -> Iterator[Any]:
@@ -188,7 +221,7 @@ class Engine:
                 made += _rows_in(array)
                 yield array
         finally:
-            self._log(place, made, chunks.by_columns)
+            self._log(place, made, chunks.by_kernel)
 
     def _run(
         self,
@@ -216,16 +249,16 @@ class Engine:
         self,
         place: Mapping[str, object] | None,
         rows: int,
-        by_columns: int = 0,
+        by_kernel: int = 0,
     ) -> None:
         by_reference = self._make.messages
         line: dict[str, object] = {
             "event": "cdc task",
             **(place or {}),
-            "messages": by_columns + by_reference + self._unwanted,
+            "messages": by_kernel + by_reference + self._unwanted,
             "rows": rows,
             "skipped": self.skipped,
-            "by columns": by_columns,
+            "by kernel": by_kernel,
             "by reference": by_reference,
         }
         if self._counts:

@@ -48,7 +48,7 @@ class EventRows:
         self._case_sensitive = options.case_sensitive
         self._keys: Cache[TableSchema, tuple[str, ...]] = Cache(16 << 20)
         self._after_only = options["images"] == "after"
-        self._split = options["splitKeyUpdates"] or self._after_only
+        self._split = options.splits_keys
         self._json = options["imageFormat"] == "json"
         self._wants_images = bool({"before", "after"} & set(schema.names))
         self.wants_columns = "columns" in schema.names

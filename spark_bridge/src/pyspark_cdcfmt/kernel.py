@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 import orjson
@@ -17,17 +18,15 @@ import pyarrow as pa
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.events import Message, RowChange, TableSchema
 from cdcfmt_core.layout import Layout, Zoned
-from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.sources.lines import begins_message
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
-from pyspark_cdcfmt.columnar.chunking import Chunking
-from pyspark_cdcfmt.columnar.formats import Reference, Row
-from pyspark_cdcfmt.columnar.made import Made, in_order
-from pyspark_cdcfmt.columnar.metadata import repeated
-from pyspark_cdcfmt.columnar.origins import Sources
-from pyspark_cdcfmt.columnar.structs import Unlike
-from pyspark_cdcfmt.columnar.wanted import Shape
+from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS, to_array
 from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings, describe_zone
+from pyspark_cdcfmt.made import Made, in_order
+from pyspark_cdcfmt.origins import Sources
+from pyspark_cdcfmt.reference import Reference, Row
+from pyspark_cdcfmt.shape import Shape, Unlike
 
 try:
     import cdcfmt_kernel
@@ -35,6 +34,9 @@ except ImportError:
     _INSTALLED = False
 else:
     _INSTALLED = True
+
+Chunk: TypeAlias = list[Message | BadLine]
+Origins: TypeAlias = Sequence[Message | BadLine] | Lines
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -66,7 +68,7 @@ class _Held:
 
     rows: list[Row] = attrs.field(factory=list)
     owners: list[int] = attrs.field(factory=list)
-    origins: list[tuple[Sequence[Message | BadLine] | Lines, int, int]] = attrs.field(factory=list)
+    origins: list[tuple[Origins, int, int]] = attrs.field(factory=list)
     size: int = 0
     row_bytes: int = 0
 
@@ -74,9 +76,8 @@ class _Held:
 class KernelChunks:
     """Decodes the messages of one format.
 
-    ``metadata`` are the names of the schema's columns besides the table's own, with what they are
-    without prefix.  ``recognises`` finds messages of the format where others may come, which are
-    the reference's.  ``by_columns`` and ``by_reference`` count messages.
+    ``recognises`` finds messages of the format where others may come, which are the reference's.
+    ``by_kernel`` and ``by_reference`` count messages.
     """
 
     def __init__(
@@ -84,8 +85,6 @@ class KernelChunks:
         protocol: str,
         layouts: Sequence[Layout],
         shape: Shape,
-        schema: pa.Schema,
-        metadata: Mapping[str, str],
         reference: Reference,
         max_message_bytes: int,
         recognises: Callable[[Message], bool] | None = None,
@@ -93,18 +92,13 @@ class KernelChunks:
         self._protocol = protocol
         self._layouts = layouts
         self._shape = shape
-        self._schema = schema
-        self._metadata = metadata
         self._reference = reference
         self._recognises = recognises
         self._kernel = cdcfmt_kernel.Kernel(
-            json.dumps(describe_settings(layouts, shape, schema, metadata, max_message_bytes))
+            json.dumps(describe_settings(layouts, shape, max_message_bytes))
         )
         self._known_schemas = shape.schemas.changes
         self._held = _Held()
-        self._chunking = Chunking(
-            lambda: True, self._whole_lines, lambda: (_CHUNK_MESSAGES, _CHUNK_BYTES)
-        )
         self._in_frames = layouts[0].max_events is not None
         self._keyed = self._in_frames or any(layout.keyed for layout in layouts)
         self._repeats_database = any(layout.repeats_database for layout in layouts)
@@ -114,7 +108,7 @@ class KernelChunks:
         self.by_reference = 0
 
     @property
-    def by_columns(self) -> int:
+    def by_kernel(self) -> int:
         """Messages that the kernel has read."""
         return self._taken - self.unwanted
 
@@ -133,7 +127,7 @@ class KernelChunks:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        for chunk in self._chunking.chunks(messages):
+        for chunk in self._chunks(messages):
             self._forget_old_plans()
             if isinstance(chunk, Lines):
                 yield from self._read_lines(chunk, count_rows)
@@ -141,12 +135,35 @@ class KernelChunks:
                 yield from self._read_messages(chunk, count_rows)
         yield from self._finish(count_rows)
 
-    def _whole_lines(self, lines: Lines) -> Lines | None:
-        """Lines, if all are values as they stand; a file may begin with a byte order mark."""
-        if lines.data.startswith(BOM_UTF8):
-            return None
-        recognises = self._recognises
-        return lines if recognises is None or all(map(recognises, lines.messages())) else None
+    def _chunks(self, messages: Iterable[Message | BadLine | Lines]) -> Iterator[Chunk | Lines]:
+        """Messages, some at a time; lines of a file in one piece where they are values."""
+        chunk: Chunk = []
+        size = 0
+        for item in messages:
+            if isinstance(item, Lines) and self._are_values(item):
+                if chunk:
+                    yield chunk
+                    chunk, size = [], 0
+                yield item
+                continue
+            for message in one_by_one([item]):
+                chunk.append(message)
+                size += len(message.value or b"")
+                if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+                    yield chunk
+                    chunk, size = [], 0
+        if chunk:
+            yield chunk
+
+    def _are_values(self, lines: Lines) -> bool:
+        """Whether lines are read in one piece, as values of this format.
+
+        The first one tells whether they are whole messages; a file may begin with a byte order
+        mark.
+        """
+        if lines.data.startswith(BOM_UTF8) or not (lines.plain or not begins_message(lines.data)):
+            return False
+        return self._recognises is None or all(map(self._recognises, lines.messages()))
 
     def _forget_old_plans(self) -> None:
         if self._shape.schemas.changes != self._known_schemas:
@@ -209,7 +226,7 @@ class KernelChunks:
             or len(held.rows) >= MAX_ROWS
         )
 
-    def _add_origins(self, origins: Sequence[Message | BadLine] | Lines, first: int) -> None:
+    def _add_origins(self, origins: Origins, first: int) -> None:
         if self._kernel.messages > first:
             self._taken += self._kernel.messages - first
             self._held.origins.append((origins, first, self._kernel.messages))
@@ -223,7 +240,7 @@ class KernelChunks:
             return False
         if any(layout.connect for layout in self._layouts):
             return False
-        self._kernel.skip_table(*self._row(message))
+        self._kernel.skip(*self._row(message), all=True)
         return True
 
     def _row(
@@ -236,6 +253,8 @@ class KernelChunks:
         return value, key
 
     def _is_unwanted(self, message: Message | BadLine) -> bool:
+        if not self._shape.event_filter.wants_kind("row"):
+            return True
         database, schema, table = self._kernel.names(*self._row(message))
         own = None if schema == database and self._repeats_database else schema or None
         return not self._shape.event_filter.wants_table(database, table, own)
@@ -258,14 +277,16 @@ class KernelChunks:
             return
         if len(message.value or b"") > _LARGEST_EXAMPLE:
             return
-        if not self._is_unwanted(message):
+        is_unwanted = self._is_unwanted(message)
+        if not is_unwanted and self._reference.decoder.changes():
             self._learn(message)
-        elif self._reference.found_nothing_wrong():
-            self._skip_table(message)
+        elif self._reference.decoder.found_nothing_wrong():
+            self._skip(message, whole_table=is_unwanted)
 
-    def _skip_table(self, message: Message) -> None:
+    def _skip(self, message: Message, *, whole_table: bool) -> None:
+        """Lets the kernel skip messages like this one, which the filters refused."""
         try:
-            self._kernel.skip_table(*self._row(message))
+            self._kernel.skip(*self._row(message), all=whole_table)
         except ValueError as error:
             logger.debug("not skipped by the kernel: %s", error)
 
@@ -281,13 +302,13 @@ class KernelChunks:
         if learned < _PLANS_OF_TABLE:
             self._learned.add(name, learned + 1, text_size(*name))
             return True
-        is_worth = self._learned_more * _WORTH_A_PLAN < self.by_columns
+        is_worth = self._learned_more * _WORTH_A_PLAN < self.by_kernel
         self._learned_more += is_worth
         return is_worth
 
     def _learn(self, message: Message) -> None:
         """Adds what the kernel lacks for messages like this one."""
-        changes = self._reference.changes() or []
+        changes = self._reference.decoder.changes() or []
         tables = {id(each.table): each for each in changes if self._tells_schema(each)}
         if len(tables) > 1 and not self._in_frames:
             logger.debug("not by the kernel: its rows have several schemas")
@@ -355,17 +376,19 @@ class KernelChunks:
 
     def _batch(self, rows: pa.RecordBatch, held: _Held) -> pa.RecordBatch:
         arrays = []
-        for field in self._schema:
+        for field in self._shape.schema:
             if field.name in rows.schema.names:
                 arrays.append(rows.column(field.name).cast(field.type))
-            elif self._metadata.get(field.name) in ("source", "_source"):
+            elif self._shape.metadata.get(field.name) in ("source", "_source"):
                 arrays.append(self._source(rows, held, field.type))
-            elif self._metadata.get(field.name) == "invalid":
+            elif self._shape.metadata.get(field.name) == "headers":
+                arrays.append(_headers(held.origins, rows.column("message"), field.type))
+            elif self._shape.metadata.get(field.name) == "invalid":
                 # A row with a changed value is the reference's.
-                arrays.append(repeated((), rows.num_rows, field.type))
+                arrays.append(_empty_lists(rows.num_rows, field.type))
             else:
                 arrays.append(pa.nulls(rows.num_rows, field.type))
-        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+        return pa.RecordBatch.from_arrays(arrays, schema=self._shape.schema)
 
     def _source(self, rows: pa.RecordBatch, held: _Held, type_: pa.DataType) -> pa.Array:
         sources = Sources(self._protocol)
@@ -377,3 +400,24 @@ class KernelChunks:
         return sources.column_of(
             type_, rows.column("index"), rows.column("message"), rows.column("offset")
         )
+
+
+def _headers(
+    origins: Sequence[tuple[Origins, int, int]], owners: pa.Array, type_: pa.DataType
+) -> pa.Array:
+    """The headers of the rows' messages; lines have none."""
+    headers: list[Any] = []
+    for some, first, end in origins:
+        if isinstance(some, Lines):
+            headers += [[]] * (end - first)
+        else:
+            headers += [
+                [{"key": name, "value": value} for name, value in getattr(each, "headers", ())]
+                for each in some
+            ]
+    return to_array(headers, type_).take(owners)
+
+
+def _empty_lists(count: int, type_: pa.DataType) -> pa.Array:
+    offsets = pa.array([0] * (count + 1), pa.int32())
+    return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()), type=type_)

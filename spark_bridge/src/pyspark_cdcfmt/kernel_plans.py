@@ -6,24 +6,23 @@ import functools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 import orjson
-import pyarrow as pa
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.encodings import Encoding
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, Op, TableSchema
+from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_ROWS
-from pyspark_cdcfmt.columnar.structs import Unlike
-from pyspark_cdcfmt.columnar.wanted import Shape
 from pyspark_cdcfmt.row_bytes import table_bytes
+from pyspark_cdcfmt.shape import Shape, Unlike
 from pyspark_cdcfmt.types import TypeOptions, spark_type
 from pyspark_cdcfmt.values import variant_form
 from pyspark_cdcfmt.variant import VariantEncoder
@@ -78,11 +77,13 @@ _STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
 def describe_settings(
     layouts: Sequence[Layout],
     shape: Shape,
-    schema: pa.Schema,
-    metadata: Mapping[str, str],
     max_message_bytes: int,
 ) -> dict[str, Any]:
-    """What holds for all messages."""
+    """What holds for all messages.
+
+    :raises Unlike: if no message is for the kernel.
+    """
+    metadata = shape.metadata
     outputs: list[dict[str, Any]] = []
     if any("\0" in field.name for field in shape.fields):
         # Arrow's C interface ends names there.
@@ -105,6 +106,8 @@ def describe_settings(
         "zone": describe_zone(shape.policy.time_zone),
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
+        "fence": shape.fence,
+        "wanted_ops": _wanted_ops(shape.event_filter),
         "before_updates": shape.projection.before_updates,
         "splits_keys": shape.split,
         "max_message_bytes": max_message_bytes,
@@ -113,6 +116,15 @@ def describe_settings(
         "row_bytes": shape.row_bytes,
         "images": shape.events if _has_images(shape) else None,
     }
+
+
+def _wanted_ops(event_filter: EventFilter) -> list[str] | None:
+    if not event_filter.wants_kind("row"):
+        return []
+    if event_filter.ops is None:
+        return None
+    # A truncation has no row.
+    return [op for op in get_args(Op) if op in event_filter.ops and op != "truncate"]
 
 
 def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -174,7 +186,7 @@ def describe_plan(
         elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
-        elif column.name in wanted and shape.inferred:
+        elif column.name in wanted and shape.inferred and not shape.events:
             use = "null"
         elif column.name in wanted:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}

@@ -90,7 +90,7 @@ def notices(
     for text, those in found.items():
         if those:
             yield f"{name}: {text.format(some(column.name for column in those))}"
-    split = options["images"] == "after" or options["splitKeyUpdates"]
+    split = options.splits_keys
     if split and survey.rows[table] and not (options["keyColumns"] or versions[-1].key_columns):
         yield f"{name}: {_KEYLESS}"
 

@@ -328,6 +328,11 @@ class ReadOptions:
         return is_case_sensitive(self["caseSensitive"])
 
     @property
+    def splits_keys(self) -> bool:
+        """Whether an update of the key is a delete and an insert."""
+        return bool(self["splitKeyUpdates"]) or self["images"] == "after"
+
+    @property
     def paths(self) -> list[str]:
         return ([self["path"]] if self["path"] else []) + list(self["paths"])
 

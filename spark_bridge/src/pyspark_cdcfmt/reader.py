@@ -162,7 +162,8 @@ class PushdownReader(CdcBatchReader):
                     # Corrupt ones must be noticed whatever is asked for.
                     kinds = _narrowed(self._filter.kinds, values | {"corrupt"})
                     self._filter = attrs.evolve(self._filter, kinds=kinds)
-                elif column == "op":
+                elif column == "op" and not self._options.splits_keys:
+                    # An update of the key may still become a delete and an insert.
                     ops = _narrowed(self._filter.ops, values)
                     self._filter = attrs.evolve(self._filter, ops=ops)
         yield from filters

@@ -13,10 +13,10 @@ from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.change_rows import ChangeRows
-from pyspark_cdcfmt.columnar.opening import Decoder
 from pyspark_cdcfmt.events import EventRows
 from pyspark_cdcfmt.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.policy import BadRow, BadValue
+from pyspark_cdcfmt.reference import Decoder
 from pyspark_cdcfmt.row_bytes import Repeats
 
 MAX_LIST_BYTES = 32 << 20

@@ -1,6 +1,6 @@
-"""For the conformance kit: the same messages by columns and by the reference path.
+"""For the conformance kit: the same messages by the kernel and by the reference.
 
-``cdcfmt_core.testing`` runs :func:`check_columnar` where this package is installed.  It
+``cdcfmt_core.testing`` runs :func:`check_kernel` where this package is installed.  It
 needs pyspark's types, and no Java.
 """
 
@@ -19,10 +19,11 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import DecodeError, PolicyError, SourceError
 from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.testing import Case, Subject
-from cdcfmt_core.testing.checks.columnar import NotChecked
+from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
 from pyspark_cdcfmt import kernel
@@ -77,7 +78,7 @@ class Result:
     counts: Counter[str]
     skipped: int
     error: str | None
-    by_columns: int = 0
+    by_kernel: int = 0
     by_reference: int = 0
     rows_of_messages: list[int] | None = None
 
@@ -87,12 +88,20 @@ def read(
     schema: StructType,
     options: ReadOptions,
     *,
-    by_columns: bool,
+    by_kernel: bool,
     inferred: bool = True,
     as_lists: bool = False,
     schemas: SchemaStore | None = None,
+    event_filter: EventFilter | None = None,
 ) -> Result:
-    engine = Engine(schema, options, inferred=inferred, by_columns=by_columns, schemas=schemas)
+    engine = Engine(
+        schema,
+        options,
+        inferred=inferred,
+        by_kernel=by_kernel,
+        schemas=schemas,
+        event_filter=attrs.evolve(event_filter) if event_filter else None,
+    )
     batches: list[pa.RecordBatch] = []
     counts: list[int] | None = [] if as_lists else None
     error = None
@@ -113,7 +122,7 @@ def read(
     rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
     result = Result(rows, engine.counts, engine.skipped, error, rows_of_messages=counts)
     if engine.chunks is not None:
-        result.by_columns = engine.chunks.by_columns
+        result.by_kernel = engine.chunks.by_kernel
         result.by_reference = engine.chunks.by_reference
     return result
 
@@ -127,16 +136,19 @@ def check_equal(
     as_lists: bool = False,
     lines: Iterable[Message | BadLine | Lines] | None = None,
     schemas: SchemaStore | None = None,
+    event_filter: EventFilter | None = None,
 ) -> Result:
-    """The result by columns, once it is found to be the reference's bit for bit.
+    """The result by the kernel, once it is found to be the reference's bit for bit.
 
-    ``lines`` are the messages once more, where they are read by columns in another form.
-    ``schemas`` are what a look through the whole input found.
+    ``lines`` are the messages once more, where the kernel gets them in another form.
+    ``schemas`` are what a look through the whole input found.  ``event_filter`` stands in place of
+    the options' own.
     """
     how: dict[str, Any] = {"inferred": inferred, "as_lists": as_lists, "schemas": schemas}
-    expected = read(messages, schema, options, by_columns=False, **how)
+    how["event_filter"] = event_filter
+    expected = read(messages, schema, options, by_kernel=False, **how)
     form = messages if lines is None else lines
-    actual = read(form, schema, options, by_columns=True, **how)
+    actual = read(form, schema, options, by_kernel=True, **how)
     assert actual.error == expected.error
     assert actual.rows_of_messages == expected.rows_of_messages
     if not actual.rows.equals(expected.rows):
@@ -159,15 +171,18 @@ _OPTIONS: tuple[dict[str, str], ...] = (
 )
 
 
-def check_columnar(subject: Subject) -> None:
-    """By columns, as `open_layouts` says, the same rows as through the decoder.
+def check_kernel(subject: Subject) -> None:
+    """By the kernel, as `open_layouts` says, the same rows as through the decoder.
 
     Of the tables of each case, under some options; damaged messages are among the good ones.
 
-    :raises NotChecked: where no message goes by columns and the compiled kernel, which some
-        layouts are for, is not installed.
+    :raises NotChecked: where the kernel is not installed.
     """
-    by_columns = 0
+    if not kernel.is_installed():
+        raise NotChecked(
+            "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
+        )
+    by_kernel = 0
     for case in subject.cases:
         messages = case.messages[:_MOST_MESSAGES]
         for place, table in enumerate(_tables(subject, case)):
@@ -176,12 +191,10 @@ def check_columnar(subject: Subject) -> None:
             schema = inferred_schema(messages, options)
             if schema is not None:
                 for some in (messages, _damaged(messages)):
-                    by_columns += check_equal(some, schema, options).by_columns
-    if not (by_columns or kernel.is_installed()):
-        raise NotChecked("no message goes by columns without cdcfmt-kernel; install it")
+                    by_kernel += check_equal(some, schema, options).by_kernel
     expect(
-        by_columns,
-        "open_layouts promises a way by columns, and no message of the cases goes it: does any "
+        by_kernel,
+        "open_layouts promises rows for the kernel, and it reads no message of the cases: does any "
         "layout fit them?",
     )
 

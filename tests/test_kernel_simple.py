@@ -1,4 +1,4 @@
-"""Simple's JSON by columns: which messages go that way, and that the others do not."""
+"""Simple's JSON by the kernel: which messages go that way, and that the others do not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from golden_data import read_jsonl
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
@@ -67,7 +66,7 @@ def check(messages: list[Message], **given: str) -> list[Result]:
     return results
 
 
-def test_nearly_all_messages_of_ticdc_go_by_columns() -> None:
+def test_nearly_all_messages_of_ticdc_go_by_kernel() -> None:
     messages = [
         Message(None, base64.b64decode(line["value_b64"]), offset=line["seq"])
         for line in read_jsonl("bench/simple-json.jsonl.gz")
@@ -81,11 +80,11 @@ def test_nearly_all_messages_of_ticdc_go_by_columns() -> None:
             schema = inferred
         result = check_equal(messages, schema, options)
         # DDL of the database and of the table, and the first row.
-        assert (result.by_columns, result.by_reference) == (len(messages) - 3, 3)
+        assert (result.by_kernel, result.by_reference) == (len(messages) - 3, 3)
 
 
 @pytest.mark.parametrize("location", [BERLIN, "Asia/Shanghai", "UTC", LOCAL, "", None])
-def test_every_operation_goes_by_columns_whatever_the_zone(location: str | None) -> None:
+def test_every_operation_goes_by_kernel_whatever_the_zone(location: str | None) -> None:
     words = ("INSERT", "UPDATE", "DELETE")
     rows = [row(number, at(location), words[number % 3]) for number in range(60)]
     for result in check([bootstrap(), *rows], sourceTimeZone="America/New_York"):
@@ -95,7 +94,7 @@ def test_every_operation_goes_by_columns_whatever_the_zone(location: str | None)
 def test_hours_that_a_clock_skips_or_repeats_are_what_the_reference_says() -> None:
     texts = ("2024-03-31 02:30:00", "2024-10-27 02:30:00", "2024-10-27 09:00:00")
     rows = [row(number, at(BERLIN, texts[number % 3])) for number in range(30)]
-    assert check([bootstrap(), row(99, at(BERLIN)), *rows])[0].by_columns == 10
+    assert check([bootstrap(), row(99, at(BERLIN)), *rows])[0].by_kernel == 10
 
 
 def test_a_zone_is_known_from_the_first_value_on() -> None:
@@ -109,8 +108,7 @@ def test_each_zone_has_a_plan() -> None:
     zones = (BERLIN, "Asia/Tokyo", None)
     rows = [row(number, at(zones[number % 3])) for number in range(60)]
     for result in check([bootstrap(), *rows]):
-        # The kernel, which reads changes, needs no plan for NULLs.
-        assert result.by_reference in ((3, 4) if kernel.is_installed() else (4,))
+        assert result.by_reference in (3, 4)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +127,7 @@ def test_what_is_unusual_about_a_value_costs_its_message_only(value: Any) -> Non
     rows = [row(number, at(BERLIN)) for number in range(60)]
     rows[30] = row(30, value)
     for result in check([bootstrap(), *rows]):
-        assert result.by_columns >= 58
+        assert result.by_kernel >= 58
 
 
 def test_a_row_is_read_with_exactly_the_version_that_it_names() -> None:
@@ -146,7 +144,7 @@ def test_two_schemas_of_one_version_are_for_the_reference() -> None:
     rows = [row(number) for number in range(20)]
     messages = [bootstrap(), *rows, bootstrap(VERSION, ANOTHER), *rows]
     for result in check(messages):
-        assert result.by_columns == 19
+        assert result.by_kernel == 19
 
 
 def test_watermarks_do_not_cut_batches() -> None:
@@ -154,20 +152,20 @@ def test_watermarks_do_not_cut_batches() -> None:
     messages = [bootstrap(), *[*rows, WATERMARK] * 30]
     options = parsed({"protocol": "simple"})
     engine = Engine(events_schema(options), options, inferred=True)
+    assert list(engine.batches([bootstrap()]))
     assert engine.chunks is not None
     kinds = [made.batch.column("kind").to_pylist() for made in engine.chunks.batches(messages)]
     assert [kind for some in kinds for kind in some] == [
         "schema",
         *[*["row"] * 10, "watermark"] * 30,
     ]
-    # By Python the first row stands apart, from which the others are learned.
-    assert len(kinds) == (1 if kernel.is_installed() else 2)
+    assert len(kinds) == 1
 
 
 def test_what_tells_nothing_new_costs_no_plan() -> None:
     rows = [row(number, at(BERLIN)) for number in range(10)]
     for result in check([bootstrap(), *[*rows, WATERMARK, bootstrap()] * 30]):
-        assert result.by_columns == 299
+        assert result.by_kernel == 299
 
 
 @pytest.mark.parametrize("members", [{"handleKeyOnly": True}, {"claimCheckLocation": "a.json"}])
@@ -175,13 +173,13 @@ def test_large_messages_are_for_the_reference(members: dict[str, Any]) -> None:
     rows = [row(number) for number in range(20)]
     rows[10] = row(10, **members)
     for result in check([bootstrap(), *rows], incompleteRows="emit"):
-        assert result.by_columns == 18
+        assert result.by_kernel == 18
 
 
 @pytest.mark.parametrize(
     ("option", "value"), [("verifyChecksum", "true"), ("largeMessageHandleCompression", "lz4")]
 )
-def test_options_that_rule_columns_out(option: str, value: str) -> None:
+def test_options_that_rule_the_kernel_out(option: str, value: str) -> None:
     options = parsed({"protocol": "simple", option: value})
     assert Engine(events_schema(options), options, inferred=True).chunks is None
 

@@ -1,4 +1,4 @@
-"""By columns or by the reference path: the same record batches, whatever comes."""
+"""By the kernel or by the reference: the same record batches, whatever comes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import re
 
 import pytest
-from columnar_damage import mutated_message
+from damaged_messages import mutated_message
 from golden_data import (
     load_variant,
     native_messages,
@@ -19,15 +19,11 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")
 VARIANTS = [(protocol, name) for protocol in PROTOCOLS for name in variant_names(protocol)]
-OF_EVENTS_VARIANTS = [
-    variant for variant in VARIANTS if variant[0] != "open" or kernel.is_installed()
-]
 
 SOME_TABLES = ("all_types", "upd_cols", "pk_change", "txn_a")
 
@@ -65,7 +61,7 @@ def golden(protocol: str, name: str) -> tuple[list[Message], dict[str, str], lis
 @pytest.mark.parametrize(("protocol", "name"), VARIANTS)
 def test_golden_messages(protocol: str, name: str) -> None:
     messages, given, tables = golden(protocol, name)
-    by_columns = 0
+    by_kernel = 0
     # All tables, but each in some of the variants only; they differ in little.
     turn = VARIANTS.index((protocol, name)) % 3
     for place, table in enumerate(tables):
@@ -75,25 +71,21 @@ def test_golden_messages(protocol: str, name: str) -> None:
             options = parsed({**given, "table": table_option(*table), **extra})
             schema = inferred_schema(messages, options)
             assert schema is not None
-            by_columns += check_equal(messages, schema, options).by_columns
+            by_kernel += check_equal(messages, schema, options).by_kernel
     compressed = "largeMessageHandleCompression" in given
-    assert (by_columns > 0) != compressed
+    assert (by_kernel > 0) != compressed
 
 
-@pytest.mark.parametrize(("protocol", "name"), OF_EVENTS_VARIANTS)
+@pytest.mark.parametrize(("protocol", "name"), VARIANTS)
 def test_golden_events(protocol: str, name: str) -> None:
     messages, given, _ = golden(protocol, name)
     turn = VARIANTS.index((protocol, name))
-    by_columns = 0
+    by_kernel = 0
     some = OF_EVENTS[1 + turn % (len(OF_EVENTS) - 1)]
     for extra in ({"imageFormat": "json"}, {"imageFormat": "json"} | some, some):
         options = parsed({**given, **extra})
-        by_columns += check_equal(messages, events_schema(options), options).by_columns
-    # By Python no plan has two rows with different checksums, which are part of extra.
-    different = "largeMessageHandleCompression" in given or (
-        name == "checksum" and not kernel.is_installed()
-    )
-    assert (by_columns > 0) != different
+        by_kernel += check_equal(messages, events_schema(options), options).by_kernel
+    assert (by_kernel > 0) != ("largeMessageHandleCompression" in given)
 
 
 NATIVE = {
@@ -115,18 +107,18 @@ def test_native_messages(file: str) -> None:
         for event in decode(message)
         if isinstance(event, RowChange)
     }
-    by_columns = 0
+    by_kernel = 0
     for place, table in enumerate(sorted(tables)):
         for extra in OPTIONS[place % 3 :: 3]:
             given = {"protocol": NATIVE[file], "table": table_option(*table), **extra}
             options = parsed(given)
             schema = inferred_schema(messages, options)
             assert schema is not None
-            by_columns += check_equal(messages, schema, options).by_columns
+            by_kernel += check_equal(messages, schema, options).by_kernel
     for form in ("json", "variant"):
         options = parsed({"protocol": NATIVE[file], "imageFormat": form})
         check_equal(messages, events_schema(options), options)
-    assert by_columns > 0
+    assert by_kernel > 0
 
 
 def test_times_whose_unit_is_open() -> None:
@@ -145,7 +137,7 @@ def test_times_whose_unit_is_open() -> None:
     assert schema is not None
     result = check_equal(rows, schema, options, schemas=schemas)
     assert result.counts["corrupt messages and rows"] == 1
-    assert (result.by_columns, result.by_reference) == (18, 2)
+    assert (result.by_kernel, result.by_reference) == (18, 2)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -178,7 +170,7 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     chance = random.Random(seed)
     if seed:
         given = {**given, "protocol": "auto"}
-    by_columns = 0
+    by_kernel = 0
     for table in chance.sample(tables, min(3, len(tables))):
         extra = chance.choice(OPTIONS)
         options = parsed({**given, "table": table_option(*table), **extra})
@@ -190,13 +182,13 @@ def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
             if message.value is not None and chance.random() < 0.5:
                 message = mutated_message(message, chance, in_frames=protocol == "open")
             mixed.append(message)
-        by_columns += check_equal(mixed, schema, options).by_columns
+        by_kernel += check_equal(mixed, schema, options).by_kernel
         some = StructType(chance.sample(schema.fields, chance.randrange(1, len(schema.fields))))
         check_equal(mixed, some, options, inferred=False, as_lists=True)
         form = chance.choice(["json", "variant"])
         options = parsed({**given, "imageFormat": form, **chance.choice(OF_EVENTS)})
-        by_columns += check_equal(mixed, events_schema(options), options).by_columns
-    assert by_columns > 0
+        by_kernel += check_equal(mixed, events_schema(options), options).by_kernel
+    assert by_kernel > 0
 
 
 def test_formats_in_turn_are_recognised() -> None:
@@ -206,7 +198,7 @@ def test_formats_in_turn_are_recognised() -> None:
     options = parsed({**given, "protocol": "auto", "table": table_option("golden", "txn_a")})
     schema = inferred_schema(messages, options)
     assert schema is not None
-    assert check_equal(messages, schema, options).by_columns > 50
+    assert check_equal(messages, schema, options).by_kernel > 50
 
 
 def row(table: str, number: str = "1", **members: str) -> Message:
@@ -224,14 +216,11 @@ def test_messages_of_other_tables_are_skipped_by_their_envelope() -> None:
     schema = inferred_schema(messages, options)
     assert schema is not None
     result = check_equal(messages, schema, options)
-    assert (result.by_columns, result.by_reference) == (20, 1)
+    assert (result.by_kernel, result.by_reference) == (20, 1)
     lists = check_equal(messages, schema, options, as_lists=True)
     assert lists.rows_of_messages == [1, *[0, 1] * 20]
     messages.append(row("other", ts="1e9999"))
-    # Without the kernel an unwanted message is not looked at so closely.
-    rows = 22 if kernel.is_installed() else 21
-    assert read(messages, schema, options, by_columns=True).rows.num_rows == rows
-    assert read(messages, schema, options, by_columns=False).rows.num_rows == 22
+    assert check_equal(messages, schema, options).rows.num_rows == 22
 
 
 @pytest.mark.parametrize("number", ["0x10", "2147483648", "1.0", "", "+5", "007"])
@@ -244,19 +233,4 @@ def test_only_the_unusual_record_falls_back(number: str) -> None:
     result = check_equal(messages, schema, options)
     # 007 and +5 are integers, which the column tells cell by cell.
     fell_back = 0 if number in ("007", "+5") else 1
-    assert (result.by_columns, result.by_reference) == (99 - fell_back, 1 + fell_back)
-
-
-@pytest.mark.parametrize("broken", ["add", "finish"])
-def test_a_mistake_of_the_columnar_path_costs_no_row(
-    broken: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    messages, given, _ = golden("debezium", "default")
-    # The kernel has no headers.
-    options = parsed(given | {"includeHeaders": "true"})
-
-    def fail(*_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(f"pyspark_cdcfmt.columnar.event_rows.GatheredEvents.{broken}", fail)
-    assert check_equal(messages, events_schema(options), options).by_columns == 0
+    assert (result.by_kernel, result.by_reference) == (99 - fell_back, 1 + fell_back)

@@ -1,4 +1,4 @@
-"""Bytes and decimals of Debezium's connectors by columns: refused where the reference refuses."""
+"""Bytes and decimals of Debezium's connectors: refused where the reference refuses."""
 
 from __future__ import annotations
 
@@ -71,6 +71,6 @@ def test_modes(more: dict[str, str], some: list[tuple[str | None, ...]]) -> None
     schema = inferred_schema(rows, options)
     assert schema is not None
     result = check_equal(rows, schema, options)
-    assert result.by_columns
+    assert result.by_kernel
     reasons = [row["reason"] for row in result.rows["_corrupt_record"].to_pylist() if row]
     assert any("HandlingMode" in reason for reason in reasons)

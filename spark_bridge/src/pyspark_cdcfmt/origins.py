@@ -9,11 +9,11 @@ from typing import Any, Final, Literal, TypeAlias
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.batches import to_array
 from pyspark_cdcfmt.events import microseconds
 
-Origins: TypeAlias = Sequence[Message | BadLine] | Lines
-"""Of the messages that a plan has read."""
+Origins: TypeAlias = Sequence[Message | BadLine]
 
 Origin: TypeAlias = Literal["topic", "partition", "offset", "timestamp", "path"]
 ORIGINS: Final[tuple[Origin, ...]] = ("topic", "partition", "offset", "timestamp", "path")
@@ -30,7 +30,7 @@ class Sources:
     def add(self, origins: Origins, places: Sequence[int] | None = None) -> None:
         """Some more of them: all, or those at some places."""
         for name, values in self._values.items():
-            some = origins_of(origins, name)
+            some = list(map(attrgetter(name), origins))
             values += some if places is None else [some[place] for place in places]
 
     def add_lines(self, path: str, count: int) -> None:
@@ -73,28 +73,10 @@ class Sources:
         return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
 
-def origins_of(messages: Origins, name: Origin) -> list[Any]:
-    """One of these things of every message."""
-    if not isinstance(messages, Lines):
-        return list(map(attrgetter(name), messages))
-    if name == "offset":
-        return messages.offsets
-    return [messages.path if name == "path" else None] * len(messages)
-
-
-def size_of(messages: Origins, place: int) -> int:
-    """The bytes of one message's value."""
-    if isinstance(messages, Lines):
-        starts = messages.starts
-        end = starts[place + 1] if place + 1 < len(starts) else len(messages.data)
-        return end - starts[place]
-    return len(messages[place].value or b"")
-
-
 def _mostly_alike(values: list[Any], type_: pa.DataType) -> pa.Array:
     """Values, or milliseconds; of one file or topic they are the same."""
     convert = microseconds if pa.types.is_timestamp(type_) else None
     if values and values.count(values[0]) == len(values):
         one = values[0] if convert is None else convert(values[0])
-        return pa.repeat(pa.scalar(one, type_), len(values))
-    return pa.array(values if convert is None else list(map(convert, values)), type_)
+        return to_array([one], type_).take(pa.repeat(pa.scalar(0, pa.int32()), len(values)))
+    return to_array(values if convert is None else list(map(convert, values)), type_)

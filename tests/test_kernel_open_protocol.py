@@ -1,4 +1,4 @@
-"""Open Protocol by columns: messages of many events, and what goes to the reference path whole."""
+"""Open Protocol by the kernel: messages of many events, and what is the reference's."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from itertools import islice
 
 import attrs
 import pytest
-from columnar_damage import mutated_message
+from damaged_messages import mutated_message
 from golden_data import GOLDEN, load_variant, reading_options
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message
 from cdcfmt_open_protocol.frames import HEAD, framed, split_key, split_value
-from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed, table_option
 
 RESOLVED = b'{"ts":470604474498940934,"t":3}'
@@ -36,7 +35,7 @@ def bench(name: str, count: int) -> list[Message]:
 
 
 def compare(messages: list[Message], **given: str) -> Result:
-    """The result by columns, which is the reference's; so are the lists of each message."""
+    """The result by the kernel, which is the reference's; so are the lists of each message."""
     options = parsed(
         {"protocol": "open-protocol", "table": "bench.orders", "sourceTimeZone": "Asia/Shanghai"}
         | given
@@ -49,16 +48,16 @@ def compare(messages: list[Message], **given: str) -> Result:
 
 @pytest.mark.parametrize(("name", "count"), [("open", 600), ("open-batched", 60)])
 @pytest.mark.parametrize("images", ["both", "after"])
-def test_almost_all_messages_go_by_columns(name: str, count: int, images: str) -> None:
+def test_almost_all_messages_go_by_kernel(name: str, count: int, images: str) -> None:
     result = compare(bench(name, count), images=images)
-    assert result.by_columns + result.by_reference == count
+    assert result.by_kernel + result.by_reference == count
     assert result.by_reference <= 3
 
 
 @pytest.mark.parametrize("old_value", ["true", "false", "auto"])
 def test_what_an_insert_is_depends_on_an_option(old_value: str) -> None:
     result = compare(bench("open", 60), oldValue=old_value)
-    assert (result.by_columns > 0) == (old_value != "auto")
+    assert (result.by_kernel > 0) == (old_value != "auto")
 
 
 def events_of(messages: list[Message]) -> Iterator[tuple[bytes, bytes]]:
@@ -80,7 +79,7 @@ def test_events_put_together(name: str, seed: int) -> None:
     variant = load_variant("open", name)
     chance = random.Random(seed)
     golden = list(events_of([message.message for message in variant.messages]))
-    by_columns = 0
+    by_kernel = 0
     for table in chance.sample(variant.tables, 4):
         own = b'"scm":"%s","tbl":"%s"' % (table[0].encode(), table[1].encode())
         events = [event for event in golden if own in event[0]] * 4
@@ -105,11 +104,11 @@ def test_events_put_together(name: str, seed: int) -> None:
             schema = inferred_schema(messages, options)
             if schema is None:
                 continue
-            by_columns += check_equal(messages, schema, options).by_columns
+            by_kernel += check_equal(messages, schema, options).by_kernel
             check_equal(messages, schema, options, as_lists=True)
             some_fields = StructType(chance.sample(schema.fields, 3))
             check_equal(messages, some_fields, options, inferred=False)
-    assert by_columns > 0
+    assert by_kernel > 0
 
 
 def _without(key: bytes, member: str) -> bytes:
@@ -123,12 +122,10 @@ def test_messages_of_other_tables_are_skipped_by_their_keys() -> None:
     others = [attrs.evolve(row, key=(row.key or b"").replace(b"orders", b"others")) for row in rows]
     messages = [message for pair in zip(rows, others, strict=True) for message in pair]
     result = compare(messages)
-    by_reference = 1 if kernel.is_installed() else 2
-    assert (result.by_reference, result.skipped) == (by_reference, 40)
-    assert result.by_columns == 40 - by_reference
+    assert (result.by_kernel, result.by_reference, result.skipped) == (39, 1, 40)
     # An unwanted event whose value is missing has no row either, but no mention.
     cut = attrs.evolve(others[0], value=b"")
-    assert compare([*messages, cut]).by_reference == by_reference + 1
+    assert compare([*messages, cut]).by_reference == 2
 
 
 @pytest.mark.parametrize("architecture", ["auto", "classic", "new"])
@@ -172,8 +169,8 @@ def test_a_message_goes_to_the_reference_path_whole(strange: str) -> None:
     messages[10] = batch(events, 10)
     result = compare(messages)
     # The kernel leaves out an event of another table.
-    by_kernel = kernel.is_installed() and strange == "another table"
-    assert (result.by_columns, result.by_reference) == (18, 1 if by_kernel else 2)
+    by_reference = 1 if strange == "another table" else 2
+    assert (result.by_kernel, result.by_reference) == (18, by_reference)
 
 
 @pytest.mark.parametrize(
@@ -203,5 +200,4 @@ def test_old_nulls_that_may_be_something_else(
     first = compare(messages, **given)
     few = compare(messages, **given, keyColumns="id")
     doubted = not has_row_id and architecture != "classic"
-    learned = 1 if kernel.is_installed() else 2
-    assert first.by_reference == few.by_reference == learned + doubted
+    assert first.by_reference == few.by_reference == 1 + doubted

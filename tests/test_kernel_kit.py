@@ -12,7 +12,7 @@ from golden_encoding import golden_case
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.testing import Subject
-from cdcfmt_core.testing.checks import columnar
+from cdcfmt_core.testing.checks import kernel
 
 PLUGIN = Path(__file__).parents[1] / "plugins/canal-json/src/cdcfmt_canal_json"
 
@@ -41,7 +41,7 @@ def fresh_registry() -> Iterator[None]:
 def test_false_layouts_are_caught(
     bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
 ) -> None:
-    name = f"columnar_{list(MUTANTS).index(bug)}"
+    name = f"kernel_{list(MUTANTS).index(bug)}"
     (tmp_path / name).mkdir()
     old, new = MUTANTS[bug]
     for path in PLUGIN.glob("*.py"):
@@ -60,10 +60,10 @@ def test_false_layouts_are_caught(
         default_registry().get_codec(name), [golden_case("canal-json", "default", 60)]
     )
     if not old:
-        columnar.check_columnar(subject)
+        kernel.check_kernel(subject)
         return
     with pytest.raises(AssertionError):
-        columnar.check_columnar(subject)
+        kernel.check_kernel(subject)
 
 
 def test_without_the_bridge_it_says_that_nothing_was_checked(
@@ -71,7 +71,7 @@ def test_without_the_bridge_it_says_that_nothing_was_checked(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.testing", None)
     subject = Subject(default_registry().get_codec("canal-json"), [])
-    with pytest.raises(columnar.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
-        columnar.check_columnar(subject)
+    with pytest.raises(kernel.NotChecked, match=r"NOT CHECKED.*pip install \"pyspark-cdcfmt"):
+        kernel.check_kernel(subject)
     # A format that declares no layouts has nothing to be checked.
-    columnar.check_columnar(Subject(default_registry().get_codec("dts-avro"), []))
+    kernel.check_kernel(Subject(default_registry().get_codec("dts-avro"), []))

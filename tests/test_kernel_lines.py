@@ -1,4 +1,4 @@
-"""Lines of a file, in one piece and by columns: the rows of the same lines, one by one."""
+"""Lines of a file, in one piece and by the kernel: the rows of the same lines, one by one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from pathlib import Path
 
 import attrs
 import pytest
-from columnar_damage import mutated
+from damaged_messages import mutated
 from golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, HowToRead, Lines, read_lines, read_split, wrap_line
-from pyspark_cdcfmt.columnar.chunking import Chunking
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
@@ -51,7 +50,7 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
     # What tells of tables comes first, so that the rest is rows of them for long.
     path.write_bytes(lines_of(messages, chance, 0) + lines_of(messages * 3, chance, damage))
     split = FileSplit(str(path), 0, None, None)
-    by_columns = 0
+    by_kernel = 0
     for table in chance.sample(variant.tables, 2):
         for place, extra in enumerate(OPTIONS):
             how: HowToRead = {"block_bytes": (3_000, 100_000)[place]}
@@ -63,12 +62,12 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
             assert schema is not None
             some = list(read_split(split, **how))
             lines = read_lines(split, **how)
-            by_columns += check_equal(some, schema, options, lines=lines).by_columns
+            by_kernel += check_equal(some, schema, options, lines=lines).by_kernel
     given = {**reading_options(variant), "imageFormat": "json"}
     options = parsed(given | ({"protocol": "auto"} if damage < 0.1 else {}))
     lines = read_lines(split, block_bytes=30_000)
     check_equal(list(read_split(split)), events_schema(options), options, lines=lines)
-    assert by_columns
+    assert by_kernel
 
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\x0b\n \r\n"])
@@ -118,7 +117,7 @@ def test_lines_that_are_no_documents(unusual: bytes, rows: int, tmp_path: Path) 
     lines = read_lines(split, block_bytes=2_000)
     result = check_equal(messages, schema, options, lines=lines)
     assert result.rows.num_rows == rows
-    assert result.by_columns >= 399
+    assert result.by_kernel >= 399
 
 
 def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
@@ -135,22 +134,5 @@ def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
     first, *others = read_lines(split, block_bytes=2_000)
     pieces = [attrs.evolve(each, cut=cut) for each in others if isinstance(each, Lines)]
     assert len(pieces) > 40
-    result = read([first, *pieces], schema, options, by_columns=True)
-    assert (result.by_columns, result.by_reference) == (399, 1)
-
-
-def test_where_pieces_fail_they_are_tried_less_and_less_often(tmp_path: Path) -> None:
-    path = tmp_path / "lines.jsonl"
-    path.write_bytes(b"".join(ROWS))
-    pieces = list(read_lines(FileSplit(str(path), 0, None, None), block_bytes=1_000))
-    asked: list[int] = []
-
-    def read(lines: Lines) -> str | None:
-        number = pieces.index(lines)
-        asked.append(number)
-        return "read" if number == 30 else None
-
-    chunks = list(Chunking(lambda: True, read, lambda: (10, 1 << 20)).chunks(pieces))
-    assert asked[:7] == [0, 2, 6, 14, 30, 31, 33]
-    read_in_one = len(pieces[30])  # type: ignore[arg-type]
-    assert sum(len(chunk) for chunk in chunks if chunk != "read") == 400 - read_in_one
+    result = read([first, *pieces], schema, options, by_kernel=True)
+    assert (result.by_kernel, result.by_reference) == (399, 1)

@@ -1,4 +1,4 @@
-"""What is wanted of the tables that are read by columns."""
+"""The wanted columns of every table, and the filters of a read."""
 
 from __future__ import annotations
 
@@ -15,23 +15,30 @@ from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.column_names import match_fields, match_keys
-from pyspark_cdcfmt.columnar.structs import Unlike
 from pyspark_cdcfmt.policy import ValuePolicy
+
+
+class Unlike(Exception):
+    """Such messages are for the reference."""
 
 
 @attrs.frozen
 class Shape:
-    """What is wanted of every table: ``fields`` are the user columns of the schema.
+    """What is wanted of every table.
 
+    ``schema`` is that of the rows.  ``metadata`` are the names of its columns besides the table's
+    own, with what they are without prefix; ``fields`` are the table's own.
     ``inferred``: a column that the schema lacks is a change of the table's schema.
-    ``split``: an update of the key is two changes, which the reference path makes.
+    ``split``: an update of the key is two changes, which the reference makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
-    images are in it; there are no ``fields`` then.  ``source``: of changes with ``_source``.
-    ``row_bytes`` are those of a row of NULLs.
+    images are in it; there are no ``fields`` then.
+    ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``fence`` may be
+    duplicates.
     """
 
+    schema: pa.Schema
+    metadata: Mapping[str, str]
     fields: Sequence[StructField]
-    arrow: Mapping[str, pa.DataType]
     projection: Projection
     event_filter: EventFilter
     schemas: SchemaStore
@@ -39,8 +46,8 @@ class Shape:
     inferred: bool
     split: bool
     events: Literal["json", "variant"] | None = None
-    source: bool = False
     row_bytes: int = 0
+    fence: int = 0
 
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
         """The key here, whether or not the table has such columns.
@@ -85,13 +92,3 @@ class Shape:
             )
         except PolicyError as error:
             raise Unlike(str(error)) from error
-
-
-@attrs.frozen
-class Told:
-    """What all events of a plan say alike; ``extra`` is a variant."""
-
-    protocol: str
-    table: TableSchema
-    key_columns: tuple[str, ...]
-    extra: tuple[bytes, bytes] | None

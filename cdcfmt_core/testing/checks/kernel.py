@@ -1,4 +1,4 @@
-"""What goes by columns is what the decoder gives; the engine for it is the Spark bridge's."""
+"""The compiled kernel gives what the decoder gives; the engine for it is the Spark bridge's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class NotChecked(Exception):
     """What the check needs is not installed."""
 
 
-def check_columnar(subject: Subject) -> None:
-    """By columns, as `open_layouts` says, the same rows as through the decoder.
+def check_kernel(subject: Subject) -> None:
+    """By the kernel, as `open_layouts` says, the same rows as through the decoder.
 
-    :raises NotChecked: where pyspark-cdcfmt or pyspark is not installed.
+    :raises NotChecked: where pyspark-cdcfmt, pyspark or cdcfmt-kernel is not installed.
     """
     if subject.spec.open_layouts is None:
         return
@@ -27,4 +27,4 @@ def check_columnar(subject: Subject) -> None:
         bridge = importlib.import_module("pyspark_cdcfmt.testing")
     except ModuleNotFoundError as error:
         raise NotChecked(f"{MISSING} ({error})") from error
-    bridge.check_columnar(subject)
+    bridge.check_kernel(subject)
