@@ -40,15 +40,6 @@ def unquote(text: str) -> bytes:
     return codecs.escape_decode(data)[0]
 
 
-PLAIN: Final = r'^(?:[^\\"\x00-\x1f\x7f]|\\(?:x[0-9A-Fa-f]{2}|[abfnrtv\\"]))*$'
-"""What all but texts with runes match, for Python and RE2."""
-
-
-def unquote_plain(text: str) -> bytes:
-    """As :func:`unquote`, for text that is known to match ``PLAIN``."""
-    return codecs.escape_decode(text)[0]
-
-
 def _without_runes(data: bytes) -> bytes:
     r"""``data`` with ``\u`` and ``\U`` replaced; it is held against the whole pattern."""
     for special in _each_special(data):

@@ -1,15 +1,13 @@
-"""How a JSON protocol's rows lie in its messages, declared for readers that go by columns.
+"""How a format's rows lie in its messages, as data for the compiled kernel.
 
-The decoder stays the truth: a reader learns a table's schema from a message that the decoder
-decoded, and reads by columns only messages that are like that one.  Everything else goes to
-the decoder, so a layout need not cover what is rare.
+The decoder stays the truth: the kernel gets a table's schema from a message that the decoder
+decoded, and reads only messages that have it.  Everything else is the decoder's, so a layout
+need not cover what is rare.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias, Union
 
 import attrs
@@ -65,30 +63,6 @@ Members: TypeAlias = Mapping[str, Union[Role, "Members"]]
 
 
 @attrs.frozen
-class Parser:
-    """What makes a column's value of its JSON value; ``parse`` None: that is the value.
-
-    ``text`` does the same for text alone, which is MySQL's own where ``mysql_text``.
-    ``plain`` is for texts that become bytes: a regular expression, in RE2's syntax, and what
-    does the same for texts that match it, in less time.
-    ``signless``: ``extra`` may say of an integer below zero that its sign is not known.
-    A JSON value equal to ``noted`` is counted under the text of ``note``, if there is one.
-    """
-
-    parse: Callable[[Any], object] | None
-    noted: Any = None
-    note: str | None = None
-    signless: bool = False
-    text: Callable[[Any], object] | None = None
-    mysql_text: bool = False
-    plain: tuple[str, Callable[[str], bytes]] | None = None
-
-
-Parsers: TypeAlias = Mapping[str, Parser]
-"""By columns."""
-
-
-@attrs.frozen
 class Extra:
     """A part of an event's ``extra`` that is a member of the envelope: by which name.
 
@@ -101,23 +75,16 @@ class Extra:
     default: Any = None
 
 
-Split: TypeAlias = Callable[
-    [Sequence[bytes | None], Sequence[bytes]],
-    tuple[Iterable[bytes], Iterable[bytes], list[int] | None],
-]
-
-
 @attrs.frozen
 class Zoned:
     """TIMESTAMP values that are objects of a time zone's name and of text: by which members.
 
-    ``find(name, own)`` gives the zone of a name, which may be the source's own; ValueError if
-    there is none.
+    ``own`` are names of the source's own zone, in small letters.
     """
 
     zone: str
     text: str
-    find: Callable[[str, tzinfo], tzinfo]
+    own: frozenset[str]
 
 
 @attrs.frozen
@@ -146,89 +113,67 @@ class Avro:
 
 @attrs.frozen
 class Layout:
-    """The messages of rows of one dialect; one that has other members is none of them.
+    """Where one producer dialect puts each field of a row message.
 
-    ``ops`` are the words of ``op``; any other word is no row, and one of ``quiet`` is that of
-    messages that change nothing about what others mean.  ``repeats_database``: a ``schema`` that
-    is the database's name is none.  ``parsers(value, table, time_zone, counts)`` are those of a
-    message's columns, without which only the compiled kernel reads by columns; ``texts`` tells
-    that all values are text, but for those that are ``zoned``.  ``in_lists``: images lie in lists,
-    one for each row of the message.  ``lacks_images``: an image that an operation has not is
-    missing or null.  ``deleted_row`` is where the row of a delete lies.  ``completes_before``: a
-    column that ``before`` lacks did not change.  ``times`` are the smallest and the largest time
-    and the microseconds in one; ``orders_by_source_time``: it is exactly ``commit_ts >> 18``, in
-    milliseconds.
+    A message with undeclared members does not match, and is the decoder's.
 
-    ``tells_extra``: an event's ``extra`` is made of the members ``extra`` alone (and of
-    integers that are ``signless``).
+    - ``ops``: operations by the words of ``op``; another word is no row.
+    - ``row_words``: what the role ``row`` must be.
+    - ``repeats_database``: a ``schema`` that is the database's name is none.
+    - ``in_lists``: images lie in lists, one for each row of the message.
+    - ``deleted_row``: where the row of a delete lies.
+    - ``completes_before``: a column that ``before`` lacks did not change.
+    - ``times``: the smallest and the largest time, and the microseconds in one.
+    - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
+    - ``zoned``: what TIMESTAMP values are objects of, if they are.
+    - ``begins``: bytes that such a message begins with; ``lacks``: bytes that none holds.
+    - ``connect``: messages may be Kafka Connect's wrapper of ``payload`` and ``schema``.
+    - ``column_types``: the member of ``same`` that must have the type of every column, as text, for
+      the schema to depend on nothing else.
+    - ``keyed``: the schema depends on the columns of the message's key.
+    - ``max_events``: messages are frames of events, as the Open Protocol has them, at most so many.
+      ``members`` are then those of objects ``key`` and ``value``.  The latter holds images, and the
+      roles ``after``, ``before`` (if there) and ``deleted`` are the words of ``ops``.  The value
+      and the envelope that a callable is given are an event's value and key.
+    - ``cell``: the member of a column that has its value; a column's other members must be the same
+      in all rows.
+    - ``doubts_nulls``: NULLs in ``before`` may be something else where there is no ``row_id`` and
+      nothing that did not change.
+    - ``avro``: messages are Avro records.  ``reads_before``: values before updates have to be good
+      ones, also where no row has them; ``reads_all``: values of all columns have to be.
 
-    ``begins`` are the bytes that such a message begins with, and ``lacks`` are bytes that it
-    does not hold.  ``frame(value)`` tells where in the value the envelope begins and ends;
-    what is around it must be the same; ``connect`` says that this is Kafka Connect's wrapper of
-    ``payload`` and ``schema``, if there is one.  ``column_types`` names the member of ``same`` that
-    must tell the type of every column, as text, for the schema to depend on nothing else.
-    ``keyed``: the schema depends on the columns of the message's key.
+    The kernel's bridge calls these once a table schema, with a message that has it:
 
-    ``split(keys, values)`` is for messages of many events, each a key and a value: it gives the
-    keys and the values of all events, as many of both, and how many events each message has,
-    or None for one each; it raises where a message is another one or broken.  ``members`` are
-    then those of objects ``key`` and ``value``.  The latter holds images, and the roles
-    ``after``, ``before`` (if there) and ``deleted`` are the words of ``ops``.
-    ``tables(key, value)`` are the databases, tables and commit_ts of a message's events, all
-    read as the decoder reads them, or None if one is no row; it raises as ``split``.
-    ``cell`` is the member of a column that has its value; a column's other members must be the
-    same in all rows.  ``doubts_nulls``: NULLs in ``before`` may be something else where there is no
-    ``row_id`` and nothing that did not change.
-    ``max_events`` is for the compiled kernel, which splits messages itself: they are frames of
-    events, as the Open Protocol has them, and at most so many.  The value and the envelope that a
-    callable is given are then an event's value and key.
-
-    ``encodings(value, table)`` are those of a table's columns, for the compiled kernel, which asks
-    once a schema, with a message that has it.
-
-    ``extra(envelope)`` are the parts of an event's ``extra`` by the paths of their members, for the
-    compiled kernel, which asks once a schema: it may depend on the members ``same``.  There are
-    no others.
-
-    ``avro`` is for messages that are no JSON documents; only the compiled kernel reads these by
-    columns.  ``reads_before``: values before updates have to be good ones, also where no row has
-    them; ``reads_all``: values of all columns have to be.
-
-    ``limits(envelope, schemas)`` is for schemas that come from other messages: between which
-    numbers some members, by their paths, must lie for the schema to be the same; None where
-    that cannot be told.
+    - ``encodings(value, table)``: the value encodings of the columns.
+    - ``extra(envelope)``: the parts of an event's ``extra`` by the paths of their members; it may
+      depend on the members ``same``.  Without it events are the decoder's.
+    - ``limits(envelope, schemas)``, for schemas that come from other messages: the numbers between
+      which some members, by their paths, must lie for the schema to be the same; None where that
+      cannot be known.
     """
 
     members: Members
     ops: Mapping[str, Op]
-    parsers: Callable[[bytes, TableSchema, tzinfo, Counter[str]], Parsers] | None = None
+    encodings: Callable[[bytes, TableSchema], Encodings]
     row_words: tuple[str | int | None, ...] = ()
     repeats_database: bool = False
-    quiet: tuple[str, ...] = ()
-    texts: bool = False
     zoned: Zoned | None = None
     in_lists: bool = False
-    lacks_images: bool = False
     deleted_row: Literal["before", "after"] = "before"
     completes_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIME // 1000, 1000)
     orders_by_source_time: bool = False
-    tells_extra: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()
-    frame: Callable[[bytes], tuple[int, int]] | None = None
     connect: bool = False
     column_types: str | None = None
     keyed: bool = False
-    split: Split | None = None
-    tables: Callable[[bytes, bytes], Sequence[tuple[str, str, int]] | None] | None = None
     cell: str | None = None
     doubts_nulls: bool = False
     max_events: int | None = None
     avro: Avro | None = None
     reads_before: bool = False
     reads_all: bool = False
-    encodings: Callable[[bytes, TableSchema], Encodings] | None = None
     extra: Callable[[Mapping[str, Any]], Mapping[tuple[str, ...], Extra]] | None = None
     limits: (
         Callable[[Mapping[str, Any], SchemaStore], Mapping[tuple[str, ...], tuple[int, int]] | None]

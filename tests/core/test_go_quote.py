@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdcfmt_core.go_quote import PLAIN, unquote, unquote_plain
+from cdcfmt_core.go_quote import unquote
 
 NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 
@@ -102,12 +100,3 @@ def test_nothing_else_is_accepted(text: str) -> None:
 def test_long_and_wrong_is_refused_at_once(text: str) -> None:
     with pytest.raises(ValueError, match="not Go-quoted"):
         unquote(text)
-
-
-@given(
-    st.lists(st.sampled_from([*r"abfnrtv\"xuU'04A/", "\\\\", r"\x41", "é", "\x85", "\n", "\x7f"]))
-)
-def test_plain_text_is_unquoted_in_the_same_way(parts: list[str]) -> None:
-    text = "".join(parts)
-    if re.compile(PLAIN).search(text) and not text.endswith("\n"):  # which $ of RE2 is not before
-        assert unquote_plain(text) == unquote(text)

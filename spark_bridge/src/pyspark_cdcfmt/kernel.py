@@ -10,6 +10,7 @@ import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
+from zoneinfo import ZoneInfo
 
 import attrs
 import orjson
@@ -349,7 +350,12 @@ class KernelChunks:
         name = self._kernel.missing_zone(value, key)
         while name is not None and name not in known:
             known.add(name)
-            zone = zoned.find(name, self._shape.policy.time_zone)
+            zone = self._shape.policy.time_zone
+            if name.lower() not in zoned.own:
+                try:
+                    zone = ZoneInfo(name)
+                except (KeyError, OSError) as error:
+                    raise Unlike(str(error)) from error
             self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
             name = self._kernel.missing_zone(value, key)
 

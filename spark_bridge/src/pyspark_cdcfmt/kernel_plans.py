@@ -161,8 +161,8 @@ def describe_plan(
     :raises Unlike: if they are for the reference.
     """
     limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)
-    if layout.encodings is None or limits is None:
-        raise Unlike("no value encodings, or no end of the schema's span")
+    if limits is None:
+        raise Unlike("the span of its schema has no known end")
     encodings = layout.encodings(value, table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
     if layout.reads_all:

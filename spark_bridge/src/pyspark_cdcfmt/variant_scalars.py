@@ -133,17 +133,6 @@ def _bytes(value: bytes) -> bytes:
     return _sized(15, value)
 
 
-def date_of_days(days: int) -> bytes:
-    """A date, by its days since 1970."""
-    return _INT32(11 << 2, days)
-
-
-def timestamp_of_micros(*, aware: bool) -> Callable[[int], bytes]:
-    """What makes a timestamp, or a timestamp_ntz, of microseconds since 1970."""
-    kind = (12 if aware else 13) << 2
-    return lambda micros: _INT64(kind, micros)
-
-
 def _date(value: date) -> bytes:
     return _INT32(11 << 2, value.toordinal() - _EPOCH_DAY)
 

@@ -1,4 +1,4 @@
-"""How most messages of Canal-JSON lie, for readers that go by columns."""
+"""How most messages of Canal-JSON lie, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
 from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
-from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
-from cdcfmt_canal_json.plans import column_encodings, column_parsers
+from cdcfmt_canal_json.message import OP_OF_TYPE
+from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.wire_json import text_of
@@ -46,18 +46,14 @@ _EXTRA = {
 _CANAL = Layout(
     members=_MEMBERS,
     ops=OP_OF_TYPE,
-    quiet=(WATERMARK,),
-    parsers=column_parsers,
     encodings=column_encodings,
     extra=lambda _: _EXTRA,
-    texts=True,
     in_lists=True,
     deleted_row="after",
     completes_before=True,
     # Smaller times are seconds, larger ones leave the 63 bits of a commit_ts.
     times=(SECONDS_LIMIT, (1 << 45) - 1, 1000),
     column_types="mysqlType",
-    tells_extra=True,
 )
 
 # "id" is first and always 0 in TiCDC's messages; the Java producers sort their fields.

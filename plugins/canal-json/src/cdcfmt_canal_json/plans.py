@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import tzinfo
 from typing import Any, TypeAlias
 
 import attrs
@@ -13,7 +11,6 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
 from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,
@@ -132,17 +129,6 @@ class TablePlans:
                 parsers_size(source_type),
             )
         return _padded_as(source_type, known[0]), known[1]
-
-
-def column_parsers(
-    value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
-) -> dict[str, Parser]:
-    """The parsers of a table's columns, for text."""
-    by_name = {}
-    for column in table.columns:
-        parse = text_parser(column.type, time_zone=time_zone, counts=counts)
-        by_name[column.name] = Parser(_padded_as(column.source_type, parse))
-    return by_name
 
 
 def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:

@@ -1,4 +1,4 @@
-"""How most messages of rows lie, for readers that go by columns."""
+"""How most messages of rows lie, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import attrs
 
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_debezium.documents import payload_span
 from cdcfmt_debezium.envelope import MAX_TIME, position_of, text_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
-from cdcfmt_debezium.plans import column_parsers
 from cdcfmt_debezium.value_encodings import column_encodings
 
 _SOURCE: Members = {
@@ -61,15 +59,12 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     layout = Layout(
         members=_PAYLOAD,
         ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
-        parsers=column_parsers(encodings(options)),
         encodings=column_encodings(encodings(options)),
         times=_TIMES,
         lacks=(placeholder, base64.b64encode(placeholder)) if placeholder else (),
-        frame=payload_span,
         connect=True,
         keyed=True,
         limits=_limits,
-        tells_extra=True,
         extra=_extra,
     )
     finer = {

@@ -7,9 +7,7 @@ newest DDL before it (``tableChanges``); else what that DDL says, else what the 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from datetime import tzinfo
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -18,13 +16,12 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.layout import Parser
 from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.schema_store import Position
 from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
-from cdcfmt_debezium.documents import DocumentReader, WireSchema
-from cdcfmt_debezium.encoding import Encoding, ParseValue, encoding_of
+from cdcfmt_debezium.documents import WireSchema
+from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.values import value_parser
 
 _COLUMN_BYTES = 500
@@ -203,47 +200,6 @@ def _adds_to(ddl: str, tidb_type: str) -> bool:
     """Whether DDL has the parameters of this ``tidb_type``, which never has any."""
     one, other = parse_column_type(ddl), parse_column_type(tidb_type)
     return one.base == other.base and one.unsigned == other.unsigned
-
-
-def column_parsers(
-    encodings: Mapping[str, Encoding],
-) -> Callable[[bytes, TableSchema, tzinfo, Counter[str]], dict[str, Parser]]:
-    """What gives the parsers of a message's columns, from its value and table schema."""
-
-    def parsers(
-        value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
-    ) -> dict[str, Parser]:
-        document = DocumentReader().read(value)
-        encoding = encoding_of(encodings, document.payload["source"].get("connector"))
-        fields = document.schema.row_fields() if document.schema else None
-        by_name: dict[str, Parser] = {}
-        for column in table.columns:
-            own = encoding
-            default = None
-            if fields is not None:
-                own = field_type(fields[column.name], encoding).encoding
-                default = fields[column.name].get("default") if column.nullable else None
-            plain, parse = value_parser(column.type, column.source_type, own, time_zone, counts)
-            note = None if default is None else DEFAULTS
-            by_name[column.name] = Parser(
-                _unless_plain(plain, parse),
-                default,
-                note,
-                signless=column.type == Int(64) or isinstance(column.type, Unknown),
-            )
-        return by_name
-
-    return parsers
-
-
-def _unless_plain(plain: type | None, parse: ParseValue | None) -> ParseValue | None:
-    if parse is None or plain is None:
-        return parse
-
-    def parse_other(value: Any) -> Any:
-        return value if type(value) is plain else parse(value)
-
-    return str if plain is str else parse_other
 
 
 def _ordered(names: tuple[str, ...], known: Iterable[str]) -> list[str]:

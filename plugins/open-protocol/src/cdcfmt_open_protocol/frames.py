@@ -8,18 +8,14 @@ against the bytes that are there; nothing is allocated by what a length claims.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
-from struct import Struct, unpack
-from typing import Any, Final
+from struct import Struct
+from typing import Final
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_open_protocol.message import VERSION
 
 _read_int64 = Struct(">q").unpack_from
 _int64 = Struct(">q").pack
-_behind_8: Callable[[Any], bytes] = itemgetter(slice(8, None))
-_behind_16: Callable[[Any], bytes] = itemgetter(slice(16, None))
 
 HEAD: Final = _int64(VERSION)
 """What a message key begins with."""
@@ -76,29 +72,6 @@ def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
         frames.append(data[position : position + length])
         position += length
     return frames
-
-
-def single_events(
-    keys: Sequence[bytes | None], values: Sequence[bytes]
-) -> tuple[Iterable[bytes], Iterable[bytes]] | None:
-    """The keys and the values of messages of one event each; None if one is not that plain.
-
-    What is behind the frames' heads is copied when it is asked for, and is in cache then.
-    """
-    # Before all of them at once: the version and both lengths.
-    heads = b"".join([key[:16] for key in keys if key is not None])
-    lengths = b"".join([value[:8] for value in values])
-    count = len(keys)
-    if len(heads) != 16 * count or len(lengths) != 8 * count:
-        return None
-    numbers = unpack(f">{2 * count}q", heads)
-    if set(numbers[::2]) != {VERSION}:
-        return None
-    if numbers[1::2] != tuple([len(key) - 16 for key in keys if key is not None]):
-        return None
-    if unpack(f">{count}q", lengths) != tuple([len(value) - 8 for value in values]):
-        return None
-    return map(_behind_16, keys), map(_behind_8, values)
 
 
 def framed(data: bytes) -> bytes:

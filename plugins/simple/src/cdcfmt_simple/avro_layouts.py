@@ -25,7 +25,7 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_simple.avro import DML_WORDS, LAYOUTS
 from cdcfmt_simple.avro import Layout as WireLayout
-from cdcfmt_simple.instants import zone_at
+from cdcfmt_simple.instants import LOCAL
 from cdcfmt_simple.layouts import EXTRA, limits
 from cdcfmt_simple.message import OP_OF_TYPE
 
@@ -103,7 +103,7 @@ def _layout(first: bytes, layout: WireLayout) -> Layout:
         encodings=_encodings,
         extra=lambda _: EXTRA,
         limits=limits,
-        zoned=Zoned("location", "value", zone_at),
+        zoned=Zoned("location", "value", LOCAL),
         avro=Avro(_row(layout)),
         reads_before=True,
     )

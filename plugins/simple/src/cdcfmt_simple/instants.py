@@ -16,7 +16,7 @@ from cdcfmt_core import DecoderContext, EncoderContext
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.instants import timestamp_parser
 
-_LOCAL: Final = frozenset({"", "local", "system"})
+LOCAL: Final = frozenset({"", "local", "system"})
 _MAX_ZONES = 32
 
 
@@ -34,7 +34,7 @@ class Zones:
         """
 
         def open_parser(location: str) -> Callable[[str], Any]:
-            if location.lower() in _LOCAL:
+            if location.lower() in LOCAL:
                 return self._local_parser(table)
             return self._parser(location)
 
@@ -61,14 +61,6 @@ class Zones:
                 self._parsers.clear()
             parse = self._parsers[location] = timestamp_parser(zone, self._context.counts)
         return parse
-
-
-def zone_at(location: str, local: tzinfo) -> tzinfo:
-    """The zone of a location; ``local`` is the server's own.
-
-    :raises ValueError: if there is no such zone.
-    """
-    return local if location.lower() in _LOCAL else _zone(location)
 
 
 def _zone(location: str) -> ZoneInfo:

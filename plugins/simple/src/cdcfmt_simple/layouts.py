@@ -1,21 +1,17 @@
-"""How most rows in JSON lie, for readers that go by columns."""
+"""How most rows in JSON lie, for the compiled kernel."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import tzinfo
 from typing import Any, Final
 
 from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Extra, Layout, Parser, Zoned
-from cdcfmt_core.mysql import text_parser
+from cdcfmt_core.layout import Extra, Layout, Zoned
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.types import Binary, Timestamp
-from cdcfmt_core.wire_json import parse_base64
-from cdcfmt_simple.instants import zone_at
-from cdcfmt_simple.message import OP_OF_TYPE, STREAM, WATERMARK
+from cdcfmt_simple.instants import LOCAL
+from cdcfmt_simple.message import OP_OF_TYPE, STREAM
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
@@ -23,19 +19,6 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
         return ()
     return (_JSON,)
-
-
-def _parsers(
-    value: bytes, table: TableSchema, time_zone: tzinfo, counts: Counter[str]
-) -> dict[str, Parser]:
-    return {
-        column.name: Parser(
-            parse_base64
-            if isinstance(column.type, Binary)
-            else text_parser(column.type, time_zone=time_zone, counts=counts)
-        )
-        for column in table.columns
-    }
 
 
 def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
@@ -83,13 +66,8 @@ _JSON = Layout(
         "old": "before",
     },
     ops=OP_OF_TYPE,
-    quiet=(WATERMARK,),
-    parsers=_parsers,
     encodings=_encodings,
     extra=lambda _: EXTRA,
-    texts=True,
-    zoned=Zoned("location", "value", zone_at),
-    lacks_images=True,
+    zoned=Zoned("location", "value", LOCAL),
     limits=limits,
-    tells_extra=True,
 )
