@@ -1,4 +1,4 @@
-"""Simple's Avro messages that nobody would send, for reads by columns."""
+"""Simple's Avro messages that nobody would send, for reads by the kernel."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ options = parsed({"protocol": "canal-json", "table": "bench.orders"})
 schema = inferred_schema(messages, options)
 result = check_equal(messages, schema, options, lines=read_lines(split))
 print(cdcfmt_kernel.__file__, pyspark_cdcfmt.__file__)
-print(len(messages), result.by_columns, result.rows.num_rows)
+print(len(messages), result.by_kernel, result.rows.num_rows)
 """
 
 

@@ -149,7 +149,7 @@ VALUES = {
 
 
 def check(*values: bytes, **options: str) -> tuple[int, int]:
-    """How many messages went by columns, and how many did not."""
+    """How many messages the kernel read, and how many the reference decoded."""
     messages = [Message(None, value, offset=at) for at, value in enumerate(values)]
     asked = parsed({"protocol": "simple", "table": "simple.user", **options})
     schema = inferred_schema(messages, asked)

@@ -29,7 +29,7 @@ def test_layouts_of_one_format_take_turns(capfd: pytest.CaptureFixture[str]) -> 
         other.append(attrs.evolve(message, value=value, offset=(message.offset or 0) + 1))
     both = [message for pair in zip(first, other, strict=True) for message in pair]
     result = check_events(both, imageFormat="json")
-    assert (result.by_columns, result.by_reference) == (18, 2)
+    assert (result.by_kernel, result.by_reference) == (18, 2)
     assert "panicked" not in capfd.readouterr().err
 
 
@@ -47,7 +47,7 @@ def test_a_key_that_the_reference_cannot_read_is_counted(number: str) -> None:
     before = [*messages[:place], good, good]
     odd = attrs.evolve(good, key=f'{{"id":{number}}}'.encode())
     by_good, by_odd = (check_equal([*before, m], schema, options) for m in (good, odd))
-    assert by_good.by_columns > 1
-    assert by_odd.by_columns == by_good.by_columns - 1
+    assert by_good.by_kernel > 1
+    assert by_odd.by_kernel == by_good.by_kernel - 1
     counts = by_odd.counts - by_good.counts
     assert counts["keys that are no JSON object"] == 1

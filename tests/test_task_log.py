@@ -31,7 +31,7 @@ NEW = row_message("INSERT", {"id": "4", "name": "d", "price": "2"}, commit_ts=CO
 
 
 def wire(message: dict[str, Any]) -> bytes:
-    """As compact as producers write it, without which nothing goes by columns."""
+    """As compact as producers write it, without which nothing goes by the kernel."""
     return json.dumps(message, separators=(",", ":")).encode()
 
 

@@ -88,7 +88,6 @@ def open_kernel(target: Target, query: Query) -> Kernel | None:
     for _ in engine.batches(target.schemas_and_rows(query)):
         pass
     found = getattr(engine.chunks, "_kernel", None)
-    found = getattr(found, "_kernel", found)
     return found if isinstance(found, Kernel) else None
 
 
@@ -144,7 +143,7 @@ class Feed:
         with suppress(ValueError):
             self.kernel.names(value, key)
             if not self.dice.getrandbits(10):
-                self.kernel.skip_table(value, key)
+                self.kernel.skip(value, key, all=bool(self.dice.getrandbits(1)))
 
     def _finish(self) -> None:
         if self.kernel.messages:
