@@ -72,10 +72,11 @@ class Projection:
     case_sensitive: bool = True
 
     def key_of(self, columns: Sequence[str], of_wire: Sequence[str]) -> tuple[str, ...]:
-        """The key columns of a table, as it spells them."""
+        """The key columns of a table, as it spells them; those of the wire if one is missing."""
         if not self.key_columns:
             return tuple(of_wire)
-        return spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
+        given = spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
+        return given if set(given) <= set(columns) else tuple(of_wire)
 
     def wanted_of(self, columns: Sequence[str], key: Iterable[str]) -> frozenset[str] | None:
         """The columns of a table that are looked at, its key among them; None means all."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from cdcfmt_core.cli.json_text import image_values, time_text
 from cdcfmt_core.cli.reading import Decoded
-from cdcfmt_core.column_names import UnitedNames, option_names
+from cdcfmt_core.column_names import UnitedNames, lacking, option_names
+from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import (
     KIND_OF,
     Corrupt,
@@ -79,6 +80,8 @@ def change_records(
         yield {"_corrupt_record": _corrupt_record(decoded, event)}
     elif isinstance(event, RowChange):
         keys = _keys(event, key_columns)
+        if key_columns:
+            _check_keys(event, keys)
         names = columns.of(event.table.column_names)
         for part in split_key_update(event, keys) if after_only else [event]:
             for change_type, image in change_images(part, after_only=after_only):
@@ -98,6 +101,13 @@ def _keys(event: RowChange, key_columns: tuple[str, ...]) -> tuple[str, ...]:
     if not key_columns:
         return event.table.key_columns
     return option_names("keyColumns", key_columns, event.table.column_names)
+
+
+def _check_keys(event: RowChange, keys: tuple[str, ...]) -> None:
+    if event.after is not None and event.after.complete:
+        reason = lacking(keys, event.table.column_names)
+        if reason:
+            raise OptionError(f"{event.table.database}.{event.table.table}: {reason}")
 
 
 def table_of(event: Event) -> dict[str, str | None]:

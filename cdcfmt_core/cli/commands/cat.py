@@ -18,8 +18,8 @@ from cdcfmt_core.cli.records import CHANGE_COLUMNS, EVENT_COLUMNS, change_record
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.tables import write_changes, write_events
 from cdcfmt_core.cli.writers import Record, write_csv, write_json
-from cdcfmt_core.column_names import UnitedNames
-from cdcfmt_core.errors import OptionError
+from cdcfmt_core.column_names import UnitedNames, lacking
+from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.options import Option
 
@@ -114,6 +114,7 @@ def command(
         note(f"{number(rows.corrupt)} corrupt: {command_line} lists them with position and reason")
     if rows.ended:
         reader.check_names()
+        rows.check_keys()
 
 
 class _Rows:
@@ -128,6 +129,7 @@ class _Rows:
         self._changes = settings.table is not None
         self._images = settings["images"]
         self._keys = tuple(settings["keyColumns"])
+        self._unmet_keys = set(self._keys)
         self.corrupt = 0
         self.truncated = 0
         self.ended = False
@@ -144,6 +146,8 @@ class _Rows:
         for decoded in self._reader:
             for event in decoded.events:
                 self._meet(event)
+                if self._unmet_keys and isinstance(event, RowChange):
+                    self._meet_keys(event.table)
                 self.corrupt += isinstance(event, Corrupt)
                 self.truncated += self._changes and _is_truncate(event)
                 if self._changes:
@@ -176,6 +180,20 @@ class _Rows:
         if isinstance(event, RowChange) and event.table is not self._last:
             self._last = event.table
             self._columns.of(event.table.column_names)
+
+    def _meet_keys(self, table: TableSchema) -> None:
+        names = {name.lower() for name in table.column_names}
+        self._unmet_keys -= {key for key in self._unmet_keys if key.lower() in names}
+        self._last = table
+
+    def check_keys(self) -> None:
+        """To be called when all has been read.
+
+        :raises CdcfmtError: for a name of ``keyColumns`` that no table of the input has.
+        """
+        if self._unmet_keys and self._last is not None:
+            reason = lacking(sorted(self._unmet_keys), self._last.column_names)
+            raise CdcfmtError(f"no table has such a column: {reason}")
 
     def _drop_images(self, record: Record) -> None:
         if self._images == "none" or "after" in record:

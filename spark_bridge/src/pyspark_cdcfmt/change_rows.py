@@ -9,6 +9,7 @@ import attrs
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.column_names import lacking
 from cdcfmt_core.errors import show
 from cdcfmt_core.events import (
     Corrupt,
@@ -40,11 +41,13 @@ class _TablePlan:
     """How the images of one table schema become the schema's columns.
 
     ``columns`` have the schema's name, the wire's, and what converts a value; ``keys`` are the
-    key's columns, and the other names are the wire's.
+    key's columns, and the other names are the wire's.  ``without_key`` says which of
+    ``keyColumns`` the table lacks: the messages' own key then stands in its place.
     """
 
     columns: list[tuple[str, str, Convert]]
     keys: tuple[str, ...]
+    without_key: str | None
     surplus: tuple[str, ...]
     types: dict[str, LogicalType]
     compared: bool = False
@@ -119,6 +122,9 @@ class ChangeRows:
         plan = self._plan(table)
         if not plan.compared and image.complete:
             self._compare(plan)
+        is_new = added["change_type"] in ("insert", "update_postimage")
+        if plan.without_key and image.complete and is_new:
+            self._lost_key(plan.without_key)
         values: dict[str, Any] = {}
         absent: list[str] = []
         rescued: dict[str, Any] = {}
@@ -144,7 +150,7 @@ class ChangeRows:
             (absent or self._inferred)
             and not image.complete
             and self._incomplete_rows != "emit"
-            and added["change_type"] in ("insert", "update_postimage")
+            and is_new
         ):
             without = f", without {', '.join(absent)}" if absent else ""
             reason = f"the message holds only part of the row{without}"
@@ -210,7 +216,12 @@ class ChangeRows:
             self._policy.counts[f"{text}in {self._prefix}{RESCUED}"] += 1
             rescued[name] = plain_value(value, type_, name, self._policy)
 
-    def _refuse_change(self, chosen: str, reason: str, name: str) -> NoReturn:
+    def _lost_key(self, reason: str) -> None:
+        if self._on_value in ("fail", "corrupt"):
+            self._refuse_change(self._on_value, reason, None)
+        self._policy.counts[f"{reason}: key of the messages in its place"] += 1
+
+    def _refuse_change(self, chosen: str, reason: str, name: str | None) -> NoReturn:
         if self._ddl is not None:
             reason += f"; the last DDL of the table before it is {show(self._ddl)}"
         refuse("onSchemaChange", chosen, reason, name)
@@ -243,11 +254,13 @@ class ChangeRows:
             if wire_name in types:
                 convert = converter(types[wire_name], field.dataType, field.name, self._policy)
             columns.append((field.name, wire_name, convert))
-        keys = table.key_columns
+        keys, without_key = table.key_columns, None
         if self._key_columns:
-            keys = match_keys(self._key_columns, table.column_names, **same)
+            given = match_keys(self._key_columns, table.column_names, **same)
+            without_key = lacking(given, table.column_names)
+            keys = keys if without_key else given
         surplus = tuple(name for name in types if name not in matched) if self._inferred else ()
-        return _TablePlan(columns, keys, surplus, types)
+        return _TablePlan(columns, keys, without_key, surplus, types)
 
 
 def _no_column(_: Any) -> Any:

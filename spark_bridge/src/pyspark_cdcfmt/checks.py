@@ -24,6 +24,10 @@ _MESSAGES_OF_LAST = 400
 _BATCHES = 3
 """Micro-batches that a stream looks at for names that the first one lacks."""
 _STREAM_SECONDS = 3.0
+_MAY_COME = (
+    "the stream goes on, since it may come later; a row of the table that lacks a column of "
+    "keyColumns ends it"
+)
 
 
 def check_batch(
@@ -123,10 +127,7 @@ class StreamCheck:
             self._batches = 0
         elif not self._warned and (reason := self._names.unknown(self._survey)):
             self._warned = True
-            warn(
-                f"{reason} (the stream goes on, since it may come later; "
-                "requireTables=false spares this check)"
-            )
+            warn(f"{reason} ({_MAY_COME}; requireTables=false spares this check)")
 
     def _knows(self, survey: Survey) -> bool:
         table = self._options.table

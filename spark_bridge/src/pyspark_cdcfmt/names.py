@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from functools import partial
 
 import attrs
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.column_names import fold
+from cdcfmt_core.column_names import fold, nearest_column
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
 from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.column_names import canonical
@@ -24,13 +24,16 @@ _MOST_NAMES = 20
 class GivenNames:
     """Table, patterns of tables and columns that the user named.
 
-    Where the schema was inferred, table and columns are those of the input.  ``added`` are
-    the names of the columns that the changes shape adds.
+    Where the schema was inferred, table and columns are those of the input.  ``keys`` are
+    ``keyColumns``, of the table ``keyed`` or of any.  ``added`` are the names of the columns
+    that the changes shape adds.
     """
 
     table: TableName | None
     patterns: Mapping[str, EventFilter]
     columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    keyed: TableName | None
     added: tuple[str, ...]
     case_sensitive: bool
 
@@ -47,13 +50,15 @@ class GivenNames:
             None if inferred else options.table,
             {text: EventFilter(include_tables=(text,)) for text in options["includeTables"]},
             columns,
+            tuple(options["keyColumns"]),
+            options.table,
             added,
             options.case_sensitive,
         )
 
     def __bool__(self) -> bool:
         """Whether there is anything to compare."""
-        return self.table is not None or bool(self.patterns)
+        return self.table is not None or bool(self.patterns or self.keys)
 
     def table_in(self, survey: Survey) -> bool:
         """Whether the survey has a schema of the table, or none is asked for."""
@@ -64,6 +69,8 @@ class GivenNames:
         return (
             self.table_in(survey)
             and not self._unmatched(survey)
+            and (not self.keys or bool(self._keyed_schemas(survey)))
+            and not self._unknown_keys(survey)
             and not self._unknown_columns(survey)
         )
 
@@ -97,14 +104,20 @@ class GivenNames:
                 f"option includeTables: {text} matches no table of {looked}; "
                 f"{nearest_tables(text, survey.tables)}"
             )
+        for column in self._unknown_keys(survey):
+            known = _names_in(self._keyed_schemas(survey))
+            whose = "no table" if self.keyed is None else f"table {table_names([self.keyed])}"
+            has = "has no such column" if self.keyed else "has such a column"
+            near = _hint(column, known)
+            return (
+                f"option keyColumns: {column}: {whose} {has} in {looked}, but {some(known)}{near}"
+            )
         for column in self._unknown_columns(survey):
             assert self.table is not None
-            known = self._known_columns(survey)
-            near = _near(column, [*known, *self.added])
-            hint = f"; did you mean {near}?" if near else ""
+            known = _names_in(survey.schemas_of(self.table))
             return (
                 f"column {column} of the schema: table {table_names([self.table])} has no such "
-                f"column in {looked}, but {some(known)}{hint}"
+                f"column in {looked}, but {some(known)}{_hint(column, [*known, *self.added])}"
             )
         return None
 
@@ -115,18 +128,24 @@ class GivenNames:
             if not any(_wants(pattern, table) for table in survey.tables)
         ]
 
-    def _known_columns(self, survey: Survey) -> list[str]:
-        assert self.table is not None
-        schemas = survey.schemas_of(self.table)
-        return list(dict.fromkeys(name for schema in schemas for name in schema.column_names))
+    def _keyed_schemas(self, survey: Survey) -> list[TableSchema]:
+        tables = survey.tables if self.keyed is None else [self.keyed]
+        return [schema for table in tables for schema in survey.complete_schemas_of(table)]
+
+    def _unknown_keys(self, survey: Survey) -> list[str]:
+        schemas = self._keyed_schemas(survey) if self.keys else []
+        return self._missing(self.keys, _names_in(schemas)) if schemas else []
 
     def _unknown_columns(self, survey: Survey) -> list[str]:
         # Partial rows may lack any column.
         if not self.columns or self.table is None or not survey.complete_schemas_of(self.table):
             return []
+        return self._missing(self.columns, _names_in(survey.schemas_of(self.table)))
+
+    def _missing(self, names: Iterable[str], known: Iterable[str]) -> list[str]:
         same = partial(fold, case_sensitive=self.case_sensitive)
-        known = set(map(same, self._known_columns(survey)))
-        return [name for name in self.columns if same(name) not in known]
+        folded = set(map(same, known))
+        return [name for name in names if same(name) not in folded]
 
 
 def _wants(pattern: EventFilter, table: TableName) -> bool:
@@ -134,13 +153,13 @@ def _wants(pattern: EventFilter, table: TableName) -> bool:
     return pattern.wants_table(database, name, schema[0] if schema else None)
 
 
-def _near(name: str, known: Iterable[str]) -> str | None:
-    """The likeliest of the known names, one that differs only in case before all others."""
-    names: dict[str, str] = {}
-    for each in known:
-        names.setdefault(each.lower(), each)
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return names[near[0]] if near else None
+def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
+    return list(dict.fromkeys(name for schema in schemas for name in schema.column_names))
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = nearest_column(name, known)
+    return f"; did you mean {near}?" if near else ""
 
 
 def some(names: Iterable[str]) -> str:

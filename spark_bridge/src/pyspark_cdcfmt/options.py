@@ -75,9 +75,10 @@ SHAPE_OPTIONS = (
         name="requireTables",
         type="bool",
         default=True,
-        help="`table`, each pattern of `includeTables` and each column of your schema must be "
-        "known to the messages that the driver looks at before it reads: a batch fails and names "
-        "the nearest, a stream warns. An empty input passes. `false`: no check.",
+        help="`table`, each pattern of `includeTables`, each of `keyColumns` and each column of "
+        "your schema must be known to the messages that the driver looks at before it reads: a "
+        "batch fails and names the nearest, a stream warns. An empty input passes. `false`: no "
+        "check.",
     ),
     Option(
         name="images",

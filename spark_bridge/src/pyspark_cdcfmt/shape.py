@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructField
 
 from cdcfmt_core.codec import Projection
+from cdcfmt_core.column_names import lacking
 from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import EventFilter
@@ -58,9 +59,13 @@ class Shape:
         if not given:
             return table.key_columns
         try:
-            return match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
+            keys = match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
         except PolicyError as error:
             raise Unlike(str(error)) from error
+        reason = None if self.events else lacking(keys, table.column_names)
+        if reason:
+            raise Unlike(reason)
+        return keys
 
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
         """The table's columns that are its key here."""
