@@ -10,6 +10,14 @@ import pytest
 from damaged_messages import ODD
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import (
+    DataType,
+    DoubleType,
+    FloatType,
+    NumericType,
+    StructField,
+    StructType,
+)
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.event_schema import events_schema
@@ -107,6 +115,15 @@ def strange_updates(data: st.DataObject) -> list[Message]:
     return messages
 
 
+def as_floats(schema: StructType, type_: DataType) -> StructType:
+    """The table's columns with numbers as floats."""
+    own = [field for field in schema.fields if not field.name.startswith("_")]
+    numbers = {field.name for field in own if isinstance(field.dataType, NumericType)}
+    return StructType(
+        [StructField(f.name, type_ if f.name in numbers else f.dataType) for f in own]
+    )
+
+
 def check_events(messages: list[Message], **given: str) -> Result:
     read = parsed({"protocol": "canal-json", **given})
     return check_equal(messages, events_schema(read), read)
@@ -122,6 +139,24 @@ def test_values_are_the_references(options: dict[str, str], data: st.DataObject)
     assert schema is not None
     result = check_equal(messages, schema, read)
     assert result.by_kernel + result.by_reference == len(messages)
+
+
+@pytest.mark.parametrize("type_", [FloatType(), DoubleType()])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_numbers_as_floats_are_the_references(type_: DataType, data: st.DataObject) -> None:
+    messages = strange_updates(data)
+    read = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    schema = inferred_schema(messages[:1], read)
+    assert schema is not None
+    floats = as_floats(schema, type_)
+    check_equal(messages, floats, read)
+    # Of a few digits the kernel reads all.
+    few = {"c0": "7", "c1": "0", "c2": "-9999", "c3": "9", "c4": "-0.0100", "c7": "-2.5"}
+    document = json.loads(messages[0].value or b"")
+    usual = update(1, document["mysqlType"], document["data"][0] | few, {})
+    fields = [field for field in floats.fields if field.name in few]
+    assert check_equal([usual] * 4, StructType(fields), read, inferred=False).by_kernel == 3
 
 
 @pytest.mark.parametrize("options", EVENTS)

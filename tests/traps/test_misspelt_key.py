@@ -62,11 +62,11 @@ def test_a_stream_warns(path: str) -> None:
         reader.partitions(start, end)
 
 
-@pytest.mark.parametrize("by_columns", [True, False])
-def test_a_task_ends_at_a_row_without_the_key(by_columns: bool) -> None:
+@pytest.mark.parametrize("by_kernel", [True, False])
+def test_a_task_ends_at_a_row_without_the_key(by_kernel: bool) -> None:
     def rows(**options: str) -> Any:
         given = parsed({"table": "shop.orders", "images": "after", "keyColumns": "idd", **options})
-        return read(MESSAGES, SCHEMA, given, by_columns=by_columns, inferred=False)
+        return read(MESSAGES, SCHEMA, given, by_kernel=by_kernel, inferred=False)
 
     error = rows(onSchemaChange="fail", mode="PERMISSIVE").error
     assert error is not None
@@ -86,7 +86,7 @@ def test_rows_of_parts_need_no_key(tmp_path: Path) -> None:
         SCHEMA
     ).partitions()
     message = Message(None, json.dumps(delete).encode(), offset=0)
-    result = read([message], SCHEMA, parsed(options), by_columns=True, inferred=False)
+    result = read([message], SCHEMA, parsed(options), by_kernel=True, inferred=False)
     assert (result.error, result.rows.column("id").to_pylist()) == (None, [1])
 
 

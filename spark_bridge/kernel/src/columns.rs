@@ -304,7 +304,9 @@ impl Cells for Column {
             Values::Integer(values) => values.push(value.try_into().map_err(|_| RANGE)?),
             Values::Long(values) => values.push(value.try_into().map_err(|_| RANGE)?),
             Values::Boolean(values) if (0..=1).contains(&value) => values.push(value == 1),
-            Values::Decimal(..) => return self.push_decimal(value, 0),
+            Values::Decimal(..) | Values::Float(..) | Values::Double(..) => {
+                return self.push_decimal(value, 0);
+            }
             _ => return Err(WRONG),
         }
         self.added();
@@ -312,6 +314,14 @@ impl Cells for Column {
     }
 
     fn push_decimal(&mut self, value: i128, scale: u8) -> Step<()> {
+        let most = match &self.values {
+            Values::Double(_) => numbers::DIGITS_OF_DOUBLE,
+            Values::Float(_) => numbers::DIGITS_OF_FLOAT,
+            _ => 0,
+        };
+        if most > 0 {
+            return self.push_float(numbers::held(value, scale, most).ok_or(RANGE)?);
+        }
         let Values::Decimal(values, precision, column_scale) = &mut self.values else {
             return Err(WRONG);
         };

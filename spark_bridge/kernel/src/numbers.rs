@@ -88,6 +88,25 @@ pub fn is_printed_decimal(text: &str, scale: usize) -> bool {
     as_printed && digits(whole) && (whole == "0" || !whole.starts_with('0')) && text.len() <= MOST
 }
 
+/// Any decimal of so many digits is the shortest text of a float of 64 bits.
+pub const DIGITS_OF_DOUBLE: u32 = 15;
+/// As [`DIGITS_OF_DOUBLE`], of 32 bits.
+pub const DIGITS_OF_FLOAT: u32 = 6;
+/// The largest power of ten that is a float of 64 bits.
+const MOST_SCALE: u8 = 22;
+
+/// A decimal of at most `digits` digits as the nearest float.
+pub fn held(value: i128, scale: u8, digits: u32) -> Option<f64> {
+    let value = i64::try_from(value).ok()?;
+    if value.unsigned_abs() >= 10_u64.pow(digits) || scale > MOST_SCALE {
+        return None;
+    }
+    // Both are exact, so their quotient is rounded once.
+    #[allow(clippy::cast_precision_loss)]
+    let (number, power) = (value as f64, 10_u128.pow(u32::from(scale)) as f64);
+    Some(number / power)
+}
+
 /// A finite double: digits, perhaps a point with digits behind it, perhaps an exponent.
 pub fn float(text: &str) -> Option<f64> {
     let data = text.as_bytes();
@@ -163,6 +182,19 @@ mod tests {
         for text in ["nan", "inf", "1e999", ".5", "1.", "1e", "1_0"] {
             assert_eq!(float(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn held_decimals() {
+        assert_eq!(held(-9351, 2, DIGITS_OF_DOUBLE), Some(-93.51));
+        assert_eq!(
+            held(999_999_999_999_999, 22, DIGITS_OF_DOUBLE),
+            Some(9.999_999_999_999_99e-8)
+        );
+        assert_eq!(held(1_000_000_000_000_000, 0, DIGITS_OF_DOUBLE), None);
+        assert_eq!(held(1_000_000, 0, DIGITS_OF_FLOAT), None);
+        assert_eq!(held(1, 23, DIGITS_OF_DOUBLE), None);
+        assert_eq!(held(i128::MIN, 0, DIGITS_OF_DOUBLE), None);
     }
 
     #[test]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
@@ -21,6 +20,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from pyspark_cdcfmt.floats import to_binary32, to_double
 from pyspark_cdcfmt.image_json import json_column
 from pyspark_cdcfmt.json_column import KeepText, parse_json_column
 from pyspark_cdcfmt.policy import BadValue, ValuePolicy
@@ -289,23 +289,6 @@ def _to_bool(value: Any) -> bool:
     raise BadValue(f"{show(value)} is neither true nor false")
 
 
-def _to_float(value: Any) -> float:
-    if isinstance(value, float | int | Decimal):
-        try:
-            return float(value)
-        except OverflowError:
-            pass
-    raise BadValue(f"{show(value)} is not a floating-point number")
-
-
-def _to_binary32(value: Any) -> float:
-    number = _to_float(value)
-    try:
-        return struct.unpack("<f", struct.pack("<f", number))[0]  # type: ignore[no-any-return]
-    except OverflowError:
-        raise BadValue(f"{number!r} does not fit in a float of 32 bits") from None
-
-
 def _to_binary(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
@@ -359,8 +342,8 @@ def _unsupported(target: spark.DataType) -> Convert:
 
 _SIMPLE: dict[type, Convert] = {
     spark.BooleanType: _to_bool,
-    spark.FloatType: _to_binary32,
-    spark.DoubleType: _to_float,
+    spark.FloatType: to_binary32,
+    spark.DoubleType: to_double,
     spark.BinaryType: _to_binary,
     spark.DateType: _to_date,
     spark.DayTimeIntervalType: _to_interval,
