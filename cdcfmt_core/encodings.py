@@ -15,9 +15,11 @@ from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from cdcfmt_core.byte_texts import detecting_reader, parse_hex
+from cdcfmt_core.byte_texts import detecting_reader, parse_hex, parse_latin1
+from cdcfmt_core.calendar_parts import PART_READERS, to_timestamp
 from cdcfmt_core.go_quote import unquote
 from cdcfmt_core.mysql.json_values import json_value_parser
+from cdcfmt_core.mysql.numbers import integer_decimal_parser
 from cdcfmt_core.mysql.text import text_parser
 from cdcfmt_core.scalar_readers import (
     datetime_at,
@@ -61,6 +63,12 @@ class Encoding:
     - ``connect-decimal``: an integer in base64 of its big-endian bytes, with ``scale``;
       ``guessed-decimal``: the same or a decimal's text, whichever alone fits.
     - ``little-endian-bits``: BIT in base64 of its little-endian bytes; one bit may be a boolean.
+    - ``charset-text``: text as its bytes in a ``charset`` (a Python codec), one character each.
+    - ``integer-text``: an integer's text that is a decimal for want of a type with room for either
+      sign.
+    - ``calendar-parts``: a list of year, month, day, hour, minute, second and microsecond, some of
+      them null; or text, as ``mysql-text``.
+    - ``epoch-pair``: a list of the seconds since 1970 and of microseconds.
     - ``other``: none of these, so NULL is all that the kernel reads.
 
     Values equal to ``noted`` are counted under ``note``.  ``branches`` are those of a union of
@@ -92,6 +100,10 @@ class Encoding:
         "connect-decimal",
         "guessed-decimal",
         "little-endian-bits",
+        "charset-text",
+        "integer-text",
+        "calendar-parts",
+        "epoch-pair",
         "other",
     ]
     padded: int = 0
@@ -102,6 +114,7 @@ class Encoding:
     signless: bool = False
     doubles: bool = False
     scale: int | None = None
+    charset: str = ""
     aliases: Mapping[str, str] = attrs.field(factory=dict)
     noted: str | int | float | bool | None = None
     note: str = ""
@@ -219,6 +232,46 @@ def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str])
     return lambda value: other(read_bits(value) if type(value) is str else value)
 
 
+def _charset_text(encoding: Encoding, *_: Any) -> Read:
+    return _only_text(lambda text: parse_latin1(text).decode(encoding.charset))
+
+
+def _integer_text(_: Encoding, logical: LogicalType, *__: Any) -> Read:
+    return _only_text(integer_decimal_parser(logical))
+
+
+def _numbers_of(value: Any, count: int) -> list[Any]:
+    if type(value) is list and len(value) == count:
+        return value
+    raise ValueError(f"is no list of {count} numbers")
+
+
+def _calendar_parts(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    of_text = text_parser(logical, time_zone=zone, counts=counts)
+    of_parts = PART_READERS[type(logical)]
+
+    def read(value: Any) -> object:
+        if type(value) is str:
+            return of_text(value)
+        parts = _numbers_of(value, 7)
+        found = of_parts(parts) if {type(part) for part in parts} <= {int, type(None)} else None
+        if found is None:
+            raise ValueError("are parts of another type")
+        return found
+
+    return read
+
+
+def _epoch_pair(*_: Any) -> Read:
+    def read(value: Any) -> object:
+        seconds, microseconds = _numbers_of(value, 2)
+        if type(seconds) is type(microseconds) is int:
+            return to_timestamp(seconds, microseconds)
+        raise ValueError("are no integers")
+
+    return read
+
+
 _UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
 JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
     "text": _text,
@@ -231,6 +284,10 @@ JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counte
     **dict.fromkeys(_UNITS, _epoch),
     "connect-decimal": _connect_decimal,
     "little-endian-bits": _bits,
+    "charset-text": _charset_text,
+    "integer-text": _integer_text,
+    "calendar-parts": _calendar_parts,
+    "epoch-pair": _epoch_pair,
 }
 
 

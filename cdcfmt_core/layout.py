@@ -99,6 +99,7 @@ class Avro:
     - ``values``: the field that is the value, of records in images; what is beside it is passed,
       unless the encoding expects something there.  Without one a record is a list of its values.
     - ``null``: the symbol of an enumeration in images that is NULL; others are missing values.
+    - ``least``: of numbers, the smallest one besides 0.
     - ``key_names``: of maps, the names whose values are parts of the schema key.
 
     The logical type ``unsigned``: a long has the bits of a number without sign.
@@ -108,6 +109,7 @@ class Avro:
     values: Mapping[str, str] = attrs.field(factory=dict)
     null: str | None = None
     optional: tuple[str, ...] = ()
+    least: Mapping[str, int] = attrs.field(factory=dict)
     key_names: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 

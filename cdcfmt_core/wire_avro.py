@@ -9,6 +9,8 @@ below zero, from which a reader could run backwards for ever, are refused.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from typing import Any
 
 from cdcfmt_core.errors import DecodeError
 
@@ -104,3 +106,14 @@ def shortest_double(value: float, raw: bytes) -> float:
         except OverflowError:
             continue
     return value
+
+
+def record_schema(name: str, /, **fields: Any) -> dict[str, Any]:
+    """The schema of a record: its fields' schemas by their names."""
+    of_fields = [{"name": field, "type": type_} for field, type_ in fields.items()]
+    return {"type": "record", "name": name, "fields": of_fields}
+
+
+def enum_schema(name: str, symbols: Sequence[str]) -> dict[str, Any]:
+    """The schema of an enumeration."""
+    return {"type": "enum", "name": name, "symbols": symbols}

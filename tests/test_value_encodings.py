@@ -34,6 +34,7 @@ pytestmark = pytest.mark.skipif(
 LAYOUT = Layout(
     members={"table": "table", "op": "op", "ts": "source_time", "row": "after"},
     ops={"I": "insert"},
+    encodings=lambda value, table: {},
 )
 BYTES = st.binary(max_size=20)
 NUMBERS = st.one_of(
@@ -47,7 +48,15 @@ BASE64 = st.binary(max_size=34).map(lambda data: base64.b64encode(data).decode()
 TIMES = st.integers(-(10**14), 10**14).map(lambda number: number * 1000) | st.integers(
     -(2**63), 2**63
 )
+PARTS = st.lists(
+    st.none() | st.integers(-2, 62) | st.sampled_from([1970, 2024, 9999, 838, 10**6, 2**63, 0.5]),
+    min_size=6,
+    max_size=8,
+)
 TEXTS = {
+    "calendar-parts": PARTS,
+    "charset-text": BYTES.map(lambda data: data.decode("latin-1")),
+    "epoch-pair": st.lists(TIMES | st.integers(-1, 10**6), min_size=1, max_size=3),
     "base64": BYTES.map(lambda data: base64.b64encode(data).decode()),
     "base64-text": st.text(max_size=20).map(lambda text: base64.b64encode(text.encode()).decode()),
     "hex": BYTES.map(bytes.hex),
@@ -110,6 +119,15 @@ OF_JSON = [
     (Encoding("connect-decimal"), logical.Int(64, signed=False), "AP//////////"),
     (Encoding("little-endian-bits"), logical.Bit(10), "/wM="),
     (Encoding("little-endian-bits"), logical.Bit(1), True),
+    *((Encoding("charset-text", charset=c), logical.Text(), "abc") for c in ("gbk", "cp1252")),
+    (Encoding("integer-text"), logical.Decimal(20, 0), "18446744073709551615"),
+    (Encoding("integer-text"), logical.Decimal(scale=0), "-12"),
+    (Encoding("calendar-parts"), logical.Date(), [2024, 2, 29, None, 0, None, None]),
+    (Encoding("calendar-parts"), logical.DateTime(), [1, 1, 1, 23, 59, 59, 999_999]),
+    (Encoding("calendar-parts"), logical.Time(), [None, None, None, -838, -59, -59, None]),
+    (Encoding("calendar-parts"), logical.Year(), [2024, *[None] * 6]),
+    (Encoding("calendar-parts"), logical.Year(), "2155"),
+    (Encoding("epoch-pair"), logical.Timestamp(), [-1, 999_999]),
 ]
 WAYS = OF_BYTES + OF_TYPES + OF_NUMBERS + OF_JSON
 
@@ -131,6 +149,7 @@ class OneColumn:
             "layouts": [_layout(LAYOUT)],
             "outputs": [{"name": "c", "content": "value", "nullable": True, **target}],
             "zone": describe_zone(UTC),
+            "fence": 0,
             "before_updates": True,
             "splits_keys": False,
             "max_message_bytes": 1 << 20,

@@ -15,12 +15,14 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from cdcfmt_core.types import InvalidValue
+from cdcfmt_core.types import Decimal, InvalidValue, LogicalType
 
 MAX_DIGITS: Final = 65
 """Of a DECIMAL (MySQL 8.4 Reference Manual, 12.25.2), before and after the point."""
 
 _LARGEST_KNOWN: Final = 255
+_WIDE_BITS: Final = 215
+"""Of integers of 65 digits."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
 
@@ -73,6 +75,13 @@ def int_parser(low: int, high: int) -> Callable[[str], int]:
         raise ValueError(f"not within {low} and {high}")
 
     return parse
+
+
+def integer_decimal_parser(logical: LogicalType) -> Callable[[str], decimal.Decimal]:
+    """For integers that are decimals: of 64 bits with or without sign where digits are bounded."""
+    bits = 64 if isinstance(logical, Decimal) and logical.precision else _WIDE_BITS
+    parse = int_parser(-(1 << (bits - 1)), (1 << bits) - 1)
+    return lambda text: decimal.Decimal(parse(text))
 
 
 def parse_float(text: str) -> float:

@@ -11,6 +11,8 @@ from typing import Any
 
 import fastavro
 
+from cdcfmt_core.events import Message
+
 AVSC = Path(__file__).parents[3] / "tests/golden/native/dts/Record.avsc"
 NAMESPACE = "com.alibaba.dts.formats.avro."
 
@@ -72,6 +74,51 @@ def _branch(value: Any) -> Any:
     if value is None or value[0] == "EmptyObject":
         return value and value[1]
     return NAMESPACE + value[0], value[1]
+
+
+PARTS = ("year", "month", "day", "hour", "minute", "second", "millis")
+
+
+def parts(**some: int) -> tuple[str, dict[str, int | None]]:
+    return "DateTime", dict.fromkeys(PARTS) | some
+
+
+COLUMNS: dict[str, tuple[int, Any]] = {
+    "id": (3, ("Integer", {"precision": 4, "value": "7"})),
+    "name": (253, ("Character", {"charset": "utf8mb4", "value": b"na\xc3\xafve"})),
+    "raw": (252, ("BinaryObject", {"type": "blob", "value": b"\0\xff"})),
+    "dec": (246, ("Decimal", {"value": "1.50", "precision": 10, "scale": 2})),
+    "big": (8, ("Integer", {"precision": 8, "value": str(2**64 - 1)})),
+    "d": (5, ("Float", {"value": 0.1, "precision": 53, "scale": 0})),
+    "at": (7, ("Timestamp", {"timestamp": 1_700_000_000, "millis": 5})),
+    "day": (10, parts(year=1, month=2, day=3)),
+    "time": (11, parts(hour=-1, minute=-2, second=-3, millis=-4)),
+    "clock": (12, parts(year=2024, month=2, day=29, hour=23, minute=59, second=59)),
+    "year": (13, parts(year=2024)),
+    "word": (247, ("TextObject", {"type": "enum", "value": "a"})),
+    "doc": (245, ("TextObject", {"type": "json", "value": '{"a": [1]}'})),
+}
+USUAL = {name: value for name, (_, value) in COLUMNS.items()}
+
+
+def usual(at: int, operation: str = "INSERT", /, **changes: Any) -> Message:
+    """A record of a row with all usual types.
+
+    ``before`` and ``after`` are values of an image besides the usual ones.
+    """
+    before, after = (USUAL | changes.pop(side, {}) for side in ("before", "after"))
+    wire: dict[str, Any] = {
+        "operation": operation,
+        "objectName": "d.t",
+        "fields": [{"name": name, "dataTypeNumber": COLUMNS[name][0]} for name in COLUMNS],
+        "tags": {"pk_uk_info": '{"PRIMARY":["id"]}', "thread_id": str(at)},
+    }
+    if operation in ("UPDATE", "DELETE"):
+        wire["beforeImages"] = list(before.values())
+    if operation != "DELETE":
+        wire["afterImages"] = list(after.values())
+    born = changes.pop("born", None)
+    return Message(None, encode(record(**wire | changes), born), offset=at)
 
 
 def read_record(value: bytes) -> dict[str, Any]:

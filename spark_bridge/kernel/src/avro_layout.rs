@@ -21,6 +21,8 @@ pub struct AvroLayout {
     pub null: Option<String>,
     /// Fields at the end that a message may lack.
     optional: Vec<String>,
+    /// Of numbers, the smallest one besides 0.
+    least: HashMap<String, i64>,
     /// Of maps, names whose values are parts of the schema key.
     key_names: HashMap<String, Vec<String>>,
     #[serde(skip)]
@@ -34,6 +36,7 @@ pub struct Slot {
     pub role: Role,
     leaf: Option<usize>,
     is_optional: bool,
+    least: Option<i64>,
     key_names: Vec<String>,
 }
 
@@ -64,6 +67,7 @@ impl AvroLayout {
                 role,
                 leaf,
                 is_optional: self.optional.contains(&field.name),
+                least: self.least.get(&field.name).copied(),
                 key_names: self.key_names.get(&field.name).cloned().unwrap_or_default(),
             });
         }
@@ -143,6 +147,11 @@ impl Envelope {
                 Token::ELSEWHERE
             }
         };
+        if let Some(least) = slot.least
+            && !matches!(token.text(document).parse::<i64>(), Ok(number) if number == 0 || number >= least)
+        {
+            return datum.refuse("a number that is too small");
+        }
         if slot.role == Role::Same {
             self.schema_key.extend_from_slice(datum.since(start));
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::calendar::{self, Part};
 use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
 use crate::json::{Cursor, Kind, Token};
@@ -106,6 +107,16 @@ pub enum Encoding {
     LittleEndianBits {
         bits: u32,
     },
+    /// Text of one character a byte, in a charset that has ASCII.
+    CharsetText {
+        is_latin1: bool,
+    },
+    /// An integer that is a decimal.
+    IntegerText,
+    /// Year to microsecond, some of them null; or MySQL's text.
+    CalendarParts(MysqlText),
+    /// Seconds since 1970, and microseconds.
+    EpochPair,
     /// Refused, if it is not NULL.
     Other,
     /// An object of a time zone's name and of a TIMESTAMP's text, or text in the source's own.
@@ -135,7 +146,10 @@ pub struct Tools {
 impl Encoding {
     /// Whether values are bytes, as text of one character a byte.
     pub fn is_of_bytes(&self) -> bool {
-        matches!(self, Self::MysqlText(MysqlText::Binary { .. }))
+        matches!(
+            self,
+            Self::MysqlText(MysqlText::Binary { .. }) | Self::CharsetText { .. }
+        )
     }
 }
 
@@ -315,6 +329,37 @@ impl Reader {
                 }
                 column.push_bytes(bytes)
             }
+            Encoding::CharsetText { is_latin1 } if token.kind == Kind::Text => {
+                let text = token.text(document);
+                let is_same = |letter| *is_latin1 && ('\u{a0}'..='\u{ff}').contains(&letter);
+                if !text.is_ascii() && !text.chars().all(|c| c.is_ascii() || is_same(c)) {
+                    return Err(Refusal::new("text in another charset", at));
+                }
+                column.push_text(text)
+            }
+            Encoding::IntegerText if token.kind == Kind::Text => {
+                let value = numbers::integer(token.text(document)).ok_or(BROKEN)?;
+                let value = scalars::within(value, i64::MIN, u64::MAX).map_err(located)?;
+                column.push_decimal(value, 0)
+            }
+            Encoding::CalendarParts(logical) if token.kind == Kind::Text => {
+                let Tools {
+                    zone,
+                    variants,
+                    more,
+                    ..
+                } = tools;
+                let text = token.text(document);
+                self.mysql_text(logical, text, column, zone, variants, more)
+            }
+            Encoding::CalendarParts(logical) if token.kind == Kind::Array => {
+                let parts = items(token, document)?.map(|item| part(item, document));
+                calendar::push(logical, &parts, column, &mut tools.text)
+            }
+            Encoding::EpochPair if token.kind == Kind::Array => {
+                let [seconds, micros] = items(token, document)?.map(|item| part(item, document));
+                column.push_instant(calendar::instant(seconds, micros).ok_or(BROKEN)?)
+            }
             Encoding::ZonedText { .. } if token.kind == Kind::Text => {
                 let micros = tools.zone.instant(token.text(document));
                 column.push_instant(micros.ok_or(BROKEN)?)
@@ -450,6 +495,18 @@ fn zoned(
         return Err(Refusal::new(UNKNOWN_ZONE, text.start as usize));
     };
     column.push_instant(zone.instant(text.text(document)).ok_or(BROKEN)?)
+}
+
+/// A number in a list.
+fn part(item: Token, document: &str) -> Part {
+    match item.kind {
+        Kind::Null => Part::Null,
+        Kind::Integer => {
+            let number = item.text(document).parse();
+            number.map_or(Part::Other, Part::Number)
+        }
+        _ => Part::Other,
+    }
 }
 
 /// The items of a list, which has no others; texts have no escapes.

@@ -12,6 +12,7 @@ pub mod avro_layout;
 pub mod avro_rows;
 pub mod avro_schema;
 pub mod batch;
+pub mod calendar;
 pub mod cells;
 pub mod columns;
 pub mod connect;

@@ -26,14 +26,19 @@ fn day(data: &[u8]) -> Option<i64> {
     mark(data, 4, b'-')?;
     let month = pair(data, 5, 12)?;
     mark(data, 7, b'-')?;
-    let day = pair(data, 8, 31)?;
+    days_of(year, month, pair(data, 8, 31)?)
+}
+
+/// Days since 1970 of a day in the years 1 to 9999.
+pub fn days_of(year: i64, month: i64, day: i64) -> Option<i64> {
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
         2 => 28 + i64::from(leap),
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    if year == 0 || month == 0 || day == 0 || day > last {
+    let fits = (1..=9999).contains(&year) && (1..=12).contains(&month);
+    if !fits || !(1..=last).contains(&day) {
         return None;
     }
     // Howard Hinnant's days_from_civil; the year begins in March.

@@ -67,6 +67,8 @@ _PLAIN: dict[type, str] = {
     logical.Year: "year",
     logical.Json: "json",
 }
+_LATIN1 = ("latin_1", "cp1252")
+"""Charsets whose characters from U+00A0 to U+00FF are bytes of these numbers."""
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
 _FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
 """MySQL's TIMESTAMP ends in January 2038."""
@@ -165,8 +167,6 @@ def describe_plan(
         raise Unlike("the span of its schema has no known end")
     encodings = layout.encodings(value, table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
-    if layout.reads_all:
-        wanted = table.column_names
     places: dict[str, int] = {}
     for field in shape.fields:
         if _target(field.dataType) is not None:
@@ -188,7 +188,10 @@ def describe_plan(
             use = {"output": places[name]} if name in places else "null"
         elif column.name in wanted and shape.inferred and not shape.events:
             use = "null"
-        elif column.name in wanted:
+        elif layout.reads_all and encoding.name == "other":
+            # Its type may have none in Spark.
+            use = "null"
+        elif column.name in wanted or layout.reads_all:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}
         if use == {"check": None}:
             raise Unlike(f"{column.name} is of a type that the kernel lacks")
@@ -277,7 +280,7 @@ def _target(type_: spark.DataType) -> dict[str, Any] | None:
 
 def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
     described: dict[str, Any] = {}
-    if encoding.name in ("mysql-text", "mysql-json", "iso-text"):
+    if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
         described = _mysql_text(column, encoding)
     elif encoding.name == "detected-bytes":
         described = {"exact": encoding.exact, "longest": encoding.longest}
@@ -289,6 +292,8 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
     elif encoding.name == "text":
         is_json = isinstance(column.type, logical.Json)
         described = {"json": is_json, "aliases": dict(encoding.aliases)}
+    elif encoding.name == "charset-text":
+        described = {"is_latin1": encoding.charset in _LATIN1}
     elif encoding.name == "guessed-decimal":
         described = {"scale": encoding.scale}
     elif encoding.name == "little-endian-bits":

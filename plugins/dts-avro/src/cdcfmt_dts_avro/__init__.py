@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
 from cdcfmt_core.events import Message
+from cdcfmt_core.layout import Layout
 from cdcfmt_dts_avro.sniff import sniff
 
 
@@ -28,6 +29,12 @@ def _open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encode
     return open_encoder(options, context)
 
 
+def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    from cdcfmt_dts_avro.layouts import open_layouts
+
+    return open_layouts(options)
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -39,6 +46,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             open_encoder=_open_encoder,
             sniff=sniff,
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
+            open_layouts=_open_layouts,
             explain=_explain,
             aliases=("dts",),
             api_version=1,

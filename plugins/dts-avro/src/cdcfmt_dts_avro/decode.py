@@ -22,13 +22,11 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
-from cdcfmt_dts_avro.message import OP_OF_OPERATION, STATUS_OF_OPERATION
+from cdcfmt_dts_avro.message import EARLIEST_BORN, OP_OF_OPERATION, STATUS_OF_OPERATION
 from cdcfmt_dts_avro.plans import TablePlan, TablePlans
 from cdcfmt_dts_avro.record import Envelope, read_envelope, split_object_name
 
 _DDL = "DDL"
-_EARLIEST_BORN = 100_000_000
-"""Seconds, of March 1973: a ``bornTimestamp`` below it is some other trailing byte."""
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -154,7 +152,7 @@ def _finish(envelope: Envelope, data: bytes, at: int) -> dict[str, Any]:
     extra = envelope.extra()
     if at < len(data):
         born, end = read_long(data, at)
-        if end != len(data) or 0 != born < _EARLIEST_BORN:
+        if end != len(data) or 0 != born < EARLIEST_BORN:
             raise DecodeError(f"{len(data) - at} bytes follow the record", sample=data[at:])
         extra["born_timestamp"] = born
     elif at > len(data):

@@ -8,12 +8,9 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
-from cdcfmt_dts_avro.message import OPERATIONS, SOURCE_TYPES
+from cdcfmt_dts_avro.message import OPERATIONS, SECONDS_LIMIT, SOURCE_TYPES
 
 DOT = "\\u002E"
-# 10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit tells the
-# units apart for every real source.
-_SECONDS_LIMIT = 100_000_000_000
 _MAX_TIME = 253_402_300_799_999_999
 _MAX_PARTS = 3
 
@@ -40,7 +37,7 @@ class Envelope:
     def source_time(self) -> int:
         """``sourceTimestamp`` in microseconds: the wire's are seconds."""
         time = self.source_timestamp
-        time *= 1_000_000 if time < _SECONDS_LIMIT else 1_000
+        time *= 1_000_000 if time < SECONDS_LIMIT else 1_000
         if not 0 <= time <= _MAX_TIME:
             raise DecodeError(
                 "is no time between 1970 and 9999",

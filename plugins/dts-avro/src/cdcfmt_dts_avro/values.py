@@ -8,13 +8,19 @@ then costs one call per value; what decides about types happens once.
 
 from __future__ import annotations
 
-import decimal
 import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from cdcfmt_core.calendar_parts import PART_READERS, to_timestamp
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.mysql.numbers import int_parser, parse_bool, parse_decimal, parse_year
+from cdcfmt_core.mysql.numbers import (
+    int_parser,
+    integer_decimal_parser,
+    parse_bool,
+    parse_decimal,
+    parse_year,
+)
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -30,13 +36,7 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long, read_text
 from cdcfmt_dts_avro import message as wire
-from cdcfmt_dts_avro.calendar import (
-    CONVERTERS,
-    kind_of,
-    read_parts,
-    to_instant,
-    to_timestamp,
-)
+from cdcfmt_dts_avro.calendar import kind_of, read_parts, to_instant
 from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of
 from cdcfmt_dts_avro.types import (
     Family,
@@ -101,9 +101,7 @@ def _integer_parser(logical: LogicalType) -> Callable[[str], Any]:
         return parse_year
     if isinstance(logical, Bool):
         return parse_bool
-    bits = 64 if isinstance(logical, Decimal) and logical.precision else 215
-    bounded = int_parser(-(1 << (bits - 1)), (1 << bits) - 1)
-    return lambda text: decimal.Decimal(bounded(text))
+    return integer_decimal_parser(logical)
 
 
 def _decimal(family: Family, number: int, data: bytes, at: int) -> Opened:
@@ -149,13 +147,16 @@ def _timestamp(family: Family, number: int, data: bytes, at: int) -> Opened:
 
 
 def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
-    logical = kind_of(read_parts(data, at)[0], type_of_number(family, number))
-    convert = CONVERTERS[logical]
+    expected = type_of_number(family, number)
+    logical = kind_of(read_parts(data, at)[0], expected)
+    convert = PART_READERS[type(logical)]
+    # Then its parts alone tell that a value is of this type.
+    is_expected = logical == expected
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         parts, at = read_parts(data, at)
         value = convert(parts)
-        if value is None:
+        if value is None or not (is_expected or kind_of(parts, expected) == logical):
             raise OtherType
         return value, at
 

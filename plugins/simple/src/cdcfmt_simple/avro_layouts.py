@@ -23,6 +23,7 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
+from cdcfmt_core.wire_avro import enum_schema, record_schema
 from cdcfmt_simple.avro import DML_WORDS, LAYOUTS
 from cdcfmt_simple.avro import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
@@ -41,16 +42,11 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     return [_layout(first, layout) for first, layout in LAYOUTS.items()]
 
 
-def _record(name: str, **fields: Any) -> dict[str, Any]:
-    of_fields = [{"name": field, "type": type_} for field, type_ in fields.items()]
-    return {"type": "record", "name": name, "fields": of_fields}
-
-
 _RECORDS: Final = {
-    "Timestamp": _record("Timestamp", location="string", value="string"),
-    "UnsignedBigint": _record("UnsignedBigint", value=_UNSIGNED),
+    "Timestamp": record_schema("Timestamp", location="string", value="string"),
+    "UnsignedBigint": record_schema("UnsignedBigint", value=_UNSIGNED),
 }
-_CHECKSUM: Final = _record(
+_CHECKSUM: Final = record_schema(
     "Checksum", version="int", corrupted="boolean", current="long", previous="long"
 )
 
@@ -61,13 +57,13 @@ def _row(layout: WireLayout) -> dict[str, Any]:
     image = ["null", {"type": "map", "values": values}]
     # Types have their names once.
     again = ["null", {"type": "map", "values": list(layout.branches)}]
-    return _record(
+    return record_schema(
         "DML",
         version="int",
         database="string",
         table="string",
         tableID="long",
-        type={"type": "enum", "name": "DMLType", "symbols": DML_WORDS},
+        type=enum_schema("DMLType", DML_WORDS),
         commitTs="long",
         buildTs="long",
         schemaVersion=_UNSIGNED,

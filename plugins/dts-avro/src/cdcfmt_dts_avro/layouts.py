@@ -1,0 +1,194 @@
+"""How rows lie in records, for the compiled kernel.
+
+A column's type is that of its values, so an encoding is for the branch that makes its type.  What
+has another one is the reference's, which then knows the type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from cdcfmt_core.encodings import Encoding
+from cdcfmt_core.events import Column
+from cdcfmt_core.layout import Avro, Extra, Layout
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Date,
+    DateTime,
+    Decimal,
+    Float,
+    Int,
+    Json,
+    Text,
+    Time,
+    Timestamp,
+    Year,
+)
+from cdcfmt_core.wire_avro import enum_schema, record_schema
+from cdcfmt_dts_avro.charsets import BINARY, codec_of
+from cdcfmt_dts_avro.message import (
+    BRANCHES,
+    EARLIEST_BORN,
+    OP_OF_OPERATION,
+    OPERATIONS,
+    SECONDS_LIMIT,
+    SOURCE_TYPES,
+)
+from cdcfmt_dts_avro.plans import PK_TAG
+
+_LAST_MILLISECOND: Final = 253_402_300_799_999
+_TEXT_KINDS: Final = ("enum", "set", "text", "uuid", "xml")
+
+
+_PART: Final = ["null", "int"]
+_VALUE: Final = [
+    "null",
+    record_schema("Integer", precision="int", value="string"),
+    record_schema("Character", charset="string", value="bytes"),
+    record_schema("Decimal", value="string", precision="int", scale="int"),
+    record_schema("Float", value="double", precision="int", scale="int"),
+    record_schema("Timestamp", timestamp="long", millis="int"),
+    record_schema(
+        "DateTime",
+        **dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "millis"), _PART),
+    ),
+    record_schema("TimestampWithTimeZone", value="DateTime", timezone="string"),
+    record_schema("BinaryGeometry", type="string", value="bytes"),
+    record_schema("TextGeometry", type="string", value="string"),
+    record_schema("BinaryObject", type="string", value="bytes"),
+    record_schema("TextObject", type="string", value="string"),
+    enum_schema("EmptyObject", ("NULL", "NONE")),
+]
+_FIELD: Final = record_schema("Field", name="string", dataTypeNumber="int")
+_SOURCE: Final = record_schema(
+    "Source", sourceType=enum_schema("SourceType", SOURCE_TYPES), version="string"
+)
+_RECORD: Final = record_schema(
+    "Record",
+    version="int",
+    id="long",
+    sourceTimestamp="long",
+    sourcePosition="string",
+    safeSourcePosition="string",
+    sourceTxid="string",
+    source=record_schema(
+        "Source", sourceType=enum_schema("SourceType", SOURCE_TYPES), version="string"
+    ),
+    operation=enum_schema("Operation", OPERATIONS),
+    objectName=["null", "string"],
+    processTimestamps=["null", {"type": "array", "items": "long"}],
+    tags={"type": "map", "values": "string"},
+    fields=["null", "string", {"type": "array", "items": _FIELD}],
+    beforeImages=["null", "string", {"type": "array", "items": _VALUE}],
+    # Types have their names once.
+    afterImages=["null", "string", {"type": "array", "items": list(BRANCHES)}],
+    bornTimestamp="long",
+)
+
+_EXTRA: Final[dict[tuple[str, ...], Extra]] = {
+    ("id",): Extra("id", ()),
+    ("version",): Extra("version", (0,)),
+    ("sourcePosition",): Extra("source_position", ("",)),
+    ("safeSourcePosition",): Extra("safe_source_position", ("",)),
+    ("sourceTxid",): Extra("transaction_id", ("",)),
+    ("source", "sourceType"): Extra("source_type", ()),
+    ("source", "version"): Extra("source_version", ("",)),
+    ("processTimestamps",): Extra("process_timestamps", (None, ())),
+    ("tags",): Extra("tags", ({},)),
+    ("bornTimestamp",): Extra("born_timestamp", ()),
+}
+
+
+def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
+    """Times are seconds, of some sources milliseconds."""
+    return [
+        _layout((0, SECONDS_LIMIT - 1, 1_000_000)),
+        _layout((SECONDS_LIMIT, _LAST_MILLISECOND, 1_000)),
+    ]
+
+
+def _layout(times: tuple[int, int, int]) -> Layout:
+    return Layout(
+        members={
+            "version": "extra",
+            "id": "extra",
+            "sourceTimestamp": "source_time",
+            "sourcePosition": "extra",
+            "safeSourcePosition": "extra",
+            "sourceTxid": "extra",
+            "source": {"sourceType": "same", "version": "extra"},
+            "operation": "op",
+            "objectName": "object_name",
+            "processTimestamps": "extra",
+            "tags": "extra",
+            "fields": "same",
+            "beforeImages": "before",
+            "afterImages": "after",
+            "bornTimestamp": "extra",
+        },
+        ops=OP_OF_OPERATION,
+        times=times,
+        encodings=lambda _, table: {column.name: _encoding(column) for column in table.columns},
+        extra=lambda _: _EXTRA,
+        avro=Avro(
+            _RECORD,
+            values=dict.fromkeys(
+                ("Integer", "Character", "Decimal", "Float", "BinaryObject", "TextObject"), "value"
+            ),
+            null="NULL",
+            optional=("bornTimestamp",),
+            least={"bornTimestamp": EARLIEST_BORN},
+            key_names={"tags": (PK_TAG,)},
+        ),
+        reads_before=True,
+        reads_all=True,
+    )
+
+
+def _encoding(column: Column) -> Encoding:
+    logical = column.type
+    found = Encoding("other")
+    if isinstance(logical, Decimal):
+        found = _decimal(logical, column.source_type)
+    elif isinstance(logical, Text):
+        found = _text(logical)
+    elif isinstance(logical, (Int, Bit, Bool)):
+        found = Encoding("mysql-text", branches={"Integer": {}})
+    elif isinstance(logical, Float):
+        found = Encoding("json-number", branches={"Float": {}})
+    elif isinstance(logical, Binary):
+        of_text = {"charset": tuple(sorted(BINARY))}
+        found = Encoding("mysql-text", branches={"BinaryObject": {}, "Character": of_text})
+    elif isinstance(logical, Timestamp):
+        found = Encoding("epoch-pair", branches={"Timestamp": {}})
+    elif isinstance(logical, Year):
+        found = Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}})
+    elif isinstance(logical, (Date, DateTime, Time)):
+        found = Encoding("calendar-parts", branches={"DateTime": {}})
+    elif isinstance(logical, Json):
+        found = Encoding("text", branches={"TextObject": {"type": ("json",)}})
+    return found
+
+
+def _decimal(logical: Decimal, source_type: str) -> Encoding:
+    if (logical.precision is None and logical.scale == 0) or source_type == "bigint":
+        return Encoding("integer-text", branches={"Integer": {}})
+    if logical.precision is None or logical.scale is None:
+        return Encoding("other")
+    beside = {"precision": (logical.precision,), "scale": (logical.scale,)}
+    return Encoding("mysql-text", branches={"Decimal": beside})
+
+
+def _text(logical: Text) -> Encoding:
+    if not logical.charset:
+        return Encoding("text", branches={"TextObject": {"type": _TEXT_KINDS}})
+    codec = codec_of(logical.charset)
+    branches = {"Character": {"charset": (logical.charset,)}}
+    if codec == "utf_8":
+        return Encoding("text", branches=branches)
+    if codec is None or codec.startswith("utf_"):
+        return Encoding("other")
+    return Encoding("charset-text", charset=codec, branches=branches)

@@ -1,0 +1,135 @@
+//! Calendar values in parts; the Python readers are in `cdcfmt_core/calendar_parts.py`.
+
+use crate::cells::Cells;
+use crate::encodings::MysqlText;
+use crate::refusal::{Refusal, Step};
+use crate::temporal;
+
+/// One of year, month, day, hour, minute, second and microsecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Null,
+    Number(i64),
+    /// Something else, that no part is.
+    Other,
+}
+
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400 * SECOND;
+/// 838:59:59.999999
+const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * SECOND - 1;
+const BROKEN: Refusal = Refusal::new("parts that are no value of the column's type", 0);
+
+/// Appends the value of the parts.
+pub fn push(
+    logical: &MysqlText,
+    parts: &[Part; 7],
+    column: &mut impl Cells,
+    scratch: &mut String,
+) -> Step<()> {
+    let (date, clock) = parts.split_at(3);
+    match logical {
+        MysqlText::Date if micros(clock, 0) == Some(0) => {
+            let days = days(date).and_then(|days| i32::try_from(days).ok());
+            column.push_date(days.ok_or(BROKEN)?)
+        }
+        MysqlText::DateTime => {
+            let days = days(date).ok_or(BROKEN)?;
+            column.push_datetime(days * DAY + micros(clock, 23).ok_or(BROKEN)?)
+        }
+        MysqlText::Time { fsp } if date == [Part::Null; 3] && clock != [Part::Null; 4] => {
+            let time = time(clock).ok_or(BROKEN)?;
+            column.push_time(time, *fsp, scratch)
+        }
+        MysqlText::Year => match *parts {
+            [Part::Number(year), ref rest @ ..]
+                if (year == 0 || (1901..=2155).contains(&year)) && *rest == [Part::Null; 6] =>
+            {
+                column.push_integer(i128::from(year))
+            }
+            _ => Err(BROKEN),
+        },
+        _ => Err(BROKEN),
+    }
+}
+
+/// The microseconds of an instant.
+pub fn instant(seconds: Part, micros: Part) -> Option<i64> {
+    match (seconds, micros) {
+        (Part::Number(seconds), Part::Number(micros)) if (0..SECOND).contains(&micros) => {
+            seconds.checked_mul(SECOND)?.checked_add(micros)
+        }
+        _ => None,
+    }
+}
+
+fn days(date: &[Part]) -> Option<i64> {
+    match *date {
+        [Part::Number(year), Part::Number(month), Part::Number(day)] => {
+            temporal::days_of(year, month, day)
+        }
+        _ => None,
+    }
+}
+
+/// Microseconds of hour, minute, second and microsecond, where null is 0.
+fn micros(clock: &[Part], most_hours: i64) -> Option<i64> {
+    let mut value = 0;
+    for (part, (limit, unit)) in clock.iter().zip([
+        (most_hours, 3600 * SECOND),
+        (59, 60 * SECOND),
+        (59, SECOND),
+        (SECOND - 1, 1),
+    ]) {
+        match *part {
+            Part::Null => {}
+            Part::Number(number) if (0..=limit).contains(&number) => value += number * unit,
+            _ => return None,
+        }
+    }
+    Some(value)
+}
+
+/// As `micros`, and below zero where any part is.
+fn time(clock: &[Part]) -> Option<i64> {
+    let is_negative = |part: &Part| matches!(part, Part::Number(number) if *number < 0);
+    let negative = clock.iter().any(is_negative);
+    let mut positive = [Part::Null; 4];
+    for (place, part) in clock.iter().enumerate() {
+        positive[place] = match *part {
+            Part::Number(number) => Part::Number(number.checked_abs()?),
+            other => other,
+        };
+    }
+    let value = micros(&positive, 838)?;
+    (value <= MAX_TIME).then_some(if negative { -value } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks() {
+        let clock = |parts: [i64; 4]| time(&parts.map(Part::Number));
+        assert_eq!(clock([838, 59, 59, 999_999]), Some(MAX_TIME));
+        assert_eq!(clock([0, 0, -1, 5]), Some(-1_000_005));
+        for parts in [
+            [839, 0, 0, 0],
+            [0, 60, 0, 0],
+            [0, 0, 0, SECOND],
+            [i64::MIN, 0, 0, 0],
+        ] {
+            assert_eq!(clock(parts), None);
+        }
+        assert_eq!(micros(&[Part::Null; 4], 23), Some(0));
+        assert_eq!(micros(&[Part::Number(24)], 23), None);
+    }
+
+    #[test]
+    fn instants() {
+        assert_eq!(instant(Part::Number(-1), Part::Number(5)), Some(-999_995));
+        assert_eq!(instant(Part::Number(1), Part::Number(SECOND)), None);
+        assert_eq!(instant(Part::Number(i64::MAX), Part::Number(0)), None);
+    }
+}
