@@ -9,7 +9,7 @@ text.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
@@ -123,21 +123,6 @@ def _enum_reader(names: tuple[str, ...]) -> Reader:
         raise ValueError(f"index beyond {limit - 1}")
 
     return read_enum
-
-
-def enum_parser(names: Sequence[str]) -> Convert:
-    """The function from a member's number to its name; 0 is the empty one.
-
-    It raises ValueError for a number without a name.
-    """
-    by_number = ("", *names)
-
-    def parse_enum(value: int) -> str:
-        if 0 <= value < len(by_number):
-            return by_number[value]
-        raise ValueError(f"index beyond {len(by_number) - 1}")
-
-    return parse_enum
 
 
 def _unsigned_reader(logical: LogicalType, parse: Convert) -> Reader:
