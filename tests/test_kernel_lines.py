@@ -12,7 +12,15 @@ from damaged_messages import mutated
 from golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import FileSplit, HowToRead, Lines, read_lines, read_split, wrap_line
+from cdcfmt_core.sources import (
+    FileSplit,
+    HowToRead,
+    LineFormat,
+    Lines,
+    read_lines,
+    read_split,
+    wrap_line,
+)
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
@@ -136,3 +144,26 @@ def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
     assert len(pieces) > 40
     result = read([first, *pieces], schema, options, by_kernel=True)
     assert (result.by_kernel, result.by_reference) == (399, 1)
+
+
+@pytest.mark.parametrize("line_format", ["auto", "message"])
+def test_lines_that_are_whole_messages(line_format: LineFormat, tmp_path: Path) -> None:
+    """As a topic's dump has them, with one among them that is none."""
+    rows = [
+        Message(b"k", row.strip(), (("h", b"%d" % at),), "t", at % 2, at, 1_700_000_000_000 + at)
+        for at, row in enumerate(ROWS[:100])
+    ]
+    lines = [wrap_line(row) for row in rows]
+    lines[50] = b'{"key":null,"value":"no base64!"}'
+    path = tmp_path / "dump.jsonl"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    split = FileSplit(str(path), 0, None, None)
+    how: HowToRead = {"block_bytes": 5_000, "line_format": line_format}
+    options = parsed({"protocol": "canal-json", "includeHeaders": "true"})
+    result = check_equal(
+        list(read_split(split, **how)),
+        events_schema(options),
+        options,
+        lines=read_lines(split, **how),
+    )
+    assert (result.by_kernel, result.by_reference) == (98, 2)

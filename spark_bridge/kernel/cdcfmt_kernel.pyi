@@ -46,8 +46,11 @@ class Kernel:
 
         :raises ValueError: if it has no layout.
         """
+    @property
+    def size(self) -> int:
+        """Bytes of the values that were read into the batch."""
     def skip(self, value: bytes, key: bytes | None, all: bool) -> None:
-        """Messages of this one's table, with its schema, are skipped.
+        """Lets the filters skip messages of this one's table that have its schema; or all of them.
 
         :raises ValueError: if it has no layout.
         """

@@ -213,14 +213,18 @@ impl Envelope {
         let mut seen = 0_u64;
         let mut expected = 0;
         loop {
-            let name = cursor.name()?;
-            let text = name.text(cursor.document);
-            let place = find(members, expected, text).ok_or(Refusal::new(
-                "a member that the layout lacks",
-                name.start as usize,
-            ))?;
+            let at = cursor.position();
+            let next = members.get(expected);
+            // Members mostly come in the layout's order.
+            let place = if next.is_some_and(|member| cursor.take_name(&member.name)) {
+                expected
+            } else {
+                let name = cursor.name()?.text(cursor.document);
+                let place = members.iter().position(|member| member.name == name);
+                place.ok_or(Refusal::new("a member that the layout lacks", at))?
+            };
             if seen >> place & 1 == 1 {
-                return Err(Refusal::new("two members of one name", name.start as usize));
+                return Err(Refusal::new("two members of one name", at));
             }
             seen |= 1 << place;
             expected = place + 1;
@@ -383,17 +387,6 @@ impl Envelope {
         }
         Ok(())
     }
-}
-
-/// Members mostly come in the layout's order.
-fn find(members: &[Member], expected: usize, name: &str) -> Option<usize> {
-    if members
-        .get(expected)
-        .is_some_and(|member| member.name == name)
-    {
-        return Some(expected);
-    }
-    members.iter().position(|member| member.name == name)
 }
 
 fn time(token: Token, document: &str, low: i64, high: i64) -> Step<Option<i64>> {

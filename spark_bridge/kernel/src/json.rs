@@ -232,6 +232,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Whether the next member has this name, as names stand in documents; it is taken then.
+    pub fn take_name(&mut self, name: &str) -> bool {
+        let rest = self.data[self.at..].strip_prefix(b"\"");
+        let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let found = rest.is_some_and(|rest| rest.starts_with(b"\":"));
+        self.at += if found { name.len() + 3 } else { 0 };
+        found
+    }
+
     /// The next member's name and the colon behind it.
     pub fn name(&mut self) -> Step<Token> {
         self.expect(b'"', "no member's name")?;

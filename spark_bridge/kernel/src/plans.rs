@@ -388,8 +388,15 @@ impl Plan {
         if !cursor.take(b'}') {
             loop {
                 let at = cursor.position();
-                let expected_cell = self.cells.get(expected);
-                let place = if expected_cell.is_some_and(|cell| cell.take(cursor)) {
+                let is_expected = match self.cells.get(expected) {
+                    Some(cell) => cell.take(cursor),
+                    None if !self.cells.is_empty() => false,
+                    None => {
+                        let name = self.names.texts.get(expected);
+                        name.is_some_and(|name| cursor.take_name(name))
+                    }
+                };
+                let place = if is_expected {
                     expected
                 } else {
                     let name = cursor.name()?;

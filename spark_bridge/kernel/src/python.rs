@@ -55,6 +55,8 @@ fn refused(refusal: Refusal) -> PyErr {
 pub struct PyKernel {
     kernel: Kernel,
     stop: (&'static str, usize),
+    /// Bytes of the messages in the batch that were read.
+    size: usize,
 }
 
 #[pymethods]
@@ -65,6 +67,7 @@ impl PyKernel {
         Ok(Self {
             kernel: Kernel::new(settings),
             stop: READ,
+            size: 0,
         })
     }
 
@@ -199,6 +202,12 @@ impl PyKernel {
         self.kernel.batch.messages
     }
 
+    /// Bytes of the values that were read into the batch.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
     #[getter]
     fn rows(&mut self) -> usize {
         self.kernel.batch.row_count()
@@ -221,6 +230,7 @@ impl PyKernel {
 
     /// The rows of the batch, which is empty afterwards.
     fn finish(&mut self) -> PyResult<Rows> {
+        self.size = 0;
         Ok(Rows(self.kernel.batch.finish().map_err(value_error)?))
     }
 }
@@ -250,7 +260,10 @@ impl PyKernel {
             return false;
         }
         self.stop = match self.kernel.read(value, key, offset) {
-            Outcome::Read | Outcome::Skipped => READ,
+            Outcome::Read | Outcome::Skipped => {
+                self.size += value.len();
+                READ
+            }
             Outcome::Unknown => ("unknown", self.kernel.event),
             Outcome::Refused(refusal) => (refusal.reason, refusal.at),
         };

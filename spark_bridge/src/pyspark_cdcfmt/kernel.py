@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from itertools import chain, islice
+from operator import attrgetter
+from typing import TypeAlias, cast
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -19,13 +21,13 @@ import pyarrow as pa
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.events import Message, RowChange, TableSchema
 from cdcfmt_core.layout import Layout, Zoned
-from cdcfmt_core.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.sources.lines import begins_message
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS, to_array
+from pyspark_cdcfmt.batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
 from pyspark_cdcfmt.kernel_plans import describe_plan, describe_settings, describe_zone
 from pyspark_cdcfmt.made import Made, in_order
-from pyspark_cdcfmt.origins import Sources
+from pyspark_cdcfmt.origins import Origins, Span, headers_of_rows, source_of_rows
 from pyspark_cdcfmt.reference import Reference, Row
 from pyspark_cdcfmt.shape import Shape, Unlike
 
@@ -37,11 +39,12 @@ else:
     _INSTALLED = True
 
 Chunk: TypeAlias = list[Message | BadLine]
-Origins: TypeAlias = Sequence[Message | BadLine] | Lines
 
 logger = open_logger("pyspark_cdcfmt")
 
+_VALUE, _KEY, _OFFSET = attrgetter("value"), attrgetter("key"), attrgetter("offset")
 _CHUNK_MESSAGES = 1024
+_TOGETHER = 15
 _CHUNK_BYTES = 4 << 20
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Why the kernel stops at messages from which there is something to learn."""
@@ -62,14 +65,13 @@ def is_installed() -> bool:
 class _Held:
     """What a batch has of messages: the reference's rows, and where messages come from.
 
-    ``owners`` are the numbers of the rows' messages in the batch; ``origins`` are messages and
-    lines with the numbers of the first and behind the last.  ``size`` is the bytes of messages,
-    ``row_bytes`` those of rows.
+    ``owners`` are the numbers of the rows' messages in the batch; ``spans`` are all messages of
+    the batch.  ``size`` is the bytes of the reference's messages, ``row_bytes`` those of its rows.
     """
 
     rows: list[Row] = attrs.field(factory=list)
     owners: list[int] = attrs.field(factory=list)
-    origins: list[tuple[Origins, int, int]] = attrs.field(factory=list)
+    spans: list[Span] = attrs.field(factory=list)
     size: int = 0
     row_bytes: int = 0
 
@@ -140,19 +142,30 @@ class KernelChunks:
         """Messages, some at a time; lines of a file in one piece where they are values."""
         chunk: Chunk = []
         size = 0
-        for item in messages:
-            if isinstance(item, Lines) and self._are_values(item):
+        items = iter(messages)
+        while (item := next(items, None)) is not None:
+            if isinstance(item, Lines):
                 if chunk:
                     yield chunk
                     chunk, size = [], 0
-                yield item
+                if self._are_values(item):
+                    yield item
+                else:
+                    yield from self._chunks(item.cut())
                 continue
-            for message in one_by_one([item]):
-                chunk.append(message)
-                size += len(message.value or b"")
-                if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
-                    yield chunk
-                    chunk, size = [], 0
+            chunk.append(item)
+            size += len(item.value or b"")
+            if type(item) is Message:
+                # Not one by one in Python, but few enough if all of them are large.
+                some = list(islice(items, _TOGETHER))
+                if Lines in set(map(type, some)):
+                    items = chain(some, items)
+                else:
+                    chunk += cast(Chunk, some)
+                    size += sum(map(len, filter(None, map(_VALUE, some))))
+            if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+                yield chunk
+                chunk, size = [], 0
         if chunk:
             yield chunk
 
@@ -174,15 +187,17 @@ class KernelChunks:
     def _read_messages(
         self, chunk: Sequence[Message | BadLine], count_rows: bool
     ) -> Iterator[Made]:
-        values = [self._value(item) for item in chunk]
-        keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
-        offsets = [item.offset for item in chunk]
+        if self._recognises is None and set(map(type, chunk)) == {Message}:
+            values, keys = list(map(_VALUE, chunk)), list(map(_KEY, chunk)) if self._keyed else []
+        else:
+            values = [self._value(item) for item in chunk]
+            keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
+        offsets = list(map(_OFFSET, chunk))
         at = 0
         while at < len(chunk):
             first, start = self._kernel.messages, at
             at = self._kernel.read(values, keys, offsets, at)
-            self._add_origins(chunk[start:at], first)
-            self._held.size += sum(len(value or b"") for value in values[start:at])
+            self._add_span(chunk[start:at], first)
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish(count_rows)
@@ -200,10 +215,9 @@ class KernelChunks:
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[Made]:
         data, at = lines.data, 0
         while at < len(data):
-            first, start = self._kernel.messages, at
+            first = self._kernel.messages
             at = self._kernel.read_lines(data, lines.offset, at)
-            self._add_origins(lines, first)
-            self._held.size += at - start
+            self._add_span(lines, first)
             if at < len(data):
                 if self._is_full():
                     yield from self._finish(count_rows)
@@ -222,15 +236,17 @@ class KernelChunks:
         held = self._held
         return (
             self._kernel.stop[0] == "full"
-            or held.size >= MAX_MESSAGE_BYTES
+            or held.size + self._kernel.size >= MAX_MESSAGE_BYTES
             or held.row_bytes >= MAX_BATCH_BYTES
             or len(held.rows) >= MAX_ROWS
         )
 
-    def _add_origins(self, origins: Origins, first: int) -> None:
-        if self._kernel.messages > first:
-            self._taken += self._kernel.messages - first
-            self._held.origins.append((origins, first, self._kernel.messages))
+    def _add_span(self, origins: Origins, first: int) -> None:
+        """What the kernel has read since it had so many messages."""
+        count = self._kernel.messages - first
+        if count:
+            self._taken += count
+            self._held.spans.append(Span(origins, count))
 
     def _skips(self, message: Message | BadLine) -> bool:
         """Whether the refused message is of an unwanted table, which the kernel knows from now.
@@ -293,7 +309,7 @@ class KernelChunks:
 
     def _number(self, message: Message | BadLine) -> int:
         number = self._kernel.pass_over()
-        self._held.origins.append(([message], number, number + 1))
+        self._held.spans.append(Span([message], 1))
         return number
 
     def _is_worth_a_plan(self, table: TableSchema) -> bool:
@@ -361,7 +377,7 @@ class KernelChunks:
 
     def _finish(self, count_rows: bool) -> Iterator[Made]:
         held, self._held = self._held, _Held()
-        count = self._kernel.messages
+        count, size = self._kernel.messages, held.size + self._kernel.size
         if not count:
             return
         rows = pa.record_batch(self._kernel.finish())
@@ -378,7 +394,7 @@ class KernelChunks:
                 counts[owner] += 1
         batch, _ = in_order(pieces, owners)
         if batch is not None:
-            yield Made(batch, max(held.size, held.row_bytes), counts)
+            yield Made(batch, max(size, held.row_bytes), counts)
 
     def _batch(self, rows: pa.RecordBatch, held: _Held) -> pa.RecordBatch:
         arrays = []
@@ -386,42 +402,15 @@ class KernelChunks:
             if field.name in rows.schema.names:
                 arrays.append(rows.column(field.name).cast(field.type))
             elif self._shape.metadata.get(field.name) in ("source", "_source"):
-                arrays.append(self._source(rows, held, field.type))
+                arrays.append(source_of_rows(held.spans, rows, self._protocol, field.type))
             elif self._shape.metadata.get(field.name) == "headers":
-                arrays.append(_headers(held.origins, rows.column("message"), field.type))
+                arrays.append(headers_of_rows(held.spans, rows, field.type))
             elif self._shape.metadata.get(field.name) == "invalid":
                 # A row with a changed value is the reference's.
                 arrays.append(_empty_lists(rows.num_rows, field.type))
             else:
                 arrays.append(pa.nulls(rows.num_rows, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=self._shape.schema)
-
-    def _source(self, rows: pa.RecordBatch, held: _Held, type_: pa.DataType) -> pa.Array:
-        sources = Sources(self._protocol)
-        for origins, first, end in held.origins:
-            if isinstance(origins, Lines):
-                sources.add_lines(origins.path, end - first)
-            else:
-                sources.add(origins)
-        return sources.column_of(
-            type_, rows.column("index"), rows.column("message"), rows.column("offset")
-        )
-
-
-def _headers(
-    origins: Sequence[tuple[Origins, int, int]], owners: pa.Array, type_: pa.DataType
-) -> pa.Array:
-    """The headers of the rows' messages; lines have none."""
-    headers: list[Any] = []
-    for some, first, end in origins:
-        if isinstance(some, Lines):
-            headers += [[]] * (end - first)
-        else:
-            headers += [
-                [{"key": name, "value": value} for name, value in getattr(each, "headers", ())]
-                for each in some
-            ]
-    return to_array(headers, type_).take(owners)
 
 
 def _empty_lists(count: int, type_: pa.DataType) -> pa.Array:

@@ -1,82 +1,75 @@
-"""Where messages come from: one by one, or as lines of a file in one piece."""
+"""Where messages come from, as columns of their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, TypeAlias
 
+import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.batches import to_array
 from pyspark_cdcfmt.events import microseconds
 
-Origins: TypeAlias = Sequence[Message | BadLine]
-
-Origin: TypeAlias = Literal["topic", "partition", "offset", "timestamp", "path"]
-ORIGINS: Final[tuple[Origin, ...]] = ("topic", "partition", "offset", "timestamp", "path")
+Origins: TypeAlias = Sequence[Message | BadLine] | Lines
 
 
-class Sources:
-    """The origins of messages or rows; without ``protocol`` only their offsets."""
+@attrs.frozen
+class Span:
+    """Messages one by one, or so many lines of a file in one piece."""
 
-    def __init__(self, protocol: str | None) -> None:
-        self._protocol = protocol
-        names: tuple[Origin, ...] = ("offset",) if protocol is None else ORIGINS
-        self._values: dict[Origin, list[Any]] = {name: [] for name in names}
+    origins: Origins
+    count: int
 
-    def add(self, origins: Origins, places: Sequence[int] | None = None) -> None:
-        """Some more of them: all, or those at some places."""
-        for name, values in self._values.items():
-            some = list(map(attrgetter(name), origins))
-            values += some if places is None else [some[place] for place in places]
+    def values_of(self, name: str) -> list[Any]:
+        """An attribute of each message; of lines the path alone is known."""
+        if isinstance(self.origins, Lines):
+            return [self.origins.path if name == "path" else None] * self.count
+        if set(map(type, self.origins)) == {Message}:
+            return list(map(attrgetter(name), self.origins))
+        return [getattr(each, name, None) for each in self.origins]
 
-    def add_lines(self, path: str, count: int) -> None:
-        """Some lines of a file; their offsets come from elsewhere."""
-        for name, values in self._values.items():
-            values += [path if name == "path" else None] * count
-
-    def column_of(
-        self, type_: pa.DataType, index: pa.Array, places: pa.Array, offsets: pa.Array
-    ) -> pa.Array:
-        """``_source`` of rows with these places in their messages, at these offsets."""
-        column = self.column(type_, index, places)
-        arrays = [
-            offsets if field.name == "offset" else column.field(field.name) for field in type_
+    def headers(self) -> list[list[dict[str, Any]]]:
+        """The headers of each message; lines have none."""
+        if isinstance(self.origins, Lines):
+            return [[]] * self.count
+        return [
+            [{"key": name, "value": value} for name, value in getattr(each, "headers", ())]
+            for each in self.origins
         ]
-        return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
-    @property
-    def offsets(self) -> pa.Array:
-        """All offsets."""
-        return pa.array(self._values["offset"], pa.int64())
 
-    def column(
-        self, type_: pa.DataType, index: pa.Array, places: pa.Array | None = None
-    ) -> pa.Array:
-        """``_source`` of rows with these places in their messages.
-
-        ``places`` are those of their messages among all, if these are not the rows themselves.
-        """
-        arrays = []
-        for field in type_:
-            if field.name == "index":
-                array = index
-            elif field.name == "protocol":
-                array = pa.repeat(pa.scalar(self._protocol, field.type), len(index))
+def source_of_rows(
+    spans: Sequence[Span], rows: pa.RecordBatch, protocol: str, type_: pa.DataType
+) -> pa.Array:
+    """``_source`` of rows that have ``message``, ``index`` and ``offset``."""
+    arrays = []
+    for field in type_:
+        if field.name in ("index", "offset"):
+            array = rows.column(field.name)
+        elif field.name == "protocol":
+            array = _repeated(protocol, rows.num_rows, field.type)
+        else:
+            values = [value for span in spans for value in span.values_of(field.name)]
+            if pa.types.is_timestamp(field.type):
+                values = list(map(microseconds, values)) if any(values) else [None] * len(values)
+            if values and values.count(values[0]) == len(values):
+                # Most messages are of one file or topic.
+                array = _repeated(values[0], rows.num_rows, field.type)
             else:
-                array = _mostly_alike(self._values[field.name], field.type)
-                array = array if places is None else array.take(places)
-            arrays.append(array)
-        return pa.StructArray.from_arrays(arrays, fields=list(type_))
+                array = to_array(values, field.type).take(rows.column("message"))
+        arrays.append(array)
+    return pa.StructArray.from_arrays(arrays, fields=list(type_))
 
 
-def _mostly_alike(values: list[Any], type_: pa.DataType) -> pa.Array:
-    """Values, or milliseconds; of one file or topic they are the same."""
-    convert = microseconds if pa.types.is_timestamp(type_) else None
-    if values and values.count(values[0]) == len(values):
-        one = values[0] if convert is None else convert(values[0])
-        return to_array([one], type_).take(pa.repeat(pa.scalar(0, pa.int32()), len(values)))
-    return to_array(values if convert is None else list(map(convert, values)), type_)
+def headers_of_rows(spans: Sequence[Span], rows: pa.RecordBatch, type_: pa.DataType) -> pa.Array:
+    """The headers of the messages of rows."""
+    headers = [each for span in spans for each in span.headers()]
+    return to_array(headers, type_).take(rows.column("message"))
+
+
+def _repeated(value: Any, count: int, type_: pa.DataType) -> pa.Array:
+    return to_array([value], type_).take(pa.repeat(pa.scalar(0, pa.int32()), count))
