@@ -29,6 +29,7 @@ from processes import own_peak
 from table import MOST_CPU, Row, as_text, progress
 from watching import Slot
 
+from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
 from pyspark_cdcfmt import kernel
 from pyspark_cdcfmt.engine import Engine
@@ -85,8 +86,10 @@ class Target:
 def open_kernel(target: Target, query: Query) -> Kernel | None:
     """The kernel behind a read, with its plans; None where it does not read these messages."""
     engine = Engine(query.schema, query.options, inferred=query.inferred)
-    for _ in engine.batches(target.schemas_and_rows(query)):
-        pass
+    # Golden rows of DTS are incomplete: without a place for bad rows they end the read.
+    with suppress(DecodeError):
+        for _ in engine.batches(target.schemas_and_rows(query)):
+            pass
     found = getattr(engine.chunks, "_kernel", None)
     return found if isinstance(found, Kernel) else None
 
