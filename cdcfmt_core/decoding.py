@@ -131,6 +131,7 @@ class MessageDecoder:
             else [self._registry.get_codec(protocol)]
         )
         self._codec: CodecSpec | None = None if self._auto else self._codecs[0]
+        self._last: CodecSpec | None = None
         if self._codec is not None:
             self._open(self._codec)
 
@@ -138,6 +139,13 @@ class MessageDecoder:
     def protocol(self) -> str | None:
         """The format of the last message; None before any was recognised."""
         return self._codec.name if self._codec else None
+
+    def note_format(self, name: str) -> None:
+        """Take note of the format of the last message, which was decoded elsewhere."""
+        if self._auto and (self._last is None or self._last.name != name):
+            self._last = next(codec for codec in self._codecs if codec.name == name)
+            if name not in self._decoders:
+                self._open(self._last)
 
     def decode(self, message: Message) -> list[Event]:
         """The wanted events of one message, in order."""
@@ -148,10 +156,12 @@ class MessageDecoder:
                     f"the message has {len(value)} bytes, more than {self._limit}; raise "
                     "maxMessageBytes if it is real"
                 )
-            if self._auto and value is not None:
-                # A message that nobody recognises is not of the last one's format.
-                last, self._codec = self._codec, None
-                self._codec = self._recognise(message, last)
+            if self._auto:
+                # What has no value is of the last format that was recognised; a message that
+                # nobody recognises is of none.
+                self._codec = self._last if value is None else None
+                if value is not None:
+                    self._codec = self._last = self._recognise(message)
             if self._codec is None:
                 return []
             events = self._decoders[self._codec.name](message)
@@ -175,7 +185,8 @@ class MessageDecoder:
         own = {option.name: self._options[option.name] for option in codec.options}
         self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
 
-    def _recognise(self, message: Message, last: CodecSpec | None) -> CodecSpec:
+    def _recognise(self, message: Message) -> CodecSpec:
+        last = self._last
         if last is not None and confidence(last, message) >= CERTAIN_ENOUGH:
             return last
         best = recognise(self._codecs, message)

@@ -19,7 +19,8 @@ import attrs
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, read_statements, split_items
+from cdcfmt_core.mysql.lexemes import NotUnderstood, read_statements, split_items
+from cdcfmt_core.mysql.statement_reader import StatementReader
 from cdcfmt_core.mysql.type_map import resolve_type
 from cdcfmt_core.mysql.type_output import type_text
 
@@ -28,10 +29,6 @@ Name: TypeAlias = tuple[str, str]
 Columns: TypeAlias = dict[str, Column]
 """Columns whose types are known, by their names in lower case."""
 
-_NO_COLUMN: Final = frozenset(
-    ["PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"]
-)
-_INDEX_KINDS: Final = frozenset(["VECTOR", "COLUMNAR"])
 _OPTIONS: Final = """
     AFFINITY ALGORITHM ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AVG_ROW_LENGTH
     CACHE CHARACTER CHARSET CHECKSUM COLLATE COMMENT COMPACT COMPRESSION CONVERT DEFAULT DISABLE
@@ -72,10 +69,10 @@ class TableHistory:
             self._give_up(query, database, table)
             return
         for lexemes in statements:
-            if not self._apply(_Reader(lexemes, text), database, table):
+            if not self._apply(StatementReader(lexemes, text), database, table):
                 return
 
-    def _apply(self, reader: _Reader, database: str, table: str) -> bool:
+    def _apply(self, reader: StatementReader, database: str, table: str) -> bool:
         """False where what follows is no statement but part of this one."""
         verb = reader.word()
         if verb == "CREATE" and any(lexeme.upper in _ROUTINES for lexeme in reader.left[:8]):
@@ -104,7 +101,7 @@ class TableHistory:
 
     # --- Statements ---
 
-    def _create(self, reader: _Reader, database: str) -> None:
+    def _create(self, reader: StatementReader, database: str) -> None:
         reader.skip("OR", "REPLACE")
         if reader.take("TEMPORARY") or not reader.take("TABLE"):
             return
@@ -115,19 +112,18 @@ class TableHistory:
             columns = dict(self.tables.get(self._table(reader, database), {}))
         elif reader.mark() == "(":
             for item in split_items(reader.parenthesis()):
-                _define(columns, _Reader(item, reader.text))
+                _define(columns, StatementReader(item, reader.text))
         self._set(name, columns)
 
-    def _alter(self, reader: _Reader, database: str) -> None:
-        while reader.take("IGNORE") or reader.take("ONLINE") or reader.take("OFFLINE"):
-            pass
+    def _alter(self, reader: StatementReader, database: str) -> None:
+        reader.skip_modifiers()
         if not reader.take("TABLE"):
             return
         name = reader.table = self._table(reader, database)
         columns = dict(self.tables.get(name, {}))
         known = name in self.tables
         for item in split_items(reader.left):
-            action = _Reader(item, reader.text)
+            action = StatementReader(item, reader.text)
             if action.peek() == "RENAME" and action.peek(1) not in ("COLUMN", "INDEX", "KEY"):
                 action.word()
                 _ = action.take("TO") or action.take("AS") or action.take_marks("=")
@@ -137,7 +133,7 @@ class TableHistory:
                 break
         self._set(name, columns if known or columns else None)
 
-    def _drop(self, reader: _Reader, database: str) -> None:
+    def _drop(self, reader: StatementReader, database: str) -> None:
         reader.take("TEMPORARY")
         if reader.take("DATABASE") or reader.take("SCHEMA"):
             reader.skip("IF", "EXISTS")
@@ -147,14 +143,14 @@ class TableHistory:
         elif reader.take("TABLE") or reader.take("TABLES"):
             reader.skip("IF", "EXISTS")
             for item in split_items(reader.left):
-                self._forget(self._table(_Reader(item, reader.text), database))
+                self._forget(self._table(StatementReader(item, reader.text), database))
 
-    def _rename(self, reader: _Reader, database: str) -> None:
+    def _rename(self, reader: StatementReader, database: str) -> None:
         if not (reader.take("TABLE") or reader.take("TABLES")):
             return
         reader.skip("IF", "EXISTS")
         for item in split_items(reader.left):
-            pair = _Reader(item, reader.text)
+            pair = StatementReader(item, reader.text)
             old = self._table(pair, database)
             pair.expect("TO")
             new = self._table(pair, database)
@@ -162,11 +158,11 @@ class TableHistory:
             self._set(old, None)
             self._set(new, columns)
 
-    def _flashback(self, reader: _Reader, database: str) -> None:
+    def _flashback(self, reader: StatementReader, database: str) -> None:
         if reader.take("CLUSTER"):
             self._forget_all()
 
-    _READERS: Final[dict[str, Callable[[TableHistory, _Reader, str], None]]] = {
+    _READERS: Final[dict[str, Callable[[TableHistory, StatementReader, str], None]]] = {
         "CREATE": _create,
         "ALTER": _alter,
         "DROP": _drop,
@@ -176,11 +172,9 @@ class TableHistory:
 
     # --- Tables ---
 
-    def _table(self, reader: _Reader, database: str) -> Name:
-        first = reader.name()
-        if reader.take_marks("."):
-            return self._name(first, reader.name())
-        return self._name(database, first)
+    def _table(self, reader: StatementReader, database: str) -> Name:
+        named, table = reader.table_name()
+        return self._name(database if named is None else named, table)
 
     def _name(self, database: str, table: str) -> Name:
         name = database.lower(), table.lower()
@@ -205,14 +199,14 @@ class TableHistory:
 # --- Columns ---------------------------------------------------------------------------
 
 
-def _define(columns: Columns, item: _Reader) -> None:
+def _define(columns: Columns, item: StatementReader) -> None:
     """What an item of CREATE TABLE's list says."""
     if item.is_no_column() or not item.left or item.left[0].kind not in ("name", "word"):
         return
     _set_column(columns, item.name(), item)
 
 
-def _set_column(columns: Columns, name: str, definition: _Reader) -> None:
+def _set_column(columns: Columns, name: str, definition: StatementReader) -> None:
     column = _column(name, definition)
     if column is None:
         columns.pop(name.lower(), None)
@@ -220,7 +214,7 @@ def _set_column(columns: Columns, name: str, definition: _Reader) -> None:
         columns[name.lower()] = column
 
 
-def _column(name: str, definition: _Reader) -> Column | None:
+def _column(name: str, definition: StatementReader) -> Column | None:
     """The column of this definition; None for one of unknown type, and for one in no row."""
     if not definition.left or definition.is_virtual():
         return None
@@ -251,7 +245,7 @@ def _whole(parsed: ColumnType) -> ColumnType:
     return attrs.evolve(parsed, params=params)
 
 
-def _alter(columns: Columns, action: _Reader) -> bool:
+def _alter(columns: Columns, action: StatementReader) -> bool:
     """Apply one action of ALTER TABLE; False where nothing but partitions follows."""
     verb = action.word()
     if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS") and verb != "ALTER":
@@ -261,9 +255,7 @@ def _alter(columns: Columns, action: _Reader) -> bool:
     if verb in ("ADD", "DROP", "MODIFY", "CHANGE"):
         if action.is_no_column():
             return True
-        action.take("COLUMN")
-        action.skip("IF", "NOT", "EXISTS")
-        action.skip("IF", "EXISTS")
+        action.skip_column()
         _ALTERED[verb](columns, action)
     elif verb == "RENAME":
         if action.take("COLUMN"):
@@ -285,123 +277,30 @@ def _alter(columns: Columns, action: _Reader) -> bool:
     return True
 
 
-def _add(columns: Columns, action: _Reader) -> None:
+def _add(columns: Columns, action: StatementReader) -> None:
     if action.mark() == "(":
         for item in split_items(action.parenthesis()):
-            _define(columns, _Reader(item, action.text))
+            _define(columns, StatementReader(item, action.text))
     else:
         _set_column(columns, action.name(), action)
 
 
-def _drop(columns: Columns, action: _Reader) -> None:
+def _drop(columns: Columns, action: StatementReader) -> None:
     columns.pop(action.name().lower(), None)
 
 
-def _change(columns: Columns, action: _Reader) -> None:
+def _change(columns: Columns, action: StatementReader) -> None:
     columns.pop(action.name().lower(), None)
     _set_column(columns, action.name(), action)
 
 
-def _modify(columns: Columns, action: _Reader) -> None:
+def _modify(columns: Columns, action: StatementReader) -> None:
     _set_column(columns, action.name(), action)
 
 
-_ALTERED: Final[dict[str, Callable[[Columns, _Reader], None]]] = {
+_ALTERED: Final[dict[str, Callable[[Columns, StatementReader], None]]] = {
     "ADD": _add,
     "DROP": _drop,
     "CHANGE": _change,
     "MODIFY": _modify,
 }
-
-
-# --- Reading ---------------------------------------------------------------------------
-
-
-class _Reader:
-    """Lexemes from left to right; ``left`` are those that were not read yet.
-
-    ``table`` is the one that the statement is about, once it is known.
-    """
-
-    def __init__(self, lexemes: list[Lexeme], text: str) -> None:
-        self.left = lexemes
-        self.text = text
-        self.table: Name | None = None
-
-    def source(self, lexeme: Lexeme) -> str:
-        return self.text[lexeme.start : lexeme.end]
-
-    def peek(self, ahead: int = 0) -> str:
-        """A word in upper case; "" for anything else."""
-        return self.left[ahead].upper if ahead < len(self.left) else ""
-
-    def mark(self) -> str:
-        return self.left[0].text if self.left and self.left[0].kind == "mark" else ""
-
-    def word(self) -> str:
-        word = self.peek()
-        self.left = self.left[1:]
-        return word
-
-    def take(self, word: str) -> bool:
-        """Step over this word, if it is next."""
-        found = self.peek() == word
-        if found:
-            self.left = self.left[1:]
-        return found
-
-    def skip(self, *words: str) -> None:
-        """Step over these words, if all of them are next."""
-        if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
-            self.left = self.left[len(words) :]
-
-    def take_marks(self, *texts: str) -> bool:
-        """As :meth:`take`, for marks and words."""
-        found = tuple(lexeme.text.upper() for lexeme in self.left[: len(texts)]) == texts
-        if found and self.left[0].kind == "mark":
-            self.left = self.left[len(texts) :]
-            return True
-        return False
-
-    def expect(self, word: str) -> None:
-        """:raises NotUnderstood: unless this word is next."""
-        if not self.take(word):
-            raise NotUnderstood(f"{word} is missing")
-
-    def name(self) -> str:
-        """:raises NotUnderstood: unless a name is next."""
-        if not self.left or self.left[0].kind not in ("name", "word"):
-            raise NotUnderstood("a name is missing")
-        lexeme, self.left = self.left[0], self.left[1:]
-        if self.left and self.left[0].start == lexeme.end and self.left[0].kind != "mark":
-            raise NotUnderstood("a name is in two pieces")
-        return lexeme.text
-
-    def is_no_column(self) -> bool:
-        """Whether what follows is an index or a constraint."""
-        return self.peek() in _NO_COLUMN or (
-            self.peek() in _INDEX_KINDS and self.peek(1) in ("INDEX", "KEY")
-        )
-
-    def is_virtual(self) -> bool:
-        """Whether it defines a column that is computed when it is read."""
-        depth, words = 0, set()
-        for lexeme in self.left:
-            if lexeme.kind == "mark":
-                depth += (lexeme.text == "(") - (lexeme.text == ")")
-            elif not depth:
-                words.add(lexeme.upper)
-        return "AS" in words and not words & {"STORED", "PERSISTENT"}
-
-    def parenthesis(self, skipped: int = 0) -> list[Lexeme]:
-        """What is between the parenthesis that comes after ``skipped`` and its end.
-
-        :raises NotUnderstood: if it has none.
-        """
-        depth = 0
-        for at, lexeme in enumerate(self.left[skipped:], skipped):
-            if lexeme.kind == "mark":
-                depth += (lexeme.text == "(") - (lexeme.text == ")")
-            if not depth:
-                return self.left[skipped + 1 : at]
-        raise NotUnderstood("its parentheses do not match")

@@ -1,18 +1,24 @@
-"""ADD COLUMN at the source, while the user's schema stayed as it was.
+"""Columns that the source adds, drops or renames, while the user's schema stayed as it was.
 
-The schema is a projection, and the new column is left out. Nothing said so.
+The schema is a projection: the new column is left out, and one that is gone is NULL.  Nothing said
+so, above all in a stream, whose tasks see a part of the topic each.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from canal_messages import ddl_message
 from golden_data import native_messages
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from cdcfmt_core.errors import PolicyError
+from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
 from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed
 
@@ -42,3 +48,53 @@ def test_a_task_counts_each_column_once(by_kernel: bool) -> None:
         f"{name}: column that the table gained, left out": 1
         for name in ("extra", "last", "renamed")
     }
+
+
+def in_a_stream(statement: str, **options: str) -> dict[str, int]:
+    """What a stream counts at a statement that is all that its task sees."""
+    given = parse_options(OPTIONS | {"table": "shop.orders"} | options).in_stream()
+    engine = Engine(SCHEMA, given, inferred=False)
+    ddl = json.dumps(ddl_message(statement, "ALTER")).encode()
+    assert list(engine.batches([Message(None, ddl, topic="orders", partition=0, offset=7)])) == []
+    return dict(engine.counts)
+
+
+@pytest.mark.parametrize(
+    ("statement", "column", "reason"),
+    [
+        ("alter table orders add x int, add a int", "x", "the table gains a column"),
+        ("alter table orders add (X int) ", "X", "the table gains a column"),
+        ("alter table orders drop column V", "V", "the table loses a column"),
+        ("alter table orders rename column v to w", "v", "the column is now 'w'"),
+        ("alter table orders change u v varchar(9)", "u", "the column is now 'v'"),
+    ],
+)
+def test_a_stream_stops_at_the_statement(statement: str, column: str, reason: str) -> None:
+    told = rf"topic orders, partition 0, offset 7: shop\.orders\.{column}: by '.*' {reason}"
+    with pytest.raises(PolicyError, match=told + r".*\(onSchemaChange=fail;"):
+        in_a_stream(statement)
+    with pytest.raises(PolicyError, match=told):
+        in_a_stream(statement, ignoreColumns="y")
+    assert in_a_stream(statement, ignoreColumns=f"y, {column.lower()}") == {}
+    assert in_a_stream(statement, ignoreColumns="*") == {}
+    (count,) = in_a_stream(statement, onSchemaChange="ignore").items()
+    assert count == (f"{column}: column that DDL adds, drops or renames", 1)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "alter table orders add a int, modify n int, add index (n), drop index k",
+        "alter table orders drop column other, rename column x to y",
+        "alter table orders rename column v to b",
+        "alter table orders add g int as (a + 1) virtual",
+        "create table orders (a int, x int)",
+    ],
+)
+def test_a_stream_goes_on_where_the_schema_stays_right(statement: str) -> None:
+    assert in_a_stream(statement) == {}
+
+
+def test_a_statement_that_cannot_be_read_is_counted() -> None:
+    counts = in_a_stream("alter table orders rename column v")
+    assert counts == {"DDL of the table that is not understood": 1}

@@ -1,7 +1,8 @@
-"""TRUNCATE, and INT that became BIGINT, in the MERGE recipe of the quickstart.
+"""TRUNCATE, INT that became BIGINT, and a new column, in the MERGE recipe of the quickstart.
 
-Both were bad rows that the MERGE filtered away: the target kept 54 rows where the source had 2,
-and rows with the larger values stayed as they had been.
+The first two were bad rows that the MERGE filtered away: the target kept 54 rows where the source
+had 2, and rows with the larger values stayed as they had been.  Rows older than a TRUNCATE of an
+earlier batch came back, and of the new column there was no word.
 """
 
 from __future__ import annotations
@@ -56,6 +57,11 @@ def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
     run(recipe)
     assert target() == [(5, "new", 5), (6, "new", 6)]
 
+    # Older than the TRUNCATE, from another partition; and one that comes again.
+    write_lines(dump / "1b.json", row("INSERT", 7, "old", 7, 6), row("INSERT", 5, "new", 5, 15))
+    run(recipe)
+    assert target() == [(5, "new", 5), (6, "new", 6)]
+
     alter = "alter table orders modify n bigint"
     write_lines(
         dump / "2.json",
@@ -66,3 +72,30 @@ def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(StreamingQueryException, match=f"{told}.*is '{alter}' .*onSchemaChange="):
         run(recipe)
     assert target() == [(5, "new", 5), (6, "new", 6)]
+
+    wider = recipe.replace("n INT", "n BIGINT")
+    orders.sql("ALTER TABLE orders SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')")
+    orders.sql("ALTER TABLE orders ALTER COLUMN n TYPE BIGINT")
+    run(wider)
+    assert target() == [(5, "wide", 5_000_000_000), (6, "new", 6)]
+
+    alter = "alter table orders add x int"
+    with_x = row_message(
+        "UPDATE",
+        {"id": "6", "v": "new", "n": "6", "x": "1"},
+        commit_ts=COMMIT_TS + 31,
+        types={"v": "varchar(20)", "n": "bigint", "x": "int"},
+    )
+    statement = ddl_message(alter, "ALTER", commit_ts=COMMIT_TS + 30)
+    # At the end of a batch: no row behind it tells of the column.
+    write_lines(dump / "3.json", row("UPDATE", 5, "five", 5, 29, "bigint"), statement)
+    told = rf"3\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
+    with pytest.raises(StreamingQueryException, match=told + ".*ignoreColumns"):
+        run(wider)
+    orders.sql("ALTER TABLE orders ADD COLUMN x INT")
+    widest = wider.replace("n BIGINT", "n BIGINT, x INT").replace("id, v, n,", "id, v, n, x,")
+    run(widest)
+    assert target() == [(5, "five", 5), (6, "new", 6)]
+    write_lines(dump / "4.json", with_x)
+    run(widest)
+    assert orders.table("orders").where("id = 6").head()["x"] == 1

@@ -20,9 +20,11 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Unknown
 from pyspark_cdcfmt.change_schema import RESCUED, metadata_fields
+from pyspark_cdcfmt.column_ddl import column_conflicts
 from pyspark_cdcfmt.column_names import match_fields, match_keys
 from pyspark_cdcfmt.events import corrupt_record, source_of
 from pyspark_cdcfmt.options import ReadOptions
@@ -82,6 +84,8 @@ class ChangeRows:
         self._on_value = on_change or "fail"
         self._on_column = on_change or ("rescue" if rescued else "fail")
         self._on_truncate = options["onTruncate"]
+        self._in_stream = options.streaming
+        self._ignored_columns = options["ignoreColumns"]
         self._plans: Cache[TableSchema, _TablePlan] = Cache()
         self._wire_columns: set[str] = set()
         self._ddl: str | None = None
@@ -99,6 +103,8 @@ class ChangeRows:
                 yield from self._changes(message, event, protocol)
         elif isinstance(event, SchemaChange):
             self._ddl = event.query
+            if self._in_stream:
+                self._check_columns(event.query)
             if event.ddl_type in ("TRUNCATE", "ERASE"):
                 yield from self._truncate(message, event, protocol)
         elif isinstance(event, Corrupt):
@@ -225,6 +231,22 @@ class ChangeRows:
         if self._ddl is not None:
             reason += f"; the last DDL of the table before it is {show(self._ddl)}"
         refuse("onSchemaChange", chosen, reason, name)
+
+    def _check_columns(self, query: str) -> None:
+        """Refuse a statement behind which rows have columns that the schema does not name.
+
+        A batch warns of them on the driver, which a stream cannot.
+        """
+        declared = [field.name for field in self._own]
+        try:
+            for name, reason in column_conflicts(
+                query, declared, self._ignored_columns, case_sensitive=self._case_sensitive
+            ):
+                if self._on_value in ("fail", "corrupt"):
+                    refuse("onSchemaChange", self._on_value, f"by {show(query)} {reason}", name)
+                self._policy.counts[f"{name}: column that DDL adds, drops or renames"] += 1
+        except NotUnderstood:
+            self._policy.counts["DDL of the table that is not understood"] += 1
 
     def _compare(self, plan: _TablePlan) -> None:
         """Count columns that a user's schema lacks and earlier rows did not have."""

@@ -164,9 +164,17 @@ MODE_OPTIONS = (
         name="onSchemaChange",
         type="choice",
         choices=("fail", "rescue", "ignore", "corrupt"),
-        help="Changes: a value that its column's type cannot hold, or a column that an inferred "
-        "schema lacks. `fail` (default for values): an error. `rescue` (default for columns): "
-        "into `_rescued`. `ignore`: left out or NULL, and counted. `corrupt`: a bad row.",
+        help="Changes: a value that its column's type cannot hold, a column that an inferred "
+        "schema lacks, or in a stream DDL that adds, drops or renames columns beside the schema. "
+        "`fail` (default for values and DDL): an error. `rescue` (default for columns): into "
+        "`_rescued`. `ignore`: left out or NULL, and counted. `corrupt`: a bad row.",
+    ),
+    Option(
+        name="ignoreColumns",
+        type="list",
+        default=(),
+        help="Changes in a stream: columns of the table that DDL may add, drop or rename although "
+        "the schema lacks or declares them; `*` is all.",
     ),
     Option(
         name="onTruncate",
@@ -315,6 +323,7 @@ class ReadOptions:
     values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
     kafka: KafkaOptions | None = None
+    streaming: bool = False
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -367,7 +376,8 @@ class ReadOptions:
 
     def in_stream(self) -> ReadOptions:
         """The same for a stream, where formats never do without schemas by themselves."""
-        return attrs.evolve(self, codec=_with_policy(self.codec, self["onMissingSchema"] or "wait"))
+        codec = _with_policy(self.codec, self["onMissingSchema"] or "wait")
+        return attrs.evolve(self, codec=codec, streaming=True)
 
     def event_filter(self) -> EventFilter:
         """What to decode, from the options alone."""

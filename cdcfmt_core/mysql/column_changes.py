@@ -1,0 +1,78 @@
+"""Which columns the ALTER TABLE statements of a text add, drop and rename."""
+
+from __future__ import annotations
+
+import attrs
+
+from cdcfmt_core.mysql.lexemes import read_statements, split_items
+from cdcfmt_core.mysql.statement_reader import StatementReader
+
+
+@attrs.define
+class ColumnChanges:
+    """Names as the text spells them; ``renamed`` has the new name of each old one.
+
+    Columns that no row has are left out: virtual ones.
+    """
+
+    added: list[str] = attrs.field(factory=list)
+    dropped: list[str] = attrs.field(factory=list)
+    renamed: dict[str, str] = attrs.field(factory=dict)
+
+
+def column_changes(query: str) -> ColumnChanges:
+    """The changes of all statements of ``query``.
+
+    :raises NotUnderstood: for text that cannot be read as ALTER TABLE where it begins so.
+    """
+    changes = ColumnChanges()
+    text, statements = read_statements(query)
+    for lexemes in statements:
+        reader = StatementReader(lexemes, text)
+        if reader.take("ALTER"):
+            _read_alter(reader, changes)
+    return changes
+
+
+def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
+    reader.skip_modifiers()
+    if not reader.take("TABLE"):
+        return
+    reader.skip("IF", "EXISTS")
+    reader.table_name()
+    for item in split_items(reader.left):
+        action = StatementReader(item, reader.text)
+        verb = action.word()
+        if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():
+            continue
+        is_rename = verb == "RENAME"
+        if is_rename and not action.take("COLUMN"):
+            continue
+        if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS"):
+            return
+        action.skip_column()
+        if verb == "ADD":
+            _read_added(action, changes)
+            continue
+        old = action.name()
+        if verb == "DROP":
+            changes.dropped.append(old)
+            continue
+        if is_rename:
+            action.expect("TO")
+        new = action.name()
+        if old.lower() != new.lower():
+            changes.renamed[old] = new
+
+
+def _read_added(action: StatementReader, changes: ColumnChanges) -> None:
+    items = [action.left]
+    if action.mark() == "(":
+        items = split_items(action.parenthesis())
+    for item in items:
+        definition = StatementReader(item, action.text)
+        if definition.is_no_column():
+            continue
+        name = definition.name()
+        if not definition.is_virtual():
+            changes.added.append(name)

@@ -1,0 +1,47 @@
+"""Columns that ALTER TABLE adds, drops and renames, in the spellings of MySQL, MariaDB and TiDB."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_core.mysql.lexemes import NotUnderstood
+
+
+@pytest.mark.parametrize(
+    ("query", "added", "dropped", "renamed"),
+    [
+        ("alter table t add x int", ["x"], [], {}),
+        (
+            "ALTER TABLE `d`.`t` ADD COLUMN IF NOT EXISTS `X y` INT NOT NULL AFTER a",
+            ["X y"],
+            [],
+            {},
+        ),
+        ("alter table t add (x int, y decimal(10,2), key (x))", ["x", "y"], [], {}),
+        ("alter table t add column x int, drop column v, add index (x)", ["x"], ["v"], {}),
+        ("alter table t drop v, drop primary key, drop index k", [], ["v"], {}),
+        ("alter table t rename column v to w", [], [], {"v": "w"}),
+        ("alter table t change v w varchar(10), change column n N bigint", [], [], {"v": "w"}),
+        ("alter table t modify n bigint, rename to u, rename index a to b", [], [], {}),
+        ("alter table t add g int as (a + 1), add s int as (a) stored", ["s"], [], {}),
+        ("alter table t add partition (partition p1 values less than (3))", [], [], {}),
+        ("alter online table t add x int /* add y int */", ["x"], [], {}),
+        ("alter table t /*!50600 add x int */", ["x"], [], {}),
+        ("alter table t comment 'add column x', engine = innodb", [], [], {}),
+        ("alter table t alter column n set default 3", [], [], {}),
+        ("truncate table t", [], [], {}),
+        ("create table t (x int)", [], [], {}),
+        ("alter table a add x int; alter table a drop y", ["x"], ["y"], {}),
+    ],
+)
+def test_the_columns(
+    query: str, added: list[str], dropped: list[str], renamed: dict[str, str]
+) -> None:
+    assert column_changes(query) == ColumnChanges(added, dropped, renamed)
+
+
+@pytest.mark.parametrize("query", ["alter table t rename column v", "alter table t add 'x"])
+def test_what_is_cut_off(query: str) -> None:
+    with pytest.raises(NotUnderstood):
+        column_changes(query)
