@@ -51,3 +51,14 @@ def test_a_key_that_the_reference_cannot_read_is_counted(number: str) -> None:
     assert by_odd.by_kernel == by_good.by_kernel - 1
     counts = by_odd.counts - by_good.counts
     assert counts["keys that are no JSON object"] == 1
+
+
+def test_what_has_no_value_is_of_the_format_of_what_the_kernel_has_skipped() -> None:
+    """A tombstone under protocol=auto, behind messages that the reference never saw."""
+    options = parsed({"protocol": "auto", "imageFormat": "json", "includeTables": "no.such"})
+    rows = list(native_messages("debezium/noschema_default"))[-40:]
+    odd, tombstone = attrs.evolve(rows[0], value=b"{}"), attrs.evolve(rows[0], value=None)
+    messages = [*rows, odd, *rows, tombstone]
+    result = check_equal(messages, events_schema(options), options)
+    without = check_equal(messages[:-1], events_schema(options), options)
+    assert result.counts - without.counts == {"tombstones": 1}

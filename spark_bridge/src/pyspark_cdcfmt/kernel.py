@@ -246,6 +246,7 @@ class KernelChunks:
         count = self._kernel.messages - first
         if count:
             self._taken += count
+            self._reference.decoder.note_format(self._protocol)
             self._held.spans.append(Span(origins, count))
 
     def _skips(self, message: Message | BadLine) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 import pyarrow as pa
 
+from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -47,6 +48,11 @@ class ObservedDecoder:
         self._events = []  # those of a large message are not kept beside the next one's
         self._events = self._decoder.decode(message)
         return self._events
+
+    def note_format(self, name: str) -> None:
+        """Take note of the format of the last message, which the kernel has read."""
+        if isinstance(self._decoder, MessageDecoder):
+            self._decoder.note_format(name)
 
     def found_nothing_wrong(self) -> bool:
         """Whether the last message was neither corrupt nor in part."""
