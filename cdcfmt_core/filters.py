@@ -88,6 +88,7 @@ class EventFilter:
     rows_refused: int = attrs.field(init=False, default=0, eq=False, repr=False)
     _table_met: bool = attrs.field(init=False, default=False, eq=False, repr=False)
     _includes_met: set[int] = attrs.field(init=False, factory=set, eq=False, repr=False)
+    _excludes_met: set[int] = attrs.field(init=False, factory=set, eq=False, repr=False)
     _include: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _exclude: tuple[tuple[re.Pattern[str], ...], ...] = attrs.field(init=False)
     _tables: Cache[tuple[str, str | None, str], bool] = attrs.field(
@@ -113,9 +114,9 @@ class EventFilter:
         if self.table is not None and parts != self.table:
             return False
         self._table_met = True
-        if self._include and not met:
-            return False
-        return not _matches(self._exclude, parts)
+        left_out = [n for n, pattern in enumerate(self._exclude) if _matches([pattern], parts)]
+        self._excludes_met.update(left_out)
+        return not left_out and bool(met or not self._include)
 
     def unmatched(self) -> list[str]:
         """``table``, and the patterns of ``includeTables``, that no judged table matched."""
@@ -126,7 +127,16 @@ class EventFilter:
 
     def describe_unmatched(self) -> str:
         """An error text for :meth:`unmatched`, with the nearest of the judged tables."""
-        missing = self.unmatched()
+        return self._describe(self.unmatched())
+
+    def describe_unmatched_exclusions(self) -> str | None:
+        """A text for the patterns of ``excludeTables`` that no judged table matched."""
+        missing = [t for n, t in enumerate(self.exclude_tables) if n not in self._excludes_met]
+        if not missing or not len(self._tables):
+            return None
+        return f"excludeTables leaves nothing out: {self._describe(missing)}"
+
+    def _describe(self, missing: list[str]) -> str:
         met = [tuple(part for part in name if part is not None) for name in self._tables]
         return f"no table {' or '.join(missing)} in the input; {nearest_tables(missing[0], met)}"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
+from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
@@ -81,10 +82,13 @@ class Reader:
                 yield message
 
     def check_names(self) -> None:
-        """To be called when all has been read.
+        """To be called when all has been read; notes exclusions that matched nothing.
 
         :raises CdcfmtError: for a table, or a pattern of tables, that matched nothing.
         """
+        left_nothing_out = self._filter.describe_unmatched_exclusions()
+        if left_nothing_out:
+            note(left_nothing_out)
         if self._filter.unmatched():
             raise CdcfmtError(self._filter.describe_unmatched())
 

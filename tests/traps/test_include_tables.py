@@ -1,11 +1,17 @@
-"""A pattern of `includeTables` that matches no table: its rows were missing in silence."""
+"""A pattern of `includeTables` or `excludeTables` that matches no table.
+
+The rows of the one were missing in silence, those of the other were there.
+"""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from canal_messages import INSERT, row_message, write_lines
+from cli_tools import run
 
 from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
@@ -26,3 +32,24 @@ def test_each_pattern_matches_a_table(tmp_path: Path) -> None:
         plan(path, "shop.orders, Shop.*")
     with pytest.raises(Exception, match=r"shop\.order matches no.*did you mean shop\.orders"):
         plan(path, "shop.items, shop.order")
+
+
+def test_an_exclusion_of_nothing_is_told(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "all.json", INSERT)
+    options = {"path": path, "excludeTables": "shop.orders, Shop.orders"}
+    schema = events_schema(parsed(options))
+    said = r"excludeTables: Shop\.orders matches no table of.*; did you mean shop\.orders\?"
+    with pytest.warns(UserWarning, match=said):
+        CdcDataSource(options).reader(schema).partitions()
+    reader: Any = CdcDataSource(options).streamReader(schema)
+    start = reader.initialOffset()
+    with pytest.warns(UserWarning, match=said):
+        reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        options["excludeTables"] = "shop.o*"
+        CdcDataSource(options).reader(schema).partitions()
+    printed = run("cat", path, "--exclude-tables", "Shop.orders")
+    assert printed.exit_code == 0
+    assert "no table Shop.orders in the input; did you mean shop.orders?" in printed.stderr
+    assert run("cat", path, "--exclude-tables", "shop.orders").stderr == ""

@@ -6,6 +6,9 @@ eight hours off; the one warning stood in the log of an executor.
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,11 +20,16 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
+    VariantType,
 )
 
+from cdcfmt_core import zoneless
 from cdcfmt_core.sources import wrap_line
+from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
+from pyspark_cdcfmt.testing import parsed, read
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("c_ts", TimestampType())])
 SAID = r"shop\.wide: the messages do not tell the time zone of .*c_ts\b.*.*sourceTimeZone"
@@ -43,10 +51,10 @@ def source(topic: Path, **options: str) -> CdcDataSource:
 def test_each_batch_warns_on_the_driver(topic: Path) -> None:
     inferred = source(topic)
     found = inferred.schema()
-    for read, schema in ((source(topic), SCHEMA), (inferred, found), (source(topic), SCHEMA)):
+    for planned, schema in ((source(topic), SCHEMA), (inferred, found), (source(topic), SCHEMA)):
         assert isinstance(schema, StructType)
         with pytest.warns(UserWarning, match=SAID) as caught:
-            read.reader(schema).partitions()
+            planned.reader(schema).partitions()
         assert len(caught) == 1
 
 
@@ -60,8 +68,69 @@ def test_a_stream_warns_once(topic: Path) -> None:
     reader.partitions(start, end)
 
 
+def said(topic: Path, schema: StructType, **options: str) -> list[str]:
+    given = {"path": str(topic), "protocol": "canal-json", **options}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        CdcDataSource(given).reader(schema).partitions()
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_string_is_an_instant_too(topic: Path) -> None:
+    for type_ in (StringType(), VariantType()):
+        (warning,) = said(topic, StructType().add("C_TS", type_), table="shop.wide")
+        assert re.search(SAID, warning)
+
+
+def test_a_wall_clock_that_is_declared_an_instant(topic: Path) -> None:
+    schema = StructType().add("c_dt", TimestampType())
+    (warning,) = said(topic, schema, table="shop.wide")
+    assert "shop.wide: DATETIME columns (c_dt) are declared TIMESTAMP" in warning
+    assert "set sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ" in warning
+    assert said(topic, schema, table="shop.wide", sourceTimeZone="UTC") == []
+
+
+def test_events_warn_on_the_driver(topic: Path) -> None:
+    schema = events_schema(parsed({"path": str(topic)}))
+    (warning,) = said(topic, schema)
+    assert re.search(SAID, warning)
+    assert said(topic, schema, sourceTimeZone="Asia/Shanghai") == []
+    assert said(topic, schema, excludeTables="shop.wide") == []
+    assert said(topic, StructType().add("kind", StringType())) == []
+    reader: Any = CdcDataSource({"path": str(topic), "protocol": "canal-json"}).streamReader(schema)
+    start = reader.initialOffset()
+    with pytest.warns(UserWarning, match=SAID):
+        reader.partitions(start, reader.latestOffset(start, reader.getDefaultReadLimit()))
+
+
+def test_a_task_notes_the_columns_that_are_read(
+    topic: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    messages = list(native_messages("canal/canal_flat"))
+    options = parsed({"protocol": "canal-json", "table": "shop.wide", "onTruncate": "ignore"})
+    for name, type_, noted in (
+        ("c_dt", TimestampNTZType(), 0),
+        ("c_ts", TimestampNTZType(), 0),
+        ("c_ts", StringType(), 1),
+    ):
+        zoneless.warn_zoneless.cache_clear()
+        caplog.clear()
+        assert read(
+            messages, StructType().add(name, type_), options, by_kernel=True, inferred=False
+        )
+        lines = [record for record in caplog.records if "time zone" in record.getMessage()]
+        assert len(lines) == noted, name
+
+
+def test_a_warning_is_one_plain_line() -> None:
+    """Neither module nor line of the user's program are known to the process that plans."""
+    code = "from pyspark_cdcfmt.notices import warn; warn('shop.wide: so'); warn('again')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "UserWarning: cdc: shop.wide: so\nUserWarning: cdc: again\n"
+
+
 def test_nothing_is_said_where_nothing_is_amiss(topic: Path) -> None:
-    without = StructType([StructField("id", LongType()), StructField("c_ts", StringType())])
+    without = StructType([StructField("id", LongType()), StructField("c_ts", TimestampNTZType())])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         source(topic, sourceTimeZone="Asia/Shanghai").reader(SCHEMA).partitions()

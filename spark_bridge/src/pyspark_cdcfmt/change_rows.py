@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any, NoReturn, TypeAlias
 
 import attrs
@@ -22,8 +22,10 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
-from cdcfmt_core.types import LogicalType, Unknown
-from pyspark_cdcfmt.change_schema import RESCUED, metadata_fields
+from cdcfmt_core.texts import one_line
+from cdcfmt_core.types import LogicalType, Timestamp, Unknown
+from cdcfmt_core.zoneless import warn_zoneless
+from pyspark_cdcfmt.change_schema import OF_INSTANTS, RESCUED, metadata_fields
 from pyspark_cdcfmt.column_ddl import column_conflicts
 from pyspark_cdcfmt.column_names import match_fields, match_keys
 from pyspark_cdcfmt.events import corrupt_record, source_of
@@ -59,11 +61,18 @@ class ChangeRows:
     """Makes rows of the changes shape.
 
     ``inferred`` tells that the schema is ours: then a column that it lacks is a change of
-    the table's schema, while a user's own schema is a projection.
+    the table's schema, while a user's own schema is a projection.  ``zoneless`` are databases and
+    tables with TIMESTAMP columns whose time zone is not known.
     """
 
     def __init__(
-        self, schema: StructType, options: ReadOptions, policy: ValuePolicy, *, inferred: bool
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        policy: ValuePolicy,
+        *,
+        inferred: bool,
+        zoneless: Container[tuple[str, str]] = (),
     ) -> None:
         prefix = options["metadataPrefix"]
         added = {field.name for field in metadata_fields(options)}
@@ -74,6 +83,7 @@ class ChangeRows:
         self._prefix = prefix
         self.wants_columns = False
         self._policy = policy
+        self._zoneless = zoneless
         self._inferred = inferred
         self._key_columns = tuple(options["keyColumns"])
         self._case_sensitive = options.case_sensitive
@@ -268,6 +278,12 @@ class ChangeRows:
         types = {column.name: column.type for column in table.columns}
         same = {"case_sensitive": self._case_sensitive}
         matched = match_fields(self._own, table.column_names, **same)
+        database, name = one_line(table.database, 200), one_line(table.table, 200)
+        if (database, name) in self._zoneless and any(
+            isinstance(types[column], Timestamp) and isinstance(field.dataType, OF_INSTANTS)
+            for column, field in matched.items()
+        ):
+            warn_zoneless(database, name)
         wire_names = {field.name: name for name, field in matched.items()}
         columns = []
         for field in self._own:

@@ -45,6 +45,9 @@ METADATA: dict[str, DataType] = {
 
 RESCUED = "rescued"
 
+OF_INSTANTS = (TimestampType, StringType, VariantType)
+"""As which a TIMESTAMP column needs its time zone: its wall clock comes back without."""
+
 
 def metadata_fields(options: ReadOptions) -> list[StructField]:
     """The columns that changes may have besides the table's own."""

@@ -11,9 +11,10 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.declared_types import check_declared_types
+from pyspark_cdcfmt.files import FilesInput
 from pyspark_cdcfmt.inputs import Input, Share
-from pyspark_cdcfmt.names import GivenNames
-from pyspark_cdcfmt.notices import notices, warn
+from pyspark_cdcfmt.names import GivenNames, unmatched_exclusion
+from pyspark_cdcfmt.notices import looks_for_zones, notices, warn
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.survey import Survey, Surveyor, TableName
 
@@ -50,7 +51,8 @@ def check_batch(
     :raises PolicyError: for a declared type that cannot hold a column.
     """
     names = GivenNames.of(options, schema, inferred=inferred)
-    if not shares or not (names or options.table):
+    zones = looks_for_zones(options, schema)
+    if not shares or not (names or options.table or options["excludeTables"] or zones):
         return Survey()
     surveyor = Surveyor(source, shares, options, shares[0].schemas)
     survey = surveyor.survey
@@ -66,9 +68,26 @@ def check_batch(
     if options.table is not None:
         last = Surveyor(source, shares[-1:], options, shares[0].schemas, survey=survey)
         last.look_at_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
-    for notice in notices(survey, options, schema, inferred=inferred):
+    else:
+        try:
+            _look_on(surveyor, options, zones=zones)
+        except SourceError as error:
+            # The tasks meet it, too, and report it.
+            logger.debug("cdc: no survey: %s", error)
+    many = source.has_many_files(shares)
+    for notice in notices(survey, options, schema, inferred=inferred, many_files=many):
         warn(notice)
     return survey
+
+
+def _look_on(surveyor: Surveyor, options: ReadOptions, *, zones: bool) -> None:
+    """Look at some more messages, for warnings about events."""
+
+    def answered(survey: Survey) -> bool:
+        return not zones and bool(survey.tables) and unmatched_exclusion(survey, options) is None
+
+    if zones or options["excludeTables"]:
+        surveyor.look_at_ends(answered, thorough=False, most=_MESSAGES_OF_LAST)
 
 
 def _has_table(table: TableName, survey: Survey) -> bool:
@@ -86,7 +105,9 @@ class StreamCheck:
         self._options = options
         self._declared = None if inferred else schema
         self._survey = Survey()
-        wanted = options["requireTables"] and (self._names or options.table)
+        self._zones = looks_for_zones(options, schema)
+        given = self._names or options.table or options["excludeTables"] or self._zones
+        wanted = options["requireTables"] and given
         self._batches = _BATCHES if wanted else 0
         self._warned = False
         self._schema = schema
@@ -111,15 +132,23 @@ class StreamCheck:
         )
         try:
             surveyor.look_at_ends(self._knows, thorough=False)
+            if self._options.table is None:
+                _look_on(surveyor, self._options, zones=self._zones)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
             return
         if self._declared is not None:
             check_declared_types(self._declared, self._survey, self._options)
-        for notice in notices(
-            self._survey, self._options, self._schema, inferred=self._declared is None
-        ):
+        found = notices(
+            self._survey,
+            self._options,
+            self._schema,
+            inferred=self._declared is None,
+            # Others will come.
+            many_files=isinstance(source, FilesInput),
+        )
+        for notice in found:
             if notice not in self._noticed:
                 self._noticed.add(notice)
                 warn(notice)

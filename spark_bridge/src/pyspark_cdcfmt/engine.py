@@ -99,8 +99,21 @@ class Engine:
         event_filter = options.event_filter() if event_filter is None else event_filter
         schemas = SchemaStore() if schemas is None else schemas
         by_kernel = by_kernel and decoder is None
+        zoneless: set[tuple[str, str]] = set()
+
+        def note_zoneless(database: str, table: str) -> None:
+            zoneless.add((database, table))
+
         if decoder is None:
-            decoder = open_decoder(options, event_filter, self._projection(), self._counts, schemas)
+            decoder = open_decoder(
+                options,
+                event_filter,
+                self._projection(),
+                self._counts,
+                schemas,
+                # Of changes only those columns matter that are in the schema.
+                on_zoneless=None if options.table is None else note_zoneless,
+            )
         observed = ObservedDecoder(decoder)
         policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
         if options["sourceTimeZone"] is not None:
@@ -109,7 +122,7 @@ class Engine:
         if options.table is None:
             rows = EventRows(schema, options, policy)
         else:
-            rows = ChangeRows(schema, options, policy, inferred=inferred)
+            rows = ChangeRows(schema, options, policy, inferred=inferred, zoneless=zoneless)
         for_bad = corrupt_column(options)
         self._make = RowMaker(
             rows,

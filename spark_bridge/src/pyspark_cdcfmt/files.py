@@ -90,6 +90,10 @@ class FilesInput(Input):
             if time.monotonic() > deadline:
                 return
 
+    def has_many_files(self, shares: Sequence[Share]) -> bool:
+        splits = (share.splits for share in shares if isinstance(share, FilesPartition))
+        return len({split.path for each in splits for split in each}) > 1
+
     def read_lines(
         self, share: Share, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:

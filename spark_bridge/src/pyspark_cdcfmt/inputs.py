@@ -69,6 +69,10 @@ class Input(ABC):
         go to: the last compressed files.  A message may come twice.
         """
 
+    def has_many_files(self, shares: Sequence[Share]) -> bool:
+        """Whether these shares are of more than one file."""
+        return False
+
     def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
         """A search for table schemas around a share; None where there is nothing around it."""
         return None

@@ -148,6 +148,17 @@ class GivenNames:
         return [name for name in names if same(name) not in folded]
 
 
+def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
+    """What is wrong with the first pattern of ``excludeTables`` that matches no table seen."""
+    for text in options["excludeTables"] if survey.tables else ():
+        if not any(_wants(EventFilter(include_tables=(text,)), table) for table in survey.tables):
+            return (
+                f"option excludeTables: {text} matches no table of the messages looked at, and "
+                f"leaves nothing out; {nearest_tables(text, survey.tables)}"
+            )
+    return None
+
+
 def _wants(pattern: EventFilter, table: TableName) -> bool:
     database, *schema, name = table
     return pattern.wants_table(database, name, schema[0] if schema else None)

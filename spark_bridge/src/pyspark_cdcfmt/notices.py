@@ -6,17 +6,17 @@ import os
 import warnings
 from collections.abc import Iterator
 
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import DataType, StructType, TimestampType
 
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.texts import one_line, open_logger
-from cdcfmt_core.types import Decimal, Enum, Int, LogicalType, Set, Timestamp, Unknown
-from pyspark_cdcfmt.change_schema import metadata_fields
+from cdcfmt_core.types import DateTime, Decimal, Enum, Int, LogicalType, Set, Timestamp, Unknown
+from pyspark_cdcfmt.change_schema import OF_INSTANTS, metadata_fields
 from pyspark_cdcfmt.engine import WORKER_LOGGING
-from pyspark_cdcfmt.names import some
+from pyspark_cdcfmt.names import some, unmatched_exclusion
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.survey import Survey
+from pyspark_cdcfmt.survey import Survey, TableName
 
 logger = open_logger("pyspark_cdcfmt")
 
@@ -27,8 +27,24 @@ def warn(text: str) -> None:
     if WORKER_LOGGING in os.environ:
         logger.warning(line)
     else:
-        # Without a registry: Spark uses this process for other queries, which warn again.
-        warnings.warn_explicit(line, UserWarning, __name__, 0)
+        shown = warnings.formatwarning
+        # The user's line is in another process.
+        warnings.formatwarning = _without_place
+        try:
+            # Without a registry: Spark uses this process for other queries, which warn again.
+            warnings.warn_explicit(line, UserWarning, __name__, 0)
+        finally:
+            warnings.formatwarning = shown
+
+
+def _without_place(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,
+) -> str:
+    return f"{category.__name__}: {message}\n"
 
 
 _ZONELESS = (
@@ -62,13 +78,75 @@ _KEYLESS = (
 )
 
 
+_WALL_CLOCKS = (
+    "DATETIME columns ({}) are declared TIMESTAMP, and their wall clocks are taken as UTC; set "
+    "sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ"
+)
+_OFFSETS_OF_FILES = (
+    "the messages tell no commit_ts, so {} goes by the byte offset in each file: it does not order "
+    "changes of one key in different files, and a newer one may have a smaller {}; read the topic, "
+    "or files of whole messages with Kafka's offsets (docs/spark.md, Order)"
+)
+
+
 def notices(
-    survey: Survey, options: ReadOptions, schema: StructType, *, inferred: bool
+    survey: Survey,
+    options: ReadOptions,
+    schema: StructType,
+    *,
+    inferred: bool,
+    many_files: bool = False,
 ) -> Iterator[str]:
-    """What a survey shows of the table whose changes are read."""
-    table = options.table
-    versions = survey.complete_schemas_of(table) if table else []
-    if not table or not versions:
+    """What a survey shows of the input; ``many_files``: it has, or may have, more than one."""
+    reason = unmatched_exclusion(survey, options)
+    if reason:
+        yield reason
+    if options.table is None:
+        yield from _of_events(survey, options, schema)
+    else:
+        yield from _of_table(
+            options.table, survey, options, schema, inferred=inferred, many_files=many_files
+        )
+
+
+def looks_for_zones(options: ReadOptions, schema: StructType) -> bool:
+    """Whether a survey is worth its time for zones alone: of events with images."""
+    images = {"before", "after"}.intersection(name.lower() for name in schema.names)
+    return options.table is None and options["sourceTimeZone"] is None and bool(images)
+
+
+def _of_events(survey: Survey, options: ReadOptions, schema: StructType) -> Iterator[str]:
+    if not looks_for_zones(options, schema):
+        return
+    wanted = options.event_filter()
+    for table in sorted(table for table in survey.tables if _is_zoneless(table, survey)):
+        database, *schema_name, name = table
+        if not wanted.wants_table(database, name, schema_name[0] if schema_name else None):
+            continue
+        columns = {
+            column.name: None
+            for version in survey.schemas_of(table)
+            for column in version.columns
+            if isinstance(column.type, Timestamp)
+        }
+        if columns:
+            yield f"{table_names([table])}: {_ZONELESS.format(some(columns))}"
+
+
+def _of_table(
+    table: TableName,
+    survey: Survey,
+    options: ReadOptions,
+    schema: StructType,
+    *,
+    inferred: bool,
+    many_files: bool,
+) -> Iterator[str]:
+    sequence = f"{options['metadataPrefix']}sequence"
+    if many_files and table in survey.by_file_offset and _has(schema, sequence):
+        yield f"{table_names([table])}: {_OFFSETS_OF_FILES.format(sequence, sequence)}"
+    versions = survey.complete_schemas_of(table)
+    if not versions:
         return
     wanted = {name.lower() for name in schema.names}
     columns = [column for column in versions[-1].columns if column.name.lower() in wanted]
@@ -76,6 +154,7 @@ def notices(
     negative = survey.negative.get(table, ())
     found = {
         _ZONELESS: _zoneless(columns, survey, options, schema),
+        _WALL_CLOCKS: [] if inferred else _wall_clocks(columns, options, schema),
         # What an inferred schema lacks is rescued, and counted.
         _GAINED: [] if inferred else _gained(versions, schema),
         # Some wires type each value, and NULL not at all.
@@ -98,11 +177,21 @@ def notices(
 def _zoneless(
     columns: list[Column], survey: Survey, options: ReadOptions, schema: StructType
 ) -> list[Column]:
-    table = options.table or ()
-    if (*table[:1], *table[-1:]) not in survey.zoneless:
+    if not _is_zoneless(options.table or (), survey):
         return []
-    instants = _instants(options, schema)
-    return [c for c in columns if isinstance(c.type, Timestamp) and c.name.lower() in instants]
+    wanted = _declared(options, schema, *OF_INSTANTS)
+    return [c for c in columns if isinstance(c.type, Timestamp) and c.name.lower() in wanted]
+
+
+def _is_zoneless(table: TableName, survey: Survey) -> bool:
+    return (*table[:1], *table[-1:]) in survey.zoneless
+
+
+def _wall_clocks(columns: list[Column], options: ReadOptions, schema: StructType) -> list[Column]:
+    if options["sourceTimeZone"] is not None:
+        return []
+    wanted = _declared(options, schema, TimestampType)
+    return [c for c in columns if isinstance(c.type, DateTime) and c.name.lower() in wanted]
 
 
 def _gained(versions: list[TableSchema], schema: StructType) -> list[Column]:
@@ -123,12 +212,15 @@ def _lacks_names(type_: LogicalType) -> bool:
     return isinstance(type_, Enum | Set) and not type_.names
 
 
-def _instants(options: ReadOptions, schema: StructType) -> set[str]:
-    if options.table is None:
-        return set()
+def _has(schema: StructType, name: str) -> bool:
+    return name.lower() in map(str.lower, schema.names)
+
+
+def _declared(options: ReadOptions, schema: StructType, *types: type[DataType]) -> set[str]:
+    """The table's own columns that are of these types in the schema."""
     added = {field.name for field in metadata_fields(options)}
     return {
         field.name.lower()
         for field in schema.fields
-        if isinstance(field.dataType, TimestampType) and field.name not in added
+        if isinstance(field.dataType, types) and field.name not in added
     }

@@ -58,6 +58,7 @@ class Survey:
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.  ``negative`` are the columns of each table with negative
     numbers that the wire does not tell from those of BIGINT UNSIGNED.
+    ``by_file_offset`` are the tables with rows that only their place in a file orders.
     ``changes`` grows with every new table and schema.
     """
 
@@ -69,6 +70,7 @@ class Survey:
     first_positions: dict[TableSchema, Place] = attrs.field(factory=dict)
     zoneless: set[TableName] = attrs.field(factory=set)
     negative: dict[TableName, set[str]] = attrs.field(factory=dict)
+    by_file_offset: set[TableName] = attrs.field(factory=set)
     _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
 
     @property
@@ -104,6 +106,8 @@ class Survey:
             if isinstance(event, RowChange) and event.table not in self.examples:
                 self.first_positions[event.table] = message.position
                 self.examples[event.table] = _examples(event)
+                if not event.commit_ts and not event.sequence_commit and message.topic is None:
+                    self.by_file_offset.add(name_of(event.table))
             self._add_event(event)
 
     def _add_event(self, event: Event) -> None:
