@@ -10,11 +10,13 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
 from cdcfmt_core.events import Event, RowChange, SchemaChange, TableSchema, TableSchemaEvent
+from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
 
 BRIDGE_OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
@@ -68,6 +70,7 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
         any_table=_Decoder(every),
         ends=source.ends,
         schemas=one.schemas_of(table),
+        on_guessed=partial(_note_digits, table),
     )
     return _spark_columns(fields)
 
@@ -102,7 +105,18 @@ class EveryTable:
     def of(self, table: tuple[str, ...]) -> list[SparkColumn]:
         """The table's columns; none of a table without rows and schemas."""
         columns = self._columns.get(table)
-        return _spark_columns(columns.fields()) if columns else []
+        if not columns:
+            return []
+        if columns.guessed:
+            _note_digits(table, columns.guessed)
+        return _spark_columns(columns.fields())
+
+
+def _note_digits(table: tuple[str, ...], columns: list[str]) -> None:
+    note(
+        f"{table_names([table])}: the messages do not tell the digits of DECIMAL columns "
+        f"({', '.join(columns)}), whose scale is that of the values looked at: write the source's"
+    )
 
 
 def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:

@@ -13,7 +13,8 @@ from cdcfmt_core.types import Decimal, Unknown
 class WireSchema:
     """A table's columns, in the order in which they came; the newest word on each counts.
 
-    ``statements`` are the DDL statements since the table was last created, if that was seen.
+    ``statements`` are the DDL statements since the table was last created, if that was seen:
+    those that made its schema, so without TRUNCATE.
     """
 
     name: tuple[str, ...]
@@ -89,7 +90,7 @@ class WireSchemas:
         if event.ddl_type == "CREATE":
             table = self._of(name)
             table.statements, table.created = [event.query], True
-        elif event.ddl_type != "QUERY" and name in self.tables:
+        elif event.ddl_type not in ("QUERY", "TRUNCATE") and name in self.tables:
             self.tables[name].statements.append(event.query)
 
     def _of(self, name: tuple[str, ...]) -> WireSchema:

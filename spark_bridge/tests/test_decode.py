@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt import KAFKA_COLUMNS, decode
+from pyspark_cdcfmt import KAFKA_COLUMNS, SEQUENCE, decode
 from pyspark_cdcfmt.batches import MAX_ROWS
 
 KAFKA = (
@@ -93,6 +94,19 @@ def test_modes(spark: SparkSession) -> None:
     assert decode(messages, mode="DROPMALFORMED").count() == 2
     with pytest.raises(PySparkException, match=r"canal-json topic orders.* offset 41: JSON ends"):
         decode(messages, **KAFKA_COLUMNS, protocol="canal-json", mode="FAILFAST").collect()
+
+
+def test_a_sequence_without_offsets_is_told(spark: SparkSession) -> None:
+    """Without a commit_ts its offset was NULL, and nothing that compares it is true."""
+    messages = bronze(spark, row_message("INSERT", {"id": "1"}, commit_ts=None))
+    schema = f"id INT, _sequence {SEQUENCE.simpleString()}"
+    given = {"table": "shop.orders", "schema": schema, "mode": "FAILFAST"}
+    with pytest.warns(UserWarning, match="no offset, so _sequence does not order messages without"):
+        decode(messages, **given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decode(messages, **given, offset="offset")
+        decode(messages, **given | {"schema": "id INT"})
 
 
 def test_options_are_checked_at_once(spark: SparkSession) -> None:

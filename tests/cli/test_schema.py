@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from canal_messages import INSERT, ddl_message, row_message, write_lines
 from cli_tools import run, run_json, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
@@ -94,6 +95,33 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
     # Digits as the values have them: MySQL takes the bare word for DECIMAL(10, 0).
     for column in ("`c_dec` decimal(38,4),", "`c_dec_big` decimal(65,30),"):
         assert column in text
+
+
+def test_a_truncate_makes_no_schema(tmp_path: Path) -> None:
+    create = "create table orders (id int primary key, price decimal(10,2))"
+    path = write_lines(
+        tmp_path / "m.json",
+        ddl_message(create, "CREATE"),
+        INSERT,
+        ddl_message("truncate table orders", "TRUNCATE"),
+        ddl_message("alter table orders add column n int", "ALTER"),
+    )
+    text = run("schema", path, "--table", "shop.orders", "--as", "create-table").stdout
+    assert text.splitlines() == [f"{create};", "alter table orders add column n int;"]
+
+
+@pytest.mark.parametrize("table", [("--table", "shop.orders"), ()])
+@pytest.mark.parametrize("shape", ["spark", "delta"])
+def test_digits_that_only_values_show_are_noted(
+    tmp_path: Path, shape: str, table: tuple[str, ...]
+) -> None:
+    plain = row_message("INSERT", {"id": "1", "price": "1.50"}, types={"price": "decimal"})
+    for message, noted in ((plain, True), (INSERT, False)):
+        path = write_lines(tmp_path / "m.json", message)
+        result = run("schema", path, "--as", shape, *table)
+        assert ("DECIMAL(38,2)" in result.stdout) == noted
+        said = "shop.orders: the messages do not tell the digits of DECIMAL columns (price), whose"
+        assert (said in result.stderr) == noted
 
 
 def test_the_tables_there_are(canal: Path) -> None:

@@ -301,6 +301,8 @@ def test_an_unknown_format_names_what_there_is_and_what_to_install(site: Site) -
     with pytest.raises(UnknownFormatError) as caught:
         registry.get_codec("nobodys")
     assert str(caught.value) == "unknown format 'nobodys'; installed: a, b"
+    with pytest.raises(UnknownFormatError, match=r"'canaljson'.*; did you mean canal-json\?$"):
+        default_registry().get_codec("canaljson")
     with pytest.raises(UnknownFormatError, match="installed: none"):
         Registry(entry_points=[]).get_codec("a")
 

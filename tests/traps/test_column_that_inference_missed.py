@@ -51,7 +51,7 @@ def test_it_is_rescued_and_counted(by_kernel: bool) -> None:
     wide = row_message("INSERT", LATER | {"id": str(1 << 40)}, types={"id": "bigint"})
     beyond = [*MESSAGES, Message(None, json.dumps(wide).encode())]
     failed = read(beyond, schema, options, by_kernel=by_kernel)
-    assert "orders.id: 1099511627776 does not fit in 32 bits" in (failed.error or "")
+    assert "shop.orders.id: 1099511627776 does not fit in 32 bits" in (failed.error or "")
 
 
 def test_it_fails_where_the_user_says_so() -> None:

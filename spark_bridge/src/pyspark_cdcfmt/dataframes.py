@@ -7,6 +7,7 @@ not let its functions do.
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -42,6 +43,11 @@ KAFKA_COLUMNS = {
     "timestamp": "timestamp",
 }
 """What Spark's Kafka source calls its columns: ``decode(df, **KAFKA_COLUMNS)``."""
+
+_NO_OFFSET = (
+    "cdc: decode is given no offset, so {0} does not order messages without a commit_ts, nor rows "
+    "without a key ({0}.offset is NULL): name offset or source, or leave {0} out of the schema"
+)
 
 _TYPES = {
     "key": "binary",
@@ -88,6 +94,9 @@ def decode(
     """
     parsed = _parse(options)
     given, rows = _row_schemas(schema, parsed)
+    sequence = parsed["metadataPrefix"] + "sequence"
+    if parsed.table is not None and source is None and offset is None and sequence in rows.names:
+        warnings.warn(_NO_OFFSET.format(sequence), UserWarning, stacklevel=2)
     if schemas is not None and parsed["schemaStore"] is not None:
         raise OptionError("decode gets its schemas from schemas or from schemaStore, not from both")
     store = open_store(parsed) if schemas is None else schemas

@@ -39,6 +39,7 @@ def infer_columns(
     *,
     ends: Callable[[], Iterable[Message | BadLine]] = tuple,
     schemas: Iterable[TableSchema] = (),
+    on_guessed: Callable[[list[str]], None] | None = None,
 ) -> list[StructField]:
     """The table's columns as seen in the first ``sample`` of its row messages, and at the ends.
 
@@ -49,6 +50,7 @@ def infer_columns(
     :param ends: gives the first and last messages of every file or topic partition, for
         columns that were added after the sample.
     :param schemas: the table's schemas found between, for columns that no row looked at has.
+    :param on_guessed: takes the DECIMAL columns whose digits only values showed, if any.
     :param any_table: decodes every table, for the error that names those that are there.
     :raises SourceError: if no message of the table is found.
     """
@@ -63,6 +65,8 @@ def infer_columns(
     columns.add_missing(schemas)
     if not columns:
         raise SourceError(_nothing_found(read(), any_table, table))
+    if on_guessed is not None and columns.guessed:
+        on_guessed(columns.guessed)
     return columns.fields()
 
 
@@ -112,9 +116,10 @@ class UnitedColumns:
             self.add(attrs.evolve(schema, columns=columns), ())
 
     @property
-    def lacks_digits(self) -> bool:
-        """Whether there is a DECIMAL whose digits only values show."""
-        return any(isinstance(t, Decimal) and t.precision is None for t in self._types.values())
+    def guessed(self) -> list[str]:
+        """The DECIMAL columns whose digits only values show."""
+        types = self._types.items()
+        return [name for name, t in types if isinstance(t, Decimal) and t.precision is None]
 
     def fields(self) -> list[StructField]:
         types = {
@@ -221,7 +226,7 @@ def _nothing_found(
         text += ", which has no messages at all"
     elif survey.tables:
         text += f"; {nearest_tables(table_names([table]), survey.tables)}"
-    text = text if text.endswith("?") else f"{text}."
     if survey.bad:
+        text = text if text.endswith("?") else f"{text}."
         text += f" A message is corrupt: {survey.bad}"
-    return f"{text} (a schema of yours, .schema(...), spares inferring)"
+    return text

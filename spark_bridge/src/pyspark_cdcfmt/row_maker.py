@@ -172,7 +172,7 @@ class RowMaker:
         return Corrupt(
             DecodeError(
                 reason,
-                field=".".join(filter(None, [*names[-1:], field])) or None,
+                field=".".join(filter(None, [*names, field])) or None,
                 protocol=self._decoder.protocol,
                 **message.position,
             ),

@@ -117,7 +117,7 @@ def _of_events(events: DataFrame, options: ReadOptions) -> StructType:
         else:
             of_statements.append(one)
     united.add_missing(of_statements)
-    if united.lacks_digits:
+    if united.guessed:
         # Only values have the scale of a DECIMAL without digits.
         wanted = rows.where("kind = 'row'").select(*_OF_VALUES)
         for row in wanted.limit(_SAMPLE).toLocalIterator():
