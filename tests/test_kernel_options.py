@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from typing import Any, cast
 
 import attrs
 import pyarrow as pa
 import pytest
 from damaged_messages import mutated_message
+from pyspark.sql.datasource import EqualTo
 from test_kernel_golden import golden
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.engine import Engine
 from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.reader import PushdownReader
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 CASES = (
@@ -118,3 +122,22 @@ def test_columns_of_each_table_are_the_references() -> None:
     messages, given, _ = golden("canal-json", "default")
     read = parsed(given | {"includeColumns": "true"})
     assert check_equal(messages, events_schema(read), read).by_kernel == 0
+
+
+@pytest.mark.parametrize("split", ["true", "false"])
+def test_a_pushed_filter_on_op_leaves_deletes_of_split_updates(split: str, tmp_path: Path) -> None:
+    row = (
+        '{"id":0,"database":"d","table":"t","pkNames":["id"],"isDdl":false,"type":"%s",'
+        '"es":1700000000000,"ts":1700000000001,"sql":"","sqlType":{"id":4},'
+        '"mysqlType":{"id":"int"},"old":%s,"data":[{"id":"2"}]}\n'
+    )
+    lines = [row % ("INSERT", "null"), row % ("UPDATE", '[{"id":"1"}]')]
+    (tmp_path / "rows.jsonl").write_text("".join(lines))
+    given = {"protocol": "canal-json", "splitKeyUpdates": split, "path": str(tmp_path)}
+    options = parsed(given)
+    reader = PushdownReader(events_schema(options), options)
+    assert list(reader.pushFilters([EqualTo(("op",), "delete")]))
+    (share,) = reader.partitions()
+    batches = [cast(Any, batch) for batch in reader.read(share)]
+    ops = [op for batch in batches for op in batch.column("op").to_pylist()]
+    assert ("delete" in ops) == (split == "true")
