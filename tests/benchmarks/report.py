@@ -80,8 +80,8 @@ def table(results: Record) -> str:
     lines += [
         "## Growth",
         "",
-        "Canal-JSON, changes of one table by columns, both images, CPU time. Memory is the peak of "
-        "the process.",
+        "Canal-JSON, changes of one table by the kernel, both images, CPU time. Memory is the peak "
+        "of the process.",
         "",
         *rows_of(
             (
@@ -200,7 +200,8 @@ def picture(results: Record) -> str:
         )
         drawing.bars(bars, "{:.1f}")
     drawing.heading(
-        "Growth: nanoseconds a byte of Canal-JSON", "changes of one table by columns, both images"
+        "Growth: nanoseconds a byte of Canal-JSON",
+        "changes of one table by the kernel, both images",
     )
     whats = list(dict.fromkeys(each["what"] for each in results["growth"]))
     drawing.lines(
