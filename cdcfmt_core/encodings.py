@@ -122,7 +122,7 @@ class Encoding:
 
 
 Encodings: TypeAlias = Mapping[str, Encoding]
-"""By columns."""
+"""Encodings by the columns' names."""
 
 Read: TypeAlias = Callable[[Any], object]
 

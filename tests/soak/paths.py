@@ -29,7 +29,7 @@ def read_reference(messages: Sequence[Message], query: Query) -> Result:
 
 
 def read_fast(messages: Sequence[Message], query: Query) -> Result:
-    """By columns; a compiled kernel takes this place."""
+    """By the kernel, and the reference for what it refuses."""
     return _read(messages, query, by_kernel=True)
 
 

@@ -99,3 +99,12 @@ def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
     write_lines(dump / "4.json", with_x)
     run(widest)
     assert orders.table("orders").where("id = 6").head()["x"] == 1
+    # The key changes, and everything comes again.
+    moved = {"id": "9", "v": "new", "n": "6", "x": "1"}
+    types = {"v": "varchar(20)", "n": "bigint", "x": "int"}
+    key_change = row_message("UPDATE", moved, {"id": "6"}, commit_ts=COMMIT_TS + 40, types=types)
+    write_lines(dump / "5.json", key_change, with_x)
+    for path in sorted(dump.glob("*.json")):
+        (dump / f"again-{path.name}").write_bytes(path.read_bytes())
+    run(widest)
+    assert target() == [(5, "five", 5), (9, "new", 6)]
