@@ -71,9 +71,12 @@ def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> No
     dump = tmp_path / "dump"
     dump.mkdir()
 
-    def run(number: int, messages: Iterable[dict[str, Any]], n: str = "INT") -> None:
+    def run(number: int, messages: Iterable[dict[str, Any]], n: str = "INT", x: str = "") -> None:
         write_lines(dump / f"{number}.json", *messages)
-        code = RECIPE.code.replace("golden.txn_a", "shop.orders").replace("n INT", f"n {n}")
+        code = RECIPE.code.replace("golden.txn_a", "shop.orders")
+        code = code.replace("n INT", f"n {n}{x and ', x INT'}").replace(
+            "id, v, n,", f"id, v, n,{x}"
+        )
         code = code.replace("checkpoints/", f"{tmp_path}/")
         exec(compile(code, RECIPE.id, "exec"), {"spark": spark, "dump": str(dump)})
 
@@ -84,7 +87,6 @@ def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> No
 
     for id_ in range(1, 6):
         source.put(id_, "a", id_)
-    source.ddl("ALTER TABLE orders ADD COLUMN extra INT", "ALTER", extra="int")
     source.put(2, "b", 2)
     source.put(30, "c", 3, was=3)
     source.delete(4)
@@ -105,12 +107,26 @@ def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> No
     source.put(7, "new", 7)
     source.ddl("ALTER TABLE orders MODIFY n BIGINT", "ALTER", n="bigint")
     source.put(1, "wide", 3_000_000_000)
+    source.ddl("ALTER TABLE orders ADD COLUMN x INT", "ALTER", x="int")
+    source.put(8, "more", 8)
     with pytest.raises(StreamingQueryException) as failed:
         run(3, [*first, *source.sent])
     for words in ("shop.orders.n: ", "3000000000", "int", "3.json", "onSchemaChange"):
         assert words in str(failed.value)
     # As the page says.
-    for statement in WIDEN.code.strip().rstrip(";").split(";\n"):
+    *widen, add = WIDEN.code.strip().rstrip(";").split(";\n")
+    for statement in widen:
         spark.sql(statement)
-    run(4, [], n="BIGINT")
-    assert target() == source.rows == {1: ("wide", 3_000_000_000), 7: ("new", 7)}
+    with pytest.raises(StreamingQueryException) as failed:
+        run(4, [], n="BIGINT")
+    for words in ("shop.orders.x: ", "ADD COLUMN x INT", "3.json", "ignoreColumns"):
+        assert words in str(failed.value)
+    spark.sql(add)
+    run(5, [], n="BIGINT", x=" x,")
+    wide = 1, ("wide", 3_000_000_000)
+    assert target() == source.rows == dict([wide, (7, ("new", 7)), (8, ("more", 8))])
+    assert [row.x for row in spark.table("orders").where("x IS NOT NULL").collect()] == [1]
+
+    # What is older than the TRUNCATE, and comes once more and alone.
+    run(6, first, n="BIGINT", x=" x,")
+    assert target() == source.rows

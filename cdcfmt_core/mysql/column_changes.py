@@ -1,4 +1,4 @@
-"""Which columns the ALTER TABLE statements of a text add, drop and rename."""
+"""What the ALTER TABLE statements of a text do to columns, the primary key and partitions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from cdcfmt_core.mysql.statement_reader import StatementReader
 class ColumnChanges:
     """Names as the text spells them; ``renamed`` has the new name of each old one.
 
-    Columns that no row has are left out: virtual ones.
+    Columns that no row has are left out: virtual ones.  ``key`` tells that the primary key is
+    added or dropped, ``rows`` that partitions go with their rows, or come with others.
     """
 
     added: list[str] = attrs.field(factory=list)
     dropped: list[str] = attrs.field(factory=list)
     renamed: dict[str, str] = attrs.field(factory=dict)
+    key: bool = False
+    rows: bool = False
 
 
 def column_changes(query: str) -> ColumnChanges:
@@ -43,13 +46,16 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
     for item in split_items(reader.left):
         action = StatementReader(item, reader.text)
         verb = action.word()
+        if action.peek() == "PARTITION":
+            changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE")
+            return
+        if verb in ("ADD", "DROP") and "PRIMARY" in (action.peek(), action.peek(2)):
+            changes.key = True
         if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():
             continue
         is_rename = verb == "RENAME"
         if is_rename and not action.take("COLUMN"):
             continue
-        if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS"):
-            return
         action.skip_column()
         if verb == "ADD":
             _read_added(action, changes)

@@ -20,6 +20,8 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.texts import one_line
@@ -243,27 +245,60 @@ class ChangeRows:
         refuse("onSchemaChange", chosen, reason, name)
 
     def _check_columns(self, query: str) -> None:
-        """Refuse a statement behind which rows have columns that the schema does not name.
+        """Refuse a statement behind which rows are not what the schema and the key say.
 
-        A batch warns of them on the driver, which a stream cannot.
+        A batch warns of columns on the driver, which a stream cannot.
         """
-        declared = [field.name for field in self._own]
+        what = f"by {show(query)} "
         try:
-            for name, reason in column_conflicts(
-                query, declared, self._ignored_columns, case_sensitive=self._case_sensitive
-            ):
-                if self._on_value in ("fail", "corrupt"):
-                    refuse("onSchemaChange", self._on_value, f"by {show(query)} {reason}", name)
-                self._policy.counts[f"{name}: column that DDL adds, drops or renames"] += 1
+            changes = column_changes(query)
         except NotUnderstood:
-            self._policy.counts["DDL of the table that is not understood"] += 1
+            if ddl_type_of(query) == "ALTER" and "*" not in self._ignored_columns:
+                self._conflict(
+                    f"{what}columns may have changed, and the statement cannot be read: look at "
+                    "it, and set ignoreColumns=* to pass",
+                    None,
+                )
+            return
+        declared = [field.name for field in self._own]
+        for name, reason in column_conflicts(
+            changes, declared, self._ignored_columns, case_sensitive=self._case_sensitive
+        ):
+            self._conflict(what + reason, name)
+        if changes.key and not self._key_columns:
+            self._conflict(
+                f"{what}the table has another primary key: make what you write to follow it, and "
+                "set keyColumns to the columns of the key",
+                None,
+            )
+        if changes.rows and self._on_truncate != "ignore":
+            refuse(
+                "onTruncate",
+                "corrupt" if self._on_truncate == "corrupt" else "fail",
+                f"{what}partitions go or come with their rows, of which there are no changes: do "
+                "the same to what you write to",
+            )
+
+    def _conflict(self, reason: str, name: str | None) -> None:
+        if self._on_value in ("fail", "corrupt"):
+            refuse("onSchemaChange", self._on_value, reason, name)
+        what = "DDL that the schema does not follow"
+        self._policy.counts[what if name is None else f"{name}: {what}"] += 1
 
     def _compare(self, plan: _TablePlan) -> None:
-        """Count columns that a user's schema lacks and earlier rows did not have."""
+        """Notice columns that a user's schema lacks and earlier rows did not have."""
         plan.compared = True
         if self._wire_columns and not self._inferred:
             read = {wire_name for _, wire_name, _ in plan.columns}
-            for name in plan.types.keys() - self._wire_columns - read:
+            gained = sorted(plan.types.keys() - self._wire_columns - read)
+            for name, reason in column_conflicts(
+                ColumnChanges(gained),
+                (),
+                self._ignored_columns,
+                case_sensitive=self._case_sensitive,
+            ):
+                if self._in_stream and self._on_value in ("fail", "corrupt"):
+                    self._refuse_change(self._on_value, reason, name)
                 self._policy.counts[f"{name}: column that the table gained, left out"] += 1
         self._wire_columns |= plan.types.keys()
 

@@ -10,38 +10,42 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import show
-from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.column_changes import ColumnChanges
 
 _AGAIN = "and start the query again with the same checkpoint"
 
 
+GAINED = (
+    "the table gains a column that the schema lacks: add it to the schema and to what you write "
+    f"to, {_AGAIN}; or set ignoreColumns to leave it out"
+)
+
+
 def column_conflicts(
-    query: str, declared: Sequence[str], ignored: Sequence[str], *, case_sensitive: bool
+    changes: ColumnChanges,
+    declared: Sequence[str],
+    ignored: Sequence[str],
+    *,
+    case_sensitive: bool,
 ) -> Iterator[tuple[str, str]]:
-    """Columns of which the statement makes ``declared`` wrong, each with the reason and the mend.
+    """Columns of which a statement makes ``declared`` wrong, each with the reason and the mend.
 
     ``ignored`` are columns that may come and go; ``*`` is all of them.
-
-    :raises NotUnderstood: for an ALTER TABLE that cannot be read.
     """
-    changes = column_changes(query)
     is_declared = _among(declared, case_sensitive)
     is_ignored = _among(ignored, case_sensitive)
     if "*" in ignored:
         return
     for name in changes.added:
         if not is_declared(name) and not is_ignored(name):
-            yield (
-                name,
-                "the table gains a column that the schema lacks: add it to the schema and to "
-                f"what you write to, {_AGAIN}; or set ignoreColumns to leave it out",
-            )
+            yield name, GAINED
     for name in changes.dropped:
         if is_declared(name) and not is_ignored(name):
             yield (
                 name,
                 "the table loses a column of the schema, which would be NULL from here on: take "
-                f"it out of the schema, {_AGAIN}; or set ignoreColumns to read NULL",
+                f"it out of the schema and of what you write to, {_AGAIN}; or set ignoreColumns to "
+                "read NULL",
             )
     for old, new in changes.renamed.items():
         if is_declared(old) != is_declared(new) and not (is_ignored(old) or is_ignored(new)):

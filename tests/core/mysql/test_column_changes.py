@@ -20,7 +20,7 @@ from cdcfmt_core.mysql.lexemes import NotUnderstood
         ),
         ("alter table t add (x int, y decimal(10,2), key (x))", ["x", "y"], [], {}),
         ("alter table t add column x int, drop column v, add index (x)", ["x"], ["v"], {}),
-        ("alter table t drop v, drop primary key, drop index k", [], ["v"], {}),
+        ("alter table t drop v, drop foreign key f, drop index k", [], ["v"], {}),
         ("alter table t rename column v to w", [], [], {"v": "w"}),
         ("alter table t change v w varchar(10), change column n N bigint", [], [], {"v": "w"}),
         ("alter table t modify n bigint, rename to u, rename index a to b", [], [], {}),
@@ -39,6 +39,25 @@ def test_the_columns(
     query: str, added: list[str], dropped: list[str], renamed: dict[str, str]
 ) -> None:
     assert column_changes(query) == ColumnChanges(added, dropped, renamed)
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "rows"),
+    [
+        ("alter table t drop primary key, add primary key (id, n)", True, False),
+        ("alter table t add constraint `pk` primary key (id)", True, False),
+        ("alter table t add unique key (id), add index p (id)", False, False),
+        ("alter table t truncate partition p0", False, True),
+        ("alter table t drop partition p0, p1", False, True),
+        ("alter table t exchange partition p0 with table u", False, True),
+        ("alter table t add partition (partition p1 values less than (3))", False, False),
+        ("alter table t reorganize partition p0 into (partition p1)", False, False),
+        ("alter table t add column partition_ int", False, False),
+    ],
+)
+def test_the_key_and_the_rows(query: str, key: bool, rows: bool) -> None:
+    changes = column_changes(query)
+    assert (changes.key, changes.rows) == (key, rows)
 
 
 @pytest.mark.parametrize("query", ["alter table t rename column v", "alter table t add 'x"])
