@@ -17,6 +17,7 @@ from golden_rows import TYPES, images_of
 from cdcfmt_core.events import RowChange
 from cdcfmt_core.schema_scan import open_input_scan
 from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition
+from pyspark_cdcfmt.kernel import is_installed
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 CHARACTERS = {"bad_utf8", "bad_latin1"}
@@ -73,7 +74,8 @@ def test_both_paths_agree(variant: Variant) -> None:
         assert schema is not None
         by_kernel += check_equal(messages, schema, options, schemas=schemas).by_kernel
     # What is compressed goes the reference path.
-    assert by_kernel > len(variant.messages) / 2 or variant.compression != "none"
+    if is_installed() and variant.compression == "none":
+        assert by_kernel > len(variant.messages) / 2
 
 
 def test_of_a_topic_the_first_partition_is_looked_at() -> None:
