@@ -20,15 +20,13 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
-from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_core.mysql.column_changes import ColumnChanges
 from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.texts import one_line
 from cdcfmt_core.types import LogicalType, Timestamp, Unknown
 from cdcfmt_core.zoneless import warn_zoneless
 from pyspark_cdcfmt.change_schema import OF_INSTANTS, RESCUED, metadata_fields
-from pyspark_cdcfmt.column_ddl import column_conflicts
+from pyspark_cdcfmt.column_ddl import column_conflicts, statement_conflicts
 from pyspark_cdcfmt.column_names import match_fields, match_keys
 from pyspark_cdcfmt.events import corrupt_record, source_of
 from pyspark_cdcfmt.options import ReadOptions
@@ -249,41 +247,23 @@ class ChangeRows:
 
         A batch warns of columns on the driver, which a stream cannot.
         """
-        what = f"by {show(query)} "
-        try:
-            changes = column_changes(query)
-        except NotUnderstood:
-            if ddl_type_of(query) == "ALTER" and "*" not in self._ignored_columns:
-                self._conflict(
-                    f"{what}columns may have changed, and the statement cannot be read: look at "
-                    "it, and set ignoreColumns=* to pass",
-                    None,
-                )
-            return
-        declared = [field.name for field in self._own]
-        for name, reason in column_conflicts(
-            changes, declared, self._ignored_columns, case_sensitive=self._case_sensitive
-        ):
-            self._conflict(what + reason, name)
-        if changes.key and not self._key_columns:
-            self._conflict(
-                f"{what}the table has another primary key: make what you write to follow it, and "
-                "set keyColumns to the columns of the key",
-                None,
-            )
-        if changes.rows and self._on_truncate != "ignore":
-            refuse(
-                "onTruncate",
-                "corrupt" if self._on_truncate == "corrupt" else "fail",
-                f"{what}partitions go or come with their rows, of which there are no changes: do "
-                "the same to what you write to",
-            )
-
-    def _conflict(self, reason: str, name: str | None) -> None:
-        if self._on_value in ("fail", "corrupt"):
-            refuse("onSchemaChange", self._on_value, reason, name)
-        what = "DDL that the schema does not follow"
-        self._policy.counts[what if name is None else f"{name}: {what}"] += 1
+        conflicts = statement_conflicts(
+            query,
+            [field.name for field in self._own],
+            self._ignored_columns,
+            has_key=bool(self._key_columns),
+            case_sensitive=self._case_sensitive,
+        )
+        for option, name, reason in conflicts:
+            if option == "onTruncate":
+                if self._on_truncate != "ignore":
+                    # No row of ours says that a part of the table is gone.
+                    refuse(option, "corrupt" if self._on_truncate == "corrupt" else "fail", reason)
+                continue
+            if self._on_value in ("fail", "corrupt"):
+                refuse(option, self._on_value, reason, name)
+            what = "DDL that the schema does not follow"
+            self._policy.counts[what if name is None else f"{name}: {what}"] += 1
 
     def _compare(self, plan: _TablePlan) -> None:
         """Notice columns that a user's schema lacks and earlier rows did not have."""

@@ -10,15 +10,56 @@ from collections.abc import Callable, Iterator, Sequence
 
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import show
-from cdcfmt_core.mysql.column_changes import ColumnChanges
+from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
+from cdcfmt_core.mysql.ddl import ddl_type_of
+from cdcfmt_core.mysql.lexemes import NotUnderstood
 
 _AGAIN = "and start the query again with the same checkpoint"
 
 
-GAINED = (
-    "the table gains a column that the schema lacks: add it to the schema and to what you write "
-    f"to, {_AGAIN}; or set ignoreColumns to leave it out"
-)
+def statement_conflicts(
+    query: str,
+    declared: Sequence[str],
+    ignored: Sequence[str],
+    *,
+    has_key: bool,
+    case_sensitive: bool,
+) -> Iterator[tuple[str, str | None, str]]:
+    """What a statement changes beside a schema: the option that decides, column and reason.
+
+    The column is None where it is about the whole table.
+
+    ``has_key`` tells that the user names the columns of the key.  :func:`column_conflicts` has the
+    rest.
+    """
+    by = f"by {show(query)} "
+    try:
+        changes = column_changes(query)
+    except NotUnderstood:
+        if ddl_type_of(query) == "ALTER" and "*" not in ignored:
+            yield (
+                "onSchemaChange",
+                None,
+                f"{by}columns may have changed, and the statement cannot be read: look at it, and "
+                "set ignoreColumns=* to pass",
+            )
+        return
+    for name, reason in column_conflicts(changes, declared, ignored, case_sensitive=case_sensitive):
+        yield "onSchemaChange", name, by + reason
+    if changes.key and not has_key:
+        yield (
+            "onSchemaChange",
+            None,
+            f"{by}the table has another primary key: make what you write to follow it, and set "
+            "keyColumns to the columns of the key",
+        )
+    if changes.rows:
+        yield (
+            "onTruncate",
+            None,
+            f"{by}partitions go or come with their rows, of which there are no changes: do the "
+            "same to what you write to",
+        )
 
 
 def column_conflicts(
@@ -38,7 +79,11 @@ def column_conflicts(
         return
     for name in changes.added:
         if not is_declared(name) and not is_ignored(name):
-            yield name, GAINED
+            yield (
+                name,
+                "the table gains a column that the schema lacks: add it to the schema and to what "
+                f"you write to, {_AGAIN}; or set ignoreColumns to leave it out",
+            )
     for name in changes.dropped:
         if is_declared(name) and not is_ignored(name):
             yield (
