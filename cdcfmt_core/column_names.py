@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
 from cdcfmt_core.errors import OptionError, show
+from cdcfmt_core.texts import did_you_mean
 
 
 def fold(name: str, *, case_sensitive: bool) -> str:
@@ -43,24 +43,12 @@ def option_names(option: str, given: Iterable[str], columns: Sequence[str]) -> t
     return spelled(given, columns, case_sensitive=False)
 
 
-def nearest_column(name: str, known: Iterable[str]) -> str | None:
-    """The likeliest of the known names, one that differs only in case before all others."""
-    names: dict[str, str] = {}
-    for each in known:
-        names.setdefault(each.lower(), each)
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    return names[near[0]] if near else None
-
-
 def lacking(names: Iterable[str], columns: Iterable[str]) -> str | None:
     """What is wrong where a table lacks one of ``keyColumns``, spelled as its columns are."""
     known = list(columns)
     for name in names:
         if name not in known:
-            near = nearest_column(name, known)
-            return f"keyColumns names {name}, which the table lacks" + (
-                f"; did you mean {near}?" if near else ""
-            )
+            return f"keyColumns names {name}, which the table lacks{did_you_mean(name, known)}"
     return None
 
 

@@ -6,7 +6,6 @@ case; texts print the declared spelling.  Values may be text or already of their
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
@@ -16,6 +15,7 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.texts import did_you_mean
 
 OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
@@ -109,10 +109,10 @@ def validate(given: Mapping[str, Any], declared: Iterable[Option], *, owner: str
 
 def unknown_option(name: str, known: Iterable[str], *, owner: str) -> OptionError:
     """The error for an unknown option: the formats that have it, or the nearest known name."""
-    names = {candidate.lower(): candidate for candidate in known}
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
-    hint = _owners(name) or (f"; did you mean {names[near[0]]}?" if near else ".")
-    listing = ", ".join(sorted(names.values(), key=str.lower))
+    # Formats share some, which the list has once.
+    names = {candidate.lower(): candidate for candidate in known}.values()
+    hint = _owners(name) or did_you_mean(name, names) or "."
+    listing = ", ".join(sorted(names, key=str.lower))
     return OptionError(f"{owner} has no option {name!r}{hint} Options: {listing}")
 
 

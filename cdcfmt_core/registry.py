@@ -12,7 +12,6 @@ names) leaves plugins out; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure 
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
@@ -30,6 +29,7 @@ from cdcfmt_core.errors import (
 from cdcfmt_core.mysql import MYSQL
 from cdcfmt_core.options import validate
 from cdcfmt_core.plugins import Loaded, PluginInfo, PluginLoader
+from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import LogicalType, Unknown
 
 KNOWN_PACKAGES = {
@@ -200,8 +200,8 @@ class Registry:
         text = f"unknown format {name!r}; installed: {join_names(self.codecs())}"
         if package is not None:
             text += f". Install it: pip install {package}"
-        elif near := difflib.get_close_matches(wanted, [*self._codecs, *self._aliases], n=1):
-            text += f"; did you mean {near[0]}?"
+        else:
+            text += did_you_mean(wanted, [*self._codecs, *self._aliases])
         broken = [info.dist for info in self._loader.infos.values() if info.error is not None]
         if broken:
             text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"

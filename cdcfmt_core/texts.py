@@ -7,8 +7,10 @@ workers hang.
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
+from collections.abc import Iterable
 
 _OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
@@ -56,3 +58,15 @@ def harmless_json(text: str) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return repr(match[0])[1:-1]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error, ``; did you mean …?``; empty where none of the known names is near.
+
+    Names match without case, so that one which differs in nothing else comes before all others.
+    """
+    names: dict[str, str] = {}
+    for each in known:
+        names.setdefault(each.lower(), each)
+    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return f"; did you mean {names[near[0]]}?" if near else ""

@@ -8,10 +8,11 @@ from functools import partial
 import attrs
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.column_names import fold, nearest_column
+from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
+from cdcfmt_core.texts import did_you_mean
 from pyspark_cdcfmt.change_schema import metadata_fields
 from pyspark_cdcfmt.column_names import canonical
 from pyspark_cdcfmt.options import ReadOptions
@@ -108,16 +109,17 @@ class GivenNames:
             known = _names_in(self._keyed_schemas(survey))
             whose = "no table" if self.keyed is None else f"table {table_names([self.keyed])}"
             has = "has no such column" if self.keyed else "has such a column"
-            near = _hint(column, known)
+            near = did_you_mean(column, known)
             return (
                 f"option keyColumns: {column}: {whose} {has} in {looked}, but {some(known)}{near}"
             )
         for column in self._unknown_columns(survey):
             assert self.table is not None
             known = _names_in(survey.schemas_of(self.table))
+            near = did_you_mean(column, [*known, *self.added])
             return (
                 f"column {column} of the schema: table {table_names([self.table])} has no such "
-                f"column in {looked}, but {some(known)}{_hint(column, [*known, *self.added])}"
+                f"column in {looked}, but {some(known)}{near}"
             )
         return None
 
@@ -166,11 +168,6 @@ def _wants(pattern: EventFilter, table: TableName) -> bool:
 
 def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
     return list(dict.fromkeys(name for schema in schemas for name in schema.column_names))
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    near = nearest_column(name, known)
-    return f"; did you mean {near}?" if near else ""
 
 
 def some(names: Iterable[str]) -> str:
