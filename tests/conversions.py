@@ -22,16 +22,16 @@ from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, Message, RowChange, TableSchema
 from cdcfmt_core.types import Enum, Json, LogicalType, Set
-from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.input_tables import InputTables
-from pyspark_cdcfmt.json_column import parse_json_column
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.rows_to_events import EventInput
-from pyspark_cdcfmt.schemas import find_schemas
+from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.schemas import find_schemas
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.input_tables import InputTables
+from pyspark_cdcfmt.rows.json_values import parse_json_column
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.record_batches import BatchBuilder
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.rows_to_events import EventInput
 
 SOURCES: dict[str, tuple[str, str] | str] = {
     "canal-json": ("canal-json", "tidb-extension"),

@@ -23,7 +23,7 @@ from golden_data import (
 
 from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Message, RowChange
-from pyspark_cdcfmt.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 Row: TypeAlias = tuple[str, ...]
 

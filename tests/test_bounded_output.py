@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import batches, kernel, kernel_plans, made, row_maker
-from pyspark_cdcfmt.change_schema import metadata_fields
-from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.kernel import feeding, merging, plans
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.row_bytes import REPEATED_BYTES, REPEATED_SHARE
+from pyspark_cdcfmt.read import decoding
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows import record_batches
+from pyspark_cdcfmt.rows.change_schema import metadata_fields
+from pyspark_cdcfmt.rows.row_bytes import REPEATED_BYTES, REPEATED_SHARE
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 SHAPES: dict[str, dict[str, str]] = {
@@ -151,10 +153,10 @@ def test_batches_are_cut_by_bytes_on_both_paths(
 ) -> None:
     """In the order of the messages, within one and between those by the kernel and the others."""
     most = 20_000
-    for room in (batches, kernel, kernel_plans):
+    for room in (record_batches, feeding, plans):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
-    monkeypatch.setattr(kernel, "MAX_MESSAGE_BYTES", most)
-    monkeypatch.setattr(made, "MAX_MESSAGE_BYTES", most)
+    monkeypatch.setattr(feeding, "MAX_MESSAGE_BYTES", most)
+    monkeypatch.setattr(merging, "MAX_MESSAGE_BYTES", most)
     good = [{"a": "1", "b": "x" * 40}] * 4
     types = {"sqlType": {"a": 4, "b": 12}, "mysqlType": {"a": "int", "b": "varchar(40)"}}
     mixed = [{"a": "no number" * 9, "b": "y"}, *good] * 90
@@ -170,7 +172,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
     options, schema = opened(shape)
     for as_lists in (False, True):
         result = check_equal(messages, schema, options, inferred=False, as_lists=as_lists)
-        if kernel.is_installed():
+        if feeding.is_installed():
             assert result.by_kernel
             assert result.by_reference
     for by_kernel in (False, True):
@@ -199,7 +201,7 @@ def test_one_row_and_a_few_may_repeat_what_they_like() -> None:
 
 
 def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_maker, "MAX_LIST_BYTES", 10_000)
+    monkeypatch.setattr(decoding, "MAX_LIST_BYTES", 10_000)
     options, schema = opened("changes")
     large = canal([{"a": "1"}] * 2000, 1)
     messages = [canal([{"a": "1"}]), large, canal([{"a": "1"}], 2)]

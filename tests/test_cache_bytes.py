@@ -21,7 +21,7 @@ from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, Table
 from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.testing.opening import open_decoder, open_encoder
-from pyspark_cdcfmt import missing_schemas
+from pyspark_cdcfmt.read import missing_schemas
 from pyspark_cdcfmt.testing import parsed
 
 COLUMNS = 500

@@ -21,18 +21,18 @@ from golden_data import (
 from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from cdcfmt_core.events import Event, Message, RowChange
-from pyspark_cdcfmt.change_rows import ChangeRows
-from pyspark_cdcfmt.change_schema import changes_schema
-from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
-from pyspark_cdcfmt.infer import infer_columns
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.policy import BadRow, ValuePolicy
-from pyspark_cdcfmt.schemas import find_schemas
-from pyspark_cdcfmt.types import TypeOptions
-from pyspark_cdcfmt.variant import encode_variant
+from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.inference import infer_columns
+from pyspark_cdcfmt.read.schemas import find_schemas
+from pyspark_cdcfmt.rows.change_rows import ChangeRows
+from pyspark_cdcfmt.rows.change_schema import changes_schema
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.policy import BadRow, ValuePolicy
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.stored_events import StoredEvents, StoredMessage
+from pyspark_cdcfmt.rows.types import TypeOptions
+from pyspark_cdcfmt.rows.variant import encode_variant
 
 TICDC = [
     (protocol, name)

@@ -13,12 +13,12 @@ from cdcfmt_core import default_registry
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange
 from cdcfmt_core.types import GeometryValue, Int, Time
-from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.change_schema import SEQUENCE
-from pyspark_cdcfmt.changes_to_events import ChangeInput, check_changes
-from pyspark_cdcfmt.order_check import OrderCheck
-from pyspark_cdcfmt.output_options import WriteOptions, parse_write_options
-from pyspark_cdcfmt.variant import encode_variant
+from pyspark_cdcfmt.rows.change_schema import SEQUENCE
+from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
+from pyspark_cdcfmt.rows.record_batches import BatchBuilder
+from pyspark_cdcfmt.rows.variant import encode_variant
+from pyspark_cdcfmt.write.order_check import OrderCheck
+from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
 # Only to parse DDL.
 pytestmark = pytest.mark.usefixtures("spark")

@@ -15,7 +15,7 @@ from cdcfmt_core import Option, default_registry, hookspecs, wire_json
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.options import OptionType
 from pyspark_cdcfmt.options import bridge_options
-from pyspark_cdcfmt.output_options import output_options
+from pyspark_cdcfmt.write_options import output_options
 
 DOCS = sorted(
     file

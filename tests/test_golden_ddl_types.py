@@ -16,8 +16,8 @@ from golden_rows import TYPES, images_of
 
 from cdcfmt_core.events import RowChange
 from cdcfmt_core.schema_scan import open_input_scan
-from pyspark_cdcfmt.kafka import KafkaInput, KafkaPartition
-from pyspark_cdcfmt.kernel import is_installed
+from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.read.kafka import KafkaInput, KafkaPartition
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 CHARACTERS = {"bad_utf8", "bad_latin1"}

@@ -23,12 +23,12 @@ from cdcfmt_core.sources import BadLine
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector
-from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 pytestmark = pytest.mark.skipif(
-    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
+    not is_installed(), reason="the kernel was not built: it needs Rust"
 )
 
 VARIANTS = variant_names("simple-avro")

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 from test_kernel import TEXT, USUAL
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 VALUES = st.one_of(

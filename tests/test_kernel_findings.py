@@ -9,12 +9,12 @@ import pytest
 from golden_data import native_messages
 from test_kernel import USUAL, check_events, update
 
-from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 pytestmark = pytest.mark.skipif(
-    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
+    not is_installed(), reason="the kernel was not built: it needs Rust"
 )
 
 

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 PROTOCOLS = ("canal-json", "debezium", "simple-json", "open")

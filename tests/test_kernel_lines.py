@@ -21,7 +21,7 @@ from cdcfmt_core.sources import (
     read_split,
     wrap_line,
 )
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read, table_option
 
 CASES = [

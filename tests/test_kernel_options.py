@@ -14,9 +14,9 @@ from pyspark.sql.datasource import EqualTo
 from test_kernel_golden import golden
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.reader import PushdownReader
+from pyspark_cdcfmt.read.batch_reader import PushdownReader
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 CASES = (

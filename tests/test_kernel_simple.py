@@ -10,8 +10,8 @@ import pytest
 from golden_data import read_jsonl
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, check_equal, inferred_schema, parsed
 
 VERSION = 470604474496319489

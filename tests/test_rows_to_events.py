@@ -16,17 +16,17 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.types import Bit, Enum, Int, Json, LogicalType, Set, Timestamp, Unknown
 from cdcfmt_core.types import Decimal as DecimalType
-from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.event_values import json_text
-from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.input_tables import InputTables
-from pyspark_cdcfmt.json_column import parse_json_column
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.rows_to_events import EventInput
-from pyspark_cdcfmt.schemas import find_schemas
+from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.schemas import find_schemas
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.event_values import json_text
+from pyspark_cdcfmt.rows.input_tables import InputTables
+from pyspark_cdcfmt.rows.json_values import parse_json_column
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.record_batches import BatchBuilder
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.rows_to_events import EventInput
 
 TICDC = [
     ("canal-json", "default"),

@@ -20,7 +20,8 @@ from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt import KAFKA_COLUMNS, decode, kernel
+from pyspark_cdcfmt import KAFKA_COLUMNS, decode
+from pyspark_cdcfmt.kernel.feeding import is_installed
 
 SCHEMA = "id int, name string, at date, _change_type string, _corrupt_record struct<reason: string>"
 
@@ -80,7 +81,7 @@ def test_a_file(
     events = spark.read.format("cdc").option("minPartitions", 1)
     events = events.option("includeTables", "shop.customers").load(path)
     # The kernel skips other tables' messages, which the reference decodes.
-    by_kernel, by_reference = (1, 2) if kernel.is_installed() else (0, 5)
+    by_kernel, by_reference = (1, 2) if is_installed() else (0, 5)
     ways = {"by kernel": by_kernel, "by reference": by_reference}
     assert task_lines(events) == [
         place

@@ -26,8 +26,8 @@ from cdcfmt_core.sources.kafka import (
 )
 from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from cdcfmt_core.types import Unknown
-from pyspark_cdcfmt.kafka import KafkaPartition, begins_around
 from pyspark_cdcfmt.options import parse_options
+from pyspark_cdcfmt.read.kafka import KafkaPartition, begins_around
 
 OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 

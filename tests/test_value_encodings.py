@@ -23,12 +23,12 @@ from cdcfmt_core.go_quote import quote
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.mysql import InexactNumber, resolve_type
 from cdcfmt_core.wire_json import loads_exact
-from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.kernel_plans import _encoding, _layout, _target, describe_zone
-from pyspark_cdcfmt.types import TypeOptions, spark_type
+from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.plans import _encoding, _layout, _target, describe_zone
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 pytestmark = pytest.mark.skipif(
-    not kernel.is_installed(), reason="the kernel was not built: it needs Rust"
+    not is_installed(), reason="the kernel was not built: it needs Rust"
 )
 
 LAYOUT = Layout(

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from cdcfmt_core import default_registry
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.batches import BatchBuilder
-from pyspark_cdcfmt.engine import open_decoder
-from pyspark_cdcfmt.event_schema import events_schema
-from pyspark_cdcfmt.event_values import Misfit
-from pyspark_cdcfmt.events import EventRows
-from pyspark_cdcfmt.input_tables import InputTable, InputTables, Pair
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.rows_to_events import EventInput
-from pyspark_cdcfmt.schemas import find_schemas
-from pyspark_cdcfmt.variant import encode_variant
-from pyspark_cdcfmt.variant_reader import decode_variant
+from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.schemas import find_schemas
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.event_values import Misfit
+from pyspark_cdcfmt.rows.input_tables import InputTable, InputTables, Pair
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.record_batches import BatchBuilder
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.rows_to_events import EventInput
+from pyspark_cdcfmt.rows.variant import encode_variant
+from pyspark_cdcfmt.rows.variant_reader import decode_variant
 
 CASES = [
     ("canal-json", "tidb-extension"),

@@ -57,7 +57,7 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
     :raises MissingDependencyError: without pyspark-cdcfmt or pyspark.
     :raises SourceError: if no row of the table is in the input.
     """
-    infer = _bridge("infer")
+    infer = _bridge("read.inference")
     event_filter = attrs.evolve(settings.event_filter(), table=table)
     one = Reader(source, settings, event_filter)
     every = Reader(source, settings, attrs.evolve(event_filter, table=None))
@@ -82,7 +82,7 @@ class EveryTable:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._new = partial(_bridge("infer").UnitedColumns, _type_options(settings))
+        self._new = partial(_bridge("read.inference").UnitedColumns, _type_options(settings))
         self._sample = settings["inferSampleMessages"]
         self._columns: dict[tuple[str, ...], Any] = {}
         self._rows: Counter[tuple[str, ...]] = Counter()
@@ -131,7 +131,7 @@ def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
 
 
 def _type_options(settings: Settings) -> Any:
-    types, options = _bridge("types"), _bridge("options")
+    types, options = _bridge("rows.types"), _bridge("options")
     declared = [option for option in options.bridge_options() if option.name in BRIDGE_OPTIONS]
     return types.TypeOptions.of(validate(settings.rest, declared, owner="cdcfmt schema"))
 

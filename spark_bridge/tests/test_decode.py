@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import KAFKA_COLUMNS, SEQUENCE, decode
-from pyspark_cdcfmt.batches import MAX_ROWS
+from pyspark_cdcfmt.rows.record_batches import MAX_ROWS
 
 KAFKA = (
     "key binary, value binary, topic string, partition int, offset long, timestamp timestamp, "

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import changes
-from pyspark_cdcfmt.from_events import StoredEvents, StoredMessage
+from pyspark_cdcfmt.rows.stored_events import StoredEvents, StoredMessage
 
 PARTIAL = row_message("INSERT", {"id": "5"}, onlyHandleKey=True)
 LATER = row_message("INSERT", {"id": "7", "name": "t", "price": "2.50"}, commit_ts=None)

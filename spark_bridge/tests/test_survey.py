@@ -10,12 +10,12 @@ from canal_messages import INSERT, ddl_message, row_message, write_lines
 from debezium_messages import column, ddl, row
 from pyspark.sql.types import IntegerType, StringType, StructType
 
-from pyspark_cdcfmt.checks import check_batch
-from pyspark_cdcfmt.inputs import open_input
-from pyspark_cdcfmt.names import GivenNames
-from pyspark_cdcfmt.reader import plan_tasks
+from pyspark_cdcfmt.read.batch_reader import plan_tasks
+from pyspark_cdcfmt.read.checks import check_batch
+from pyspark_cdcfmt.read.declared import GivenNames
+from pyspark_cdcfmt.read.slices import open_input
+from pyspark_cdcfmt.read.survey import Survey, Surveyor
 from pyspark_cdcfmt.source import CdcDataSource
-from pyspark_cdcfmt.survey import Survey, Surveyor
 from pyspark_cdcfmt.testing import parsed
 
 TABLE = ("shop", "orders")

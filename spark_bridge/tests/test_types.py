@@ -16,7 +16,7 @@ from cdcfmt_core.types import (
     Text,
     Unknown,
 )
-from pyspark_cdcfmt.types import merge
+from pyspark_cdcfmt.rows.types import merge
 
 
 @pytest.mark.parametrize(

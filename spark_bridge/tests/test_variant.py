@@ -20,9 +20,9 @@ from pyspark.sql.variant_utils import VariantUtils
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
 from cdcfmt_core.types import GeometryValue, InvalidValue
-from pyspark_cdcfmt import variant_scalars
-from pyspark_cdcfmt.json_column import KeepText, parse_json_column
-from pyspark_cdcfmt.variant import VariantEncoder, encode_variant
+from pyspark_cdcfmt.rows import variant_scalars
+from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 
 
 def decode(encoded: tuple[bytes, bytes]) -> Any:

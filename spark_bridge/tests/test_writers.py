@@ -20,8 +20,8 @@ from pyspark.sql.types import (
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.sinks import CommitId, FileSink
 from pyspark_cdcfmt import DefaultSource
-from pyspark_cdcfmt.event_writer import check_rows, open_input
-from pyspark_cdcfmt.output_options import parse_write_options
+from pyspark_cdcfmt.write.encoding import check_rows, open_input
+from pyspark_cdcfmt.write_options import parse_write_options
 
 
 def schema(**columns: DataType) -> StructType:

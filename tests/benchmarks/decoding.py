@@ -23,8 +23,8 @@ from samples import SAMPLES, Sample
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, read_lines, read_split
-from pyspark_cdcfmt.engine import Engine
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed
 
 CHANGES = {"table": "bench.orders", "jsonAs": "string"}

@@ -21,7 +21,7 @@ from samples import SAMPLES
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import FileSplit, read_lines
-from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.read.engine import Engine
 
 _MESSAGES = 2_000
 _BYTES = 12_000_000

@@ -14,7 +14,7 @@ from golden_data import load_variant, native_messages
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.events import Message
 from cdcfmt_core.sources import BadLine
-from pyspark_cdcfmt.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_the_tables_there_are(canal: Path) -> None:
 
 
 def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.infer", None)
+    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.read.inference", None)
     result = run("schema", canal, "--table", "shop.wide")
     assert result.exit_code == 0
     assert "bigint(20) unsigned" in result.stdout

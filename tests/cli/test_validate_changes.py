@@ -16,8 +16,8 @@ from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from pyspark_cdcfmt.policy import ValuePolicy
-from pyspark_cdcfmt.values import plain_value
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.values import plain_value
 
 OF_THE_BRIDGE = {
     "invalid value as NULL": IMPOSSIBLE,

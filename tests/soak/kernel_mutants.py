@@ -31,11 +31,11 @@ from watching import Slot
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
-from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.testing import table_option
 
-if kernel.is_installed():
+if is_installed():
     from cdcfmt_kernel import Kernel
 
 NAME = "mutants into the kernel"
@@ -258,7 +258,7 @@ def of_format(protocol: str, seconds: float, seed: str, most: float = math.inf) 
 
 def run(seconds: float, most: float = math.inf) -> list[Row]:
     """Every format for an equal part of the time, or of the mutants."""
-    if not kernel.is_installed():
+    if not is_installed():
         progress(NAME, "left out: the kernel is not installed")
         return []
     seed = f"{time.time():.0f}"

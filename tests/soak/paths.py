@@ -16,8 +16,8 @@ from pyspark.sql.types import StructType
 from test_kernel_golden import OF_EVENTS, OPTIONS
 
 from cdcfmt_core.events import Message, RowChange
-from pyspark_cdcfmt.event_schema import events_schema
 from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import Result, inferred_schema, parsed, read, table_option
 
 LEFT_OUT = (": column that the table gained, left out",)

@@ -26,7 +26,7 @@ from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import wrap_line
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import parsed, read
 
 NAME = "mutants through Spark"

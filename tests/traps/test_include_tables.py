@@ -13,7 +13,7 @@ import pytest
 from canal_messages import INSERT, row_message, write_lines
 from cli_tools import run
 
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed
 

@@ -16,7 +16,7 @@ from cli_tools import run
 from pyspark.sql.types import IntegerType, StringType, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.event_schema import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed, read
 

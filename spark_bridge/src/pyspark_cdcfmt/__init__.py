@@ -18,12 +18,12 @@ from pyspark_cdcfmt.source import CdcDataSource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.change_schema import SEQUENCE
-    from pyspark_cdcfmt.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
-    from pyspark_cdcfmt.event_schema import CORRUPT_RECORD, SOURCE
-    from pyspark_cdcfmt.observing import observed, resolved_ts
-    from pyspark_cdcfmt.table_schemas import columns_schema, spark_schema
-    from pyspark_cdcfmt.to_messages import encode
+    from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
+    from pyspark_cdcfmt.read.observing import observed, resolved_ts
+    from pyspark_cdcfmt.read.table_schemas import columns_schema, spark_schema
+    from pyspark_cdcfmt.rows.change_schema import SEQUENCE
+    from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SOURCE
+    from pyspark_cdcfmt.write.dataframes import encode
 
 __all__ = [
     "CORRUPT_RECORD",
@@ -45,18 +45,18 @@ __all__ = [
 
 # Imported on use: these need pyarrow and the formats.
 _MODULE_OF = {
-    "CORRUPT_RECORD": "event_schema",
-    "KAFKA_COLUMNS": "dataframes",
-    "SEQUENCE": "change_schema",
-    "SOURCE": "event_schema",
-    "changes": "dataframes",
-    "columns_schema": "table_schemas",
-    "decode": "dataframes",
-    "encode": "to_messages",
-    "learn_schemas": "dataframes",
-    "observed": "observing",
-    "resolved_ts": "observing",
-    "spark_schema": "table_schemas",
+    "CORRUPT_RECORD": "rows.row_schemas",
+    "KAFKA_COLUMNS": "read.dataframes",
+    "SEQUENCE": "rows.change_schema",
+    "SOURCE": "rows.row_schemas",
+    "changes": "read.dataframes",
+    "columns_schema": "read.table_schemas",
+    "decode": "read.dataframes",
+    "encode": "write.dataframes",
+    "learn_schemas": "read.dataframes",
+    "observed": "read.observing",
+    "resolved_ts": "read.observing",
+    "spark_schema": "read.table_schemas",
 }
 
 

@@ -21,7 +21,7 @@ from cdcfmt_core.sources.kafka import (
     parse_kafka_options,
 )
 from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
-from pyspark_cdcfmt.column_names import is_case_sensitive
+from pyspark_cdcfmt.rows.columns import is_case_sensitive
 
 INPUT_OPTIONS = (
     Option(

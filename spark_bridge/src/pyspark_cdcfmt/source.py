@@ -15,8 +15,8 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from pyspark_cdcfmt.inferred import InferredSchema
     from pyspark_cdcfmt.options import ReadOptions
+    from pyspark_cdcfmt.read.inferred import InferredSchema
 
 _NO_STREAM_SCHEMA = (
     "a stream of changes needs its schema from you, since inferring one from some messages would "
@@ -44,9 +44,9 @@ class CdcDataSource(DataSource):
 
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
-        from pyspark_cdcfmt.event_schema import events_schema
-        from pyspark_cdcfmt.inferred import infer_schema, schema_of_store
         from pyspark_cdcfmt.options import is_of_stream, parse_options
+        from pyspark_cdcfmt.read.inferred import infer_schema, schema_of_store
+        from pyspark_cdcfmt.rows.row_schemas import events_schema
 
         options = parse_options(self.options)
         options.require_input()
@@ -63,7 +63,7 @@ class CdcDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from pyspark_cdcfmt.options import parse_options
-        from pyspark_cdcfmt.reader import CdcBatchReader, PushdownReader
+        from pyspark_cdcfmt.read.batch_reader import CdcBatchReader, PushdownReader
 
         options = parse_options(self.options)
         self._check_type_options()
@@ -87,12 +87,12 @@ class CdcDataSource(DataSource):
         self._check_type_options()
         check_schema(schema, options)
         if options.kafka is not None:
-            from pyspark_cdcfmt.stream import KafkaStreamReader
+            from pyspark_cdcfmt.read.stream_readers import KafkaStreamReader
 
             return KafkaStreamReader(
                 schema, options, options.kafka, inferred=self._inferred is not None
             )
-        from pyspark_cdcfmt.file_stream import FileStreamReader
+        from pyspark_cdcfmt.read.file_stream import FileStreamReader
 
         return FileStreamReader(schema, options, inferred=inferred)
 
@@ -103,9 +103,9 @@ class CdcDataSource(DataSource):
             check_type_options(self.options, "the types are those of the schema that you give")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        from pyspark_cdcfmt.kafka_writer import CdcKafkaWriter, KafkaWriter
-        from pyspark_cdcfmt.output_options import parse_write_options
-        from pyspark_cdcfmt.writer import CdcBatchWriter, FileWriter
+        from pyspark_cdcfmt.write.files import CdcBatchWriter, FileWriter
+        from pyspark_cdcfmt.write.kafka import CdcKafkaWriter, KafkaWriter
+        from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
         if options.kafka is not None:
@@ -113,9 +113,9 @@ class CdcDataSource(DataSource):
         return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
-        from pyspark_cdcfmt.kafka_writer import CdcKafkaStreamWriter, KafkaWriter
-        from pyspark_cdcfmt.output_options import parse_write_options
-        from pyspark_cdcfmt.writer import CdcStreamWriter, FileWriter
+        from pyspark_cdcfmt.write.files import CdcStreamWriter, FileWriter
+        from pyspark_cdcfmt.write.kafka import CdcKafkaStreamWriter, KafkaWriter
+        from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
         if options.kafka is not None:
@@ -128,8 +128,8 @@ def check_schema(schema: StructType, options: ReadOptions) -> StructType:
 
     :raises OptionError: for a schema that the shape cannot have.
     """
-    from pyspark_cdcfmt.change_schema import canonical_changes, check_changes_schema
-    from pyspark_cdcfmt.event_schema import canonical_events, check_events_schema
+    from pyspark_cdcfmt.rows.change_schema import canonical_changes, check_changes_schema
+    from pyspark_cdcfmt.rows.row_schemas import canonical_events, check_events_schema
 
     if options.table is None:
         schema = canonical_events(schema, options)

@@ -26,12 +26,12 @@ from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
-from pyspark_cdcfmt import kernel
-from pyspark_cdcfmt.change_schema import changes_schema
-from pyspark_cdcfmt.engine import Engine, open_decoder
-from pyspark_cdcfmt.infer import infer_columns
+from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.options import ReadOptions, parse_options
-from pyspark_cdcfmt.types import TypeOptions
+from pyspark_cdcfmt.read.engine import Engine, open_decoder
+from pyspark_cdcfmt.read.inference import infer_columns
+from pyspark_cdcfmt.rows.change_schema import changes_schema
+from pyspark_cdcfmt.rows.types import TypeOptions
 
 
 def table_option(database: str, table: str) -> str:
@@ -178,7 +178,7 @@ def check_kernel(subject: Subject) -> None:
 
     :raises NotChecked: where the kernel is not installed.
     """
-    if not kernel.is_installed():
+    if not is_installed():
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )

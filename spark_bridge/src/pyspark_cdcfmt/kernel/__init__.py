@@ -1,0 +1,1 @@
+"""The compiled kernel's side in Python: opening it, feeding it, and the plans it reads by."""

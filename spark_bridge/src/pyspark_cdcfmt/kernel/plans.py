@@ -1,0 +1,408 @@
+"""What the kernel is given: layouts, outputs and plans, as data."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, get_args
+
+import attrs
+import orjson
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.encodings import Encoding
+from cdcfmt_core.events import Column, Op, TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout, Members, Zoned
+from cdcfmt_core.mysql.instants import offset_between, offset_of_day
+from cdcfmt_core.mysql.numbers import MAX_DIGITS
+from cdcfmt_core.mysql.temporal import EPOCH
+from pyspark_cdcfmt.kernel.shape import Shape, Unlike
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS
+from pyspark_cdcfmt.rows.row_bytes import table_bytes
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.values import variant_form
+from pyspark_cdcfmt.rows.variant import VariantEncoder
+
+_EVENTS = (
+    "kind",
+    "op",
+    "database",
+    "schema",
+    "table",
+    "commit_time",
+    "source_time",
+    "emit_time",
+    "key_columns",
+    "extra",
+)
+_CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
+_TARGETS: dict[type, str] = {
+    spark.BooleanType: "boolean",
+    spark.ByteType: "byte",
+    spark.ShortType: "short",
+    spark.IntegerType: "integer",
+    spark.LongType: "long",
+    spark.FloatType: "float",
+    spark.DoubleType: "double",
+    spark.StringType: "string",
+    spark.BinaryType: "binary",
+    spark.DateType: "date",
+    spark.TimestampType: "timestamp",
+    spark.TimestampNTZType: "timestamp_ntz",
+    spark.DayTimeIntervalType: "interval",
+    spark.VariantType: "variant",
+}
+_PLAIN: dict[type, str] = {
+    logical.Bool: "bool",
+    logical.Float: "float",
+    logical.Text: "text",
+    logical.Unknown: "text",
+    logical.Date: "date",
+    logical.DateTime: "date_time",
+    logical.Timestamp: "timestamp",
+    logical.Year: "year",
+    logical.Json: "json",
+}
+_LATIN1 = ("latin_1", "cp1252")
+"""Charsets whose characters from U+00A0 to U+00FF are bytes of these numbers."""
+_CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
+_FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
+"""MySQL's TIMESTAMP ends in January 2038."""
+_STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
+"""Clocks change at full quarters of an hour, at least since 1972."""
+
+
+def describe_settings(
+    layouts: Sequence[Layout],
+    shape: Shape,
+    max_message_bytes: int,
+) -> dict[str, Any]:
+    """What holds for all messages.
+
+    :raises Unlike: if no message is for the kernel.
+    """
+    metadata = shape.metadata
+    outputs: list[dict[str, Any]] = []
+    if any("\0" in field.name for field in shape.fields):
+        # Arrow's C interface ends names there.
+        raise Unlike("a column has NUL in its name")
+    for field in shape.fields:
+        target = _target(field.dataType)
+        if target is not None:
+            outputs.append(
+                {"name": field.name, "content": "value", "nullable": field.nullable, **target}
+            )
+        elif not field.nullable:
+            raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
+    outputs += _events(metadata) if shape.events else _changes(metadata)
+    outputs.append({"name": "message", "content": "message"})
+    if {"source", "_source"} & set(metadata.values()):
+        outputs += [{"name": name, "content": name} for name in ("index", "offset")]
+    return {
+        "layouts": [_layout(layout) for layout in layouts],
+        "outputs": outputs,
+        "zone": describe_zone(shape.policy.time_zone),
+        "starting_commit_ts": shape.event_filter.starting_commit_ts,
+        "ending_commit_ts": shape.event_filter.ending_commit_ts,
+        "fence": shape.fence,
+        "wanted_ops": _wanted_ops(shape.event_filter),
+        "before_updates": shape.projection.before_updates,
+        "splits_keys": shape.split,
+        "max_message_bytes": max_message_bytes,
+        "max_rows": MAX_ROWS,
+        "max_bytes": MAX_BATCH_BYTES,
+        "row_bytes": shape.row_bytes,
+        "images": shape.events if _has_images(shape) else None,
+    }
+
+
+def _wanted_ops(event_filter: EventFilter) -> list[str] | None:
+    if not event_filter.wants_kind("row"):
+        return []
+    if event_filter.ops is None:
+        return None
+    # A truncation has no row.
+    return [op for op in get_args(Op) if op in event_filter.ops and op != "truncate"]
+
+
+def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    some = [(name, plain) for name, plain in metadata.items() if plain in _CHANGES]
+    return [{"name": name, "content": plain} for name, plain in some]
+
+
+def _events(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    outputs: list[dict[str, Any]] = []
+    for name in metadata:
+        if name in _EVENTS:
+            outputs.append({"name": name, "content": "event", "column": name})
+        elif name in ("before", "after"):
+            outputs.append({"name": name, "content": name})
+        elif name == "commit_ts":
+            outputs.append({"name": name, "content": "commit_version"})
+    return outputs
+
+
+def _has_images(shape: Shape) -> bool:
+    """Whether there are columns in images."""
+    return shape.events is not None and shape.projection.columns is None
+
+
+def describe_plan(
+    layout: Layout,
+    value: bytes,
+    table: TableSchema,
+    shape: Shape,
+    wire: Mapping[str, Any],
+) -> dict[str, Any]:
+    """How the rows of a table schema become columns; ``wire`` is the envelope of one in ``value``.
+
+    :raises Unlike: if they are for the reference.
+    """
+    limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)
+    if limits is None:
+        raise Unlike("the span of its schema has no known end")
+    encodings = layout.encodings(value, table)
+    own, wanted = shape.own_of(table), shape.wanted_of(table)
+    places: dict[str, int] = {}
+    for field in shape.fields:
+        if _target(field.dataType) is not None:
+            places[field.name] = len(places)
+    keys = shape.keys_of(table)
+    columns = []
+    for column in table.columns:
+        encoding = encodings.get(column.name)
+        if encoding is None:
+            raise Unlike(f"{column.name} has no value encoding")
+        use: Any = "nothing"
+        if _has_images(shape):
+            use = {"image": _form(column, encoding)}
+            if encoding.name == "json-value":
+                # In images only text is text.
+                encoding = Encoding("text", branches=encoding.branches)
+        elif column.name in own:
+            name = own[column.name].name
+            use = {"output": places[name]} if name in places else "null"
+        elif column.name in wanted and shape.inferred and not shape.events:
+            use = "null"
+        elif layout.reads_all and encoding.name == "other":
+            # Its type may have none in Spark.
+            use = "null"
+        elif column.name in wanted or layout.reads_all:
+            use = {"check": _target(spark_type(column.type, TypeOptions()))}
+        if use == {"check": None}:
+            raise Unlike(f"{column.name} is of a type that the kernel lacks")
+        columns.append(
+            {
+                "name": column.name if layout.avro else _spelled(column.name),
+                "use": use,
+                "key": column.name in keys,
+                **_encoding(column, encoding, layout.zoned),
+            }
+        )
+    found = {field.name for field in own.values()}
+    prefix = () if layout.max_events is None else ("key",)
+    spans = {}
+    for path, span in limits.items():
+        spans[_role(layout.members, (*prefix, *path))] = span
+    return {
+        "columns": columns,
+        "absent": [field.name for field in shape.fields if field.name not in found],
+        "keyed": shape.is_keyed(table),
+        "repeats": table_bytes(table),
+        "event": _event(layout, table, shape, wire) if shape.events else None,
+        **spans,
+    }
+
+
+def _form(column: Column, encoding: Encoding) -> str:
+    """What integers of the column are in images."""
+    if encoding.signless:
+        return "signless"
+    form = variant_form(column.type)
+    if form is None:
+        return "plain"
+    return "boolean" if form is bool else "decimal"
+
+
+def _event(
+    layout: Layout, table: TableSchema, shape: Shape, wire: Mapping[str, Any]
+) -> dict[str, Any]:
+    if layout.extra is None:
+        raise Unlike("the layout declares no extra")
+    names: list[str] = []
+    if _has_images(shape):
+        names = sorted(table.column_names)
+        if shape.events == "variant":
+            names = list(VariantEncoder(table.column_names).ordered)
+    places = {name: place for place, name in enumerate(table.column_names)}
+    return {
+        "database": table.database,
+        "schema": table.schema,
+        "table": table.table,
+        "key_columns": shape.key_of(table),
+        "images": {
+            "order": [places[name] for name in names],
+            "names": names,
+            "labels": [orjson.dumps(name).decode() for name in names],
+        },
+        "extra": [
+            {
+                "name": part.name,
+                "path": [_spelled(name) for name in path],
+                "without": part.without,
+                "default": part.default,
+            }
+            for path, part in layout.extra(wire).items()
+        ],
+    }
+
+
+def _spelled(name: str) -> str:
+    """As a name stands in documents."""
+    return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+def _role(members: Members, path: tuple[str, ...]) -> str:
+    role = members[path[0]]
+    return role if isinstance(role, str) else _role(role, path[1:])
+
+
+def _target(type_: spark.DataType) -> dict[str, Any] | None:
+    if isinstance(type_, spark.DecimalType):
+        return {"type": "decimal", "precision": type_.precision, "scale": type_.scale}
+    name = _TARGETS.get(type(type_))
+    return None if name is None else {"type": name}
+
+
+def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
+        described = _mysql_text(column, encoding)
+    elif encoding.name == "detected-bytes":
+        described = {"exact": encoding.exact, "longest": encoding.longest}
+    elif encoding.name == "bytes-text":
+        exact, longest = encoding.exact, encoding.longest
+        described = {"exact": exact, "longest": longest, "form": encoding.form}
+    elif encoding.name in ("json-number", "connect-decimal"):
+        described = _number(column, encoding)
+    elif encoding.name == "text":
+        is_json = isinstance(column.type, logical.Json)
+        described = {"json": is_json, "aliases": dict(encoding.aliases)}
+    elif encoding.name == "charset-text":
+        described = {"is_latin1": encoding.charset in _LATIN1}
+    elif encoding.name == "guessed-decimal":
+        described = {"scale": encoding.scale}
+    elif encoding.name == "little-endian-bits":
+        described = {"bits": getattr(column.type, "bits", None) or 64}
+    elif isinstance(column.type, logical.DateTime | logical.Time):
+        described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
+    elif encoding.name == "zoned-text":
+        if zoned is None:
+            raise Unlike("the layout has no zones")
+        described = {"zone_member": zoned.zone, "text_member": zoned.text}
+    noted = {"value": encoding.noted, "note": encoding.note}
+    return {
+        "encoding": encoding.name,
+        **described,
+        "branches": {name: dict(beside) for name, beside in encoding.branches.items()},
+        "noted": None if encoding.noted is None else noted,
+    }
+
+
+def _number(column: Column, encoding: Encoding) -> dict[str, Any]:
+    type_ = column.type
+    if isinstance(type_, logical.Int):
+        low, high = type_.bounds
+        return {"logical": "int", "low": low, "high": high, "wraps": encoding.wraps}
+    if isinstance(type_, logical.Float | logical.Year):
+        return {"logical": _PLAIN[type(type_)]}
+    if not isinstance(type_, logical.Decimal):
+        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+    whole = (type_.precision or MAX_DIGITS) - (type_.scale or 0)
+    scale = type_.scale if encoding.scale is None else encoding.scale
+    return {"logical": "decimal", "whole": whole, "scale": scale, "doubles": encoding.doubles}
+
+
+def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
+    type_ = column.type
+    described: dict[str, Any]
+    if isinstance(type_, logical.Int):
+        low, high = type_.bounds
+        described = {"logical": "int", "low": low, "high": high}
+    elif isinstance(type_, logical.Bit):
+        described = {"logical": "int", "low": 0, "high": (1 << (type_.bits or 64)) - 1}
+    elif isinstance(type_, logical.Binary):
+        described = {"logical": "binary", "padded": encoding.padded}
+    elif isinstance(type_, logical.Decimal):
+        described = {"logical": "decimal", "scale": type_.scale}
+    elif isinstance(type_, logical.Time):
+        described = {"logical": "time", "fsp": type_.fsp}
+    elif isinstance(type_, logical.Enum | logical.Set):
+        kind = "enum" if isinstance(type_, logical.Enum) else "set"
+        described = {"logical": kind, "names": type_.names}
+    elif type(type_) in _PLAIN:
+        described = {"logical": _PLAIN[type(type_)]}
+    else:
+        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+    return described
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "begins": layout.begins.decode(),
+        "connect": layout.connect,
+        "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
+        "keyed": layout.keyed,
+        "members": _members(layout.members),
+        "ops": dict(layout.ops),
+        "max_events": layout.max_events,
+        "cell": layout.cell,
+        "doubts_nulls": layout.doubts_nulls,
+        "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
+        "in_lists": layout.in_lists,
+        "deleted_row": layout.deleted_row,
+        "completes_before": layout.completes_before,
+        "times": layout.times,
+        "orders_by_source_time": layout.orders_by_source_time,
+        "column_types": layout.column_types,
+        "reads_before": layout.reads_before,
+        "avro": None if layout.avro is None else attrs.asdict(layout.avro),
+    }
+
+
+def _members(members: Members) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "role": role if isinstance(role, str) else _members(role)}
+        for name, role in members.items()
+    ]
+
+
+@functools.cache
+def describe_zone(zone: tzinfo) -> dict[str, Any]:
+    """The offsets of a zone by spans of local time, in microseconds; None where it changes."""
+    if zone is UTC:
+        return {"starts": [_micros(datetime.min), _micros(datetime.max) + 1], "offsets": [0]}
+    starts: list[int] = []
+    offsets: list[int | None] = []
+    day = _FIRST_DAY
+    while day < _LAST_DAY:
+        offset = offset_of_day(day, zone)
+        spans = [(day, offset)]
+        if offset is None:
+            times = [day + _STEP * number for number in range(timedelta(days=1) // _STEP)]
+            spans = [(at, offset_between(at, at + _STEP - _MICRO, zone)) for at in times]
+        for start, offset in spans:
+            micros = None if offset is None else offset // _MICRO
+            if not offsets or offsets[-1] != micros:
+                starts.append(_micros(start))
+                offsets.append(micros)
+        day += timedelta(days=1)
+    return {"starts": [*starts, _micros(day)], "offsets": offsets}
+
+
+def _micros(wall: datetime) -> int:
+    return (wall - EPOCH) // _MICRO

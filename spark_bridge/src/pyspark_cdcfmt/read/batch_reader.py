@@ -1,0 +1,181 @@
+"""The batch reader: splits on the driver, record batches on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import attrs
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_scan import open_schema_scan
+from cdcfmt_core.schema_store import NoSchemas, SchemaStore
+from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
+from cdcfmt_core.sources.kafka import TopicSchemaStore
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.checks import check_batch
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.read.inferred import InferredSchema
+from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
+from pyspark_cdcfmt.read.schemas import find_schemas
+from pyspark_cdcfmt.read.slices import Input, Share, open_input
+from pyspark_cdcfmt.rows.change_schema import canonical_changes
+from pyspark_cdcfmt.rows.row_schemas import canonical_events
+
+
+def plan_tasks(
+    source: Input,
+    shares: Sequence[Share],
+    options: ReadOptions,
+    known: SchemaStore | None = None,
+    *,
+    streaming: bool = False,
+) -> list[Share]:
+    """The shares with the table schemas that are in all of them, unless these are ``known``."""
+    if known is None:
+        known = find_schemas(
+            options, lambda scan: source.scanned(shares, scan), statements=not streaming
+        )
+    return [attrs.evolve(share, schemas=known) for share in shares]
+
+
+class CdcBatchReader(DataSourceReader):
+    """Reads files or topics; the order within a partition is that of the input."""
+
+    def __init__(
+        self, schema: StructType, options: ReadOptions, *, inferred: InferredSchema | None = None
+    ) -> None:
+        self._schema = schema
+        self._options = options
+        self._inferred = inferred is not None
+        self._found = inferred
+        self._filter = options.event_filter()
+        self._input = open_input(options)
+        policy_of(options, streaming=False)
+
+    def partitions(self) -> Sequence[InputPartition]:
+        shares = self._input.plan()
+        known = None if self._found is None else self._found.schemas_in(shares)
+        tasks = plan_tasks(self._input, shares, self._options, known)
+        check_batch(
+            self._input,
+            tasks,
+            self._options,
+            self._schema,
+            inferred=self._inferred,
+        )
+        return tasks
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors have what they need of it in their partitions.
+        return {**self.__dict__, "_found": None}
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        # Spark turns an empty list of partitions into one without a value.
+        if not isinstance(partition, Share):
+            return iter(())
+        return read_share(
+            self._input,
+            partition,
+            self._schema,
+            self._options,
+            inferred=self._inferred,
+            event_filter=self._filter,
+        )
+
+
+def read_share(
+    source: Input,
+    share: Share,
+    schema: StructType,
+    options: ReadOptions,
+    *,
+    inferred: bool = False,
+    event_filter: EventFilter | None = None,
+    streaming: bool = False,
+) -> Iterator[tuple[Any, ...]]:
+    """What a task does: the record batches of a share."""
+    schemas = share.schemas
+    if streaming:
+        options = options.in_stream()
+        schemas = stream_schemas(source, share, options)
+    missing = MissingSchemas(
+        policy_of(options, streaming=streaming),
+        options,
+        schemas,
+        share=share,
+        source=source,
+        streaming=streaming,
+    )
+    spelled = canonical_changes if options.table is not None else canonical_events
+    engine = Engine(
+        spelled(schema, options),
+        options,
+        inferred=inferred,
+        event_filter=event_filter,
+        schemas=schemas,
+        missing=missing,
+        fence=share.fence,
+    )
+    messages: Iterator[Message | BadLine | Lines]
+    if isinstance(schemas, TopicSchemaStore):
+        messages = schemas.follow(source.read(share, engine.counts))
+    else:
+        messages = source.read_lines(share, engine.counts)
+    batches = (
+        batch.rename_columns(schema.names) for batch in engine.batches(messages, share.describe())
+    )
+    # Spark takes record batches where its type hints say tuples.
+    return cast(Iterator[tuple[Any, ...]], batches)
+
+
+def stream_schemas(source: Input, share: Share, options: ReadOptions) -> SchemaStore:
+    """Where a stream's task has table schemas from: what its rows mean may not hang on it."""
+    store = share.schemas
+    if not isinstance(store, KeptSchemaStore):
+        return NoSchemas()
+    scan = open_schema_scan(options.values, options.codec)
+    if scan is None:
+        return store
+    context = TaskContext.get()
+    run = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+    return source.schemas_around(share, store, scan, options["schemaSearchMessages"], run)
+
+
+class PushdownReader(CdcBatchReader):
+    """The reader where the user turned on ``spark.sql.python.filterPushdown.enabled``.
+
+    Filters on kind and op only spare decoding; all of them go back to
+    Spark, which applies them once more.  (With pushdown off, Spark fails every read of a
+    reader that has ``pushFilters``; hence a class of its own.)
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:
+        if self._options.table is None:
+            for pushed in filters:
+                column, values = _wanted_values(pushed)
+                if column == "kind" and "corrupt" not in values:
+                    # Corrupt ones must be noticed whatever is asked for.
+                    kinds = _narrowed(self._filter.kinds, values | {"corrupt"})
+                    self._filter = attrs.evolve(self._filter, kinds=kinds)
+                elif column == "op" and not self._options.splits_keys:
+                    # An update of the key may still become a delete and an insert.
+                    ops = _narrowed(self._filter.ops, values)
+                    self._filter = attrs.evolve(self._filter, ops=ops)
+        yield from filters
+
+
+def _wanted_values(pushed: Filter) -> tuple[str | None, frozenset[str]]:
+    if isinstance(pushed, EqualTo) and len(pushed.attribute) == 1:
+        return pushed.attribute[0], frozenset([pushed.value])
+    if isinstance(pushed, In) and len(pushed.attribute) == 1:
+        return pushed.attribute[0], frozenset(pushed.value)
+    return None, frozenset()
+
+
+def _narrowed(known: frozenset[str] | None, values: frozenset[str]) -> frozenset[str]:
+    return values if known is None else known & values

@@ -1,0 +1,309 @@
+"""Messages that are already in a DataFrame: Spark's own Kafka source, a bronze table.
+
+Nothing here asks a DataFrame for its columns or schema, which a Declarative Pipeline does
+not let its functions do.
+"""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import repeat
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
+
+from cdcfmt_core.errors import OptionError, join_names
+from cdcfmt_core.events import Message
+from cdcfmt_core.options import unknown_option
+from cdcfmt_core.schema_scan import open_input_scan
+from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.options import ReadOptions, parse_options
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
+from pyspark_cdcfmt.read.schemas import open_store
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.stored_events import StoredEvents, stored_messages
+from pyspark_cdcfmt.source import check_schema
+
+ColumnName: TypeAlias = "str | Column"
+Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
+
+KAFKA_COLUMNS = {
+    "key": "key",
+    "topic": "topic",
+    "partition": "partition",
+    "offset": "offset",
+    "timestamp": "timestamp",
+}
+"""What Spark's Kafka source calls its columns: ``decode(df, **KAFKA_COLUMNS)``."""
+
+_NO_OFFSET = (
+    "cdc: decode is given no offset, so {0} does not order messages without a commit_ts, nor rows "
+    "without a key ({0}.offset is NULL): name offset or source, or leave {0} out of the schema"
+)
+
+_TYPES = {
+    "key": "binary",
+    "value": "binary",
+    "headers": "array<struct<key:string,value:binary>>",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "path": "string",
+}
+
+
+def decode(
+    df: DataFrame,
+    *,
+    value: ColumnName = "value",
+    key: ColumnName | None = None,
+    headers: ColumnName | None = None,
+    topic: ColumnName | None = None,
+    partition: ColumnName | None = None,
+    offset: ColumnName | None = None,
+    timestamp: ColumnName | None = None,
+    source: ColumnName | None = None,
+    schema: StructType | str | None = None,
+    schemas: SchemaStore | None = None,
+    **options: Any,
+) -> DataFrame:
+    """The events or changes in the messages of a DataFrame, batch or streaming.
+
+    ``value`` and the other columns are those of Spark's Kafka source, by name or as
+    expressions; they are cast to its types.  ``key`` is needed by formats that say
+    something there, ``offset`` for ``_sequence`` and for errors that tell where.  A row
+    with a NULL value gives no rows.  ``source``, in place of ``topic`` to ``timestamp``, is a
+    struct like ``_source``: a dead letter with the ``source`` of its ``_corrupt_record`` comes
+    back in its old place.
+
+    Options are those of ``format("cdc")`` apart from those of its input.  With ``table``
+    the result has the changes of that table, and ``schema`` is required; without it, it
+    has events.  ``schemas`` are table schemas from :func:`learn_schemas`; the option
+    ``schemaStore`` is a folder that has them, and takes those that the messages tell.
+
+    :raises OptionError: for wrong options, and for a schema that cannot be.
+    """
+    parsed = _parse(options)
+    given, rows = _row_schemas(schema, parsed)
+    sequence = parsed["metadataPrefix"] + "sequence"
+    if parsed.table is not None and source is None and offset is None and sequence in rows.names:
+        warnings.warn(_NO_OFFSET.format(sequence), UserWarning, stacklevel=2)
+    if schemas is not None and parsed["schemaStore"] is not None:
+        raise OptionError("decode gets its schemas from schemas or from schemaStore, not from both")
+    store = open_store(parsed) if schemas is None else schemas
+    policy = policy_of(parsed, streaming=False)
+
+    def cdc_decode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        missing = MissingSchemas(policy, parsed, store)
+        engine = Engine(rows, parsed, inferred=False, schemas=store, missing=missing)
+        yield from engine.lists(_messages(batches))
+
+    message = _message_column(
+        value=value,
+        key=key,
+        headers=headers,
+        **_place(source, topic=topic, partition=partition, offset=offset, timestamp=timestamp),
+    )
+    return _named(df.select(f.inline(_lists(cdc_decode, rows)(message))), rows, given)
+
+
+_OPTIONS_OF_CHANGES = (
+    *("typeMap", "sourceTimeZone", "images", "keyColumns", "caseSensitive", "splitKeyUpdates"),
+    "metadataPrefix",
+    *("mode", "incompleteRows", "onSchemaChange", "onTruncate", "invalidValues"),
+)
+
+_EVENT_COLUMNS = (
+    *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
+    *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
+)
+
+
+def changes(
+    events: DataFrame, table: str, *, schema: StructType | str, **options: Any
+) -> DataFrame:
+    """The typed changes of one table out of events, batch or streaming.
+
+    ``events`` are all columns of the events shape as read with ``includeColumns=true``,
+    which has the source types that variants do not tell, and with ``images`` as variants.
+    The rows are those that the option ``table`` with this schema gives for the messages,
+    apart from three things: a row that goes bad here has no key and value in its
+    ``_corrupt_record``; the null of JSON is NULL; and JSON columns cannot be text, as events
+    hold them parsed.
+
+    Options of ``format("cdc")`` that apply: ``typeMap``, ``sourceTimeZone``, ``images``,
+    ``keyColumns``, ``caseSensitive``, ``splitKeyUpdates``, ``metadataPrefix``, ``mode``,
+    ``incompleteRows``, ``onSchemaChange``, ``onTruncate``, ``invalidValues``.
+
+    :raises OptionError: for wrong options, and for a schema that cannot be.
+    """
+    for name in options:
+        if name.lower() not in map(str.lower, _OPTIONS_OF_CHANGES):
+            raise unknown_option(name, _OPTIONS_OF_CHANGES, owner="changes")
+    parsed = _parse(options | {"table": table})
+    given, rows = _row_schemas(schema, parsed)
+
+    def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        decoder = StoredEvents(parsed["typeMap"])
+        engine = Engine(rows, parsed, inferred=False, decoder=decoder)
+        yield from engine.lists(stored_messages(batches))
+
+    assert parsed.table is not None
+    database, *schema_name, table_name = parsed.table
+    wanted = (
+        f.col("kind").isin("row", "ddl")
+        & (f.col("database") == database)
+        & f.col("schema").eqNullSafe(f.lit(schema_name[0] if schema_name else None))
+        & (f.col("table") == table_name)
+    ) | (f.col("kind") == "corrupt")
+    event = f.struct(*(f.col(name) for name in _EVENT_COLUMNS))
+    found = events.where(wanted)
+    return _named(found.select(f.inline(_lists(cdc_changes, rows)(event))), rows, given)
+
+
+def learn_schemas(
+    df: DataFrame,
+    *,
+    value: ColumnName = "value",
+    key: ColumnName | None = None,
+    headers: ColumnName | None = None,
+    topic: ColumnName | None = None,
+    partition: ColumnName | None = None,
+    offset: ColumnName | None = None,
+    timestamp: ColumnName | None = None,
+    **options: Any,
+) -> SchemaStore:
+    """The table schemas that the messages of a batch DataFrame tell, for :func:`decode`.
+
+    For formats whose rows do not carry their types.  Runs a Spark job that looks through
+    all messages and collects nothing but schemas; where no format needs them, it runs none.
+    Columns and options are those of :func:`decode`.
+    """
+    parsed = _parse(options)
+    store = open_store(parsed)
+    if open_input_scan(parsed.values, parsed.codec) is None:
+        return store
+
+    def cdc_schemas(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        scan = open_input_scan(parsed.values, parsed.codec)
+        assert scan is not None
+        for batch in batches:
+            found = [list(scan(message)) for message in _messages(iter([batch]))]
+            cells = [pickle.dumps(records) if records else None for records in found]
+            yield pa.array(cells, type=pa.binary())
+
+    message = _message_column(
+        value=value,
+        key=key,
+        headers=headers,
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        timestamp=timestamp,
+    )
+    found = df.select(_udf(cdc_schemas, BinaryType())(message).alias("found"))
+    for row in found.where("found is not null").collect():
+        for record in pickle.loads(row.found):
+            store.add(record)
+    return store
+
+
+def _lists(function: Run, rows: StructType) -> Callable[[Column], Column]:
+    return _udf(function, ArrayType(rows, containsNull=False))
+
+
+def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
+    # Spark takes the form of the function from its type hints.
+    made: Callable[[Column], Column] = arrow_udf(function, result)  # type: ignore[call-overload]
+    return made
+
+
+def _parse(options: dict[str, Any]) -> ReadOptions:
+    given = {name: value for name, value in options.items() if value is not None}
+    return parse_options(given, of_dataframe=True)
+
+
+def _named(df: DataFrame, rows: StructType, given: StructType) -> DataFrame:
+    return df if rows.names == given.names else df.toDF(*given.names)
+
+
+def _row_schemas(
+    given: StructType | str | None, options: ReadOptions
+) -> tuple[StructType, StructType]:
+    """The schema with the names that the user wrote, and with ours."""
+    if given is None:
+        if options.table is not None:
+            raise OptionError(
+                "the option table needs schema=...: decode cannot look at the "
+                "messages before it runs"
+            )
+        return (events_schema(options),) * 2
+    schema = _parse_ddl(given) if isinstance(given, str) else given
+    if not isinstance(schema, StructType):
+        raise OptionError(f"schema is {schema!r}, and must be a struct of columns")
+    return schema, check_schema(schema, options)
+
+
+def _parse_ddl(text: str) -> DataType:
+    try:
+        return StructType.fromDDL(text)
+    except AnalysisException as error:
+        if "IN_PIPELINE_QUERY_FUNCTION" not in str(error):
+            raise
+        raise OptionError(
+            "Spark does not parse a schema's text inside the query function of a pipeline: call "
+            "StructType.fromDDL(...) outside of it, and give the result as schema"
+        ) from error
+
+
+def _message_column(**columns: ColumnName | None) -> Column:
+    return f.struct(
+        *(
+            (f.col(column) if isinstance(column, str) else column).cast(_TYPES[name]).alias(name)
+            for name, column in columns.items()
+            if column is not None
+        )
+    )
+
+
+def _place(source: ColumnName | None, **columns: ColumnName | None) -> dict[str, ColumnName | None]:
+    """The columns with the place of a message: those of ``source`` where it is given."""
+    if source is None:
+        return columns
+    given = [name for name, column in columns.items() if column is not None]
+    if given:
+        raise OptionError(
+            f"decode takes {join_names(given)} from source, too: leave one of the two out"
+        )
+    struct = f.col(source) if isinstance(source, str) else source
+    return {name: struct[name] for name in (*columns, "path")}
+
+
+def _messages(batches: Iterator[pa.StructArray]) -> Iterator[Message]:
+    for batch in batches:
+        arrays = dict(zip((field.name for field in batch.type), batch.flatten(), strict=True))
+        if "timestamp" in arrays:
+            arrays["timestamp"] = arrays["timestamp"].cast(pa.int64())
+        cells = (arrays[name].to_pylist() if name in arrays else repeat(None) for name in _TYPES)
+        for key, value, headers, topic, partition, offset, micros, path in zip(
+            *cells, strict=False
+        ):
+            yield Message(
+                key,
+                value,
+                tuple((header["key"], header["value"]) for header in headers or ()),
+                topic,
+                partition,
+                offset,
+                None if micros is None else micros // 1000,
+                path,
+            )

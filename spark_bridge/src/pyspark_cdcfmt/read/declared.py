@@ -1,0 +1,177 @@
+"""The names that the user gave, compared with those that the input has (``requireTables``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import attrs
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.column_names import fold
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
+from cdcfmt_core.texts import did_you_mean
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.survey import Survey, TableName
+from pyspark_cdcfmt.rows.change_schema import metadata_fields
+from pyspark_cdcfmt.rows.columns import canonical
+
+_MOST_NAMES = 20
+
+
+@attrs.frozen
+class GivenNames:
+    """Table, patterns of tables and columns that the user named.
+
+    Where the schema was inferred, table and columns are those of the input.  ``keys`` are
+    ``keyColumns``, of the table ``keyed`` or of any.  ``added`` are the names of the columns
+    that the changes shape adds.
+    """
+
+    table: TableName | None
+    patterns: Mapping[str, EventFilter]
+    columns: tuple[str, ...]
+    keys: tuple[str, ...]
+    keyed: TableName | None
+    added: tuple[str, ...]
+    case_sensitive: bool
+
+    @classmethod
+    def of(cls, options: ReadOptions, schema: StructType, *, inferred: bool) -> GivenNames:
+        added: tuple[str, ...] = ()
+        columns: tuple[str, ...] = ()
+        if options.table is not None:
+            added = tuple(field.name for field in metadata_fields(options))
+            if not inferred:
+                spelled = canonical(schema, added).names
+                columns = tuple(name for name in spelled if name not in added)
+        return cls(
+            None if inferred else options.table,
+            {text: EventFilter(include_tables=(text,)) for text in options["includeTables"]},
+            columns,
+            tuple(options["keyColumns"]),
+            options.table,
+            added,
+            options.case_sensitive,
+        )
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to compare."""
+        return self.table is not None or bool(self.patterns or self.keys)
+
+    def table_in(self, survey: Survey) -> bool:
+        """Whether the survey has a schema of the table, or none is asked for."""
+        return self.table is None or bool(survey.complete_schemas_of(self.table))
+
+    def all_in(self, survey: Survey) -> bool:
+        """Whether the survey knows all of them."""
+        return (
+            self.table_in(survey)
+            and not self._unmatched(survey)
+            and (not self.keys or bool(self._keyed_schemas(survey)))
+            and not self._unknown_keys(survey)
+            and not self._unknown_columns(survey)
+        )
+
+    def check(self, survey: Survey) -> None:
+        """
+        :raises SourceError: if messages were seen, and a name is not among theirs.
+        """
+        reason = self.unknown(survey)
+        if reason:
+            raise SourceError(
+                f"{reason} (requireTables=false reads without this check, for names that are "
+                "rare or still to come)"
+            )
+
+    def unknown(self, survey: Survey) -> str | None:
+        """What is wrong with the first name that the survey does not know; None if all is well.
+
+        An input without tables says nothing.
+        """
+        if not survey.tables:
+            return None
+        looked = f"the {survey.messages} messages looked at" if survey.messages else "the schemas"
+        if self.table is not None and self.table not in survey.tables:
+            name = table_names([self.table])
+            return (
+                f"option table: no table {name} is in {looked}; "
+                f"{nearest_tables(name, survey.tables)}"
+            )
+        for text in self._unmatched(survey):
+            return (
+                f"option includeTables: {text} matches no table of {looked}; "
+                f"{nearest_tables(text, survey.tables)}"
+            )
+        for column in self._unknown_keys(survey):
+            known = _names_in(self._keyed_schemas(survey))
+            whose = "no table" if self.keyed is None else f"table {table_names([self.keyed])}"
+            has = "has no such column" if self.keyed else "has such a column"
+            near = did_you_mean(column, known)
+            return (
+                f"option keyColumns: {column}: {whose} {has} in {looked}, but {some(known)}{near}"
+            )
+        for column in self._unknown_columns(survey):
+            assert self.table is not None
+            known = _names_in(survey.schemas_of(self.table))
+            near = did_you_mean(column, [*known, *self.added])
+            return (
+                f"column {column} of the schema: table {table_names([self.table])} has no such "
+                f"column in {looked}, but {some(known)}{near}"
+            )
+        return None
+
+    def _unmatched(self, survey: Survey) -> list[str]:
+        return [
+            text
+            for text, pattern in self.patterns.items()
+            if not any(_wants(pattern, table) for table in survey.tables)
+        ]
+
+    def _keyed_schemas(self, survey: Survey) -> list[TableSchema]:
+        tables = survey.tables if self.keyed is None else [self.keyed]
+        return [schema for table in tables for schema in survey.complete_schemas_of(table)]
+
+    def _unknown_keys(self, survey: Survey) -> list[str]:
+        schemas = self._keyed_schemas(survey) if self.keys else []
+        return self._missing(self.keys, _names_in(schemas)) if schemas else []
+
+    def _unknown_columns(self, survey: Survey) -> list[str]:
+        # Partial rows may lack any column.
+        if not self.columns or self.table is None or not survey.complete_schemas_of(self.table):
+            return []
+        return self._missing(self.columns, _names_in(survey.schemas_of(self.table)))
+
+    def _missing(self, names: Iterable[str], known: Iterable[str]) -> list[str]:
+        same = partial(fold, case_sensitive=self.case_sensitive)
+        folded = set(map(same, known))
+        return [name for name in names if same(name) not in folded]
+
+
+def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
+    """What is wrong with the first pattern of ``excludeTables`` that matches no table seen."""
+    for text in options["excludeTables"] if survey.tables else ():
+        if not any(_wants(EventFilter(include_tables=(text,)), table) for table in survey.tables):
+            return (
+                f"option excludeTables: {text} matches no table of the messages looked at, and "
+                f"leaves nothing out; {nearest_tables(text, survey.tables)}"
+            )
+    return None
+
+
+def _wants(pattern: EventFilter, table: TableName) -> bool:
+    database, *schema, name = table
+    return pattern.wants_table(database, name, schema[0] if schema else None)
+
+
+def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
+    return list(dict.fromkeys(name for schema in schemas for name in schema.column_names))
+
+
+def some(names: Iterable[str]) -> str:
+    """The names in one line, of many the first ones."""
+    listed = list(names)
+    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
+    return ", ".join(listed[:_MOST_NAMES]) + more

@@ -1,0 +1,192 @@
+"""From a message to its rows: the reference path, whatever a row does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.sources import BadLine
+from pyspark_cdcfmt.kernel.reference import Decoder
+from pyspark_cdcfmt.read.missing_schemas import MissingSchemas
+from pyspark_cdcfmt.rows.change_rows import ChangeRows
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.policy import BadRow, BadValue
+from pyspark_cdcfmt.rows.row_bytes import Repeats
+
+MAX_LIST_BYTES = 32 << 20
+MAX_LIST_SHARE = 2
+"""A list of a message's rows has so many bytes at most, plus so many times the message's."""
+
+
+class RowMaker:
+    """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST.
+
+    Without a column for what is bad, ``no_place_in`` has its name: PERMISSIVE is FAILFAST then.
+    ``messages`` counts those that it was given, ``skipped`` those with rows that
+    ``event_filter`` does not want.
+    """
+
+    def __init__(
+        self,
+        shape: EventRows | ChangeRows,
+        decoder: Decoder,
+        mode: str,
+        counts: Counter[str],
+        event_filter: EventFilter,
+        missing: MissingSchemas | None = None,
+        fence: int = 0,
+        no_place_in: str | None = None,
+    ) -> None:
+        self._shape = shape
+        self._decoder = decoder
+        self._mode = mode
+        self._no_place_in = no_place_in
+        self._counts = counts
+        self._filter = event_filter
+        self._missing = missing
+        self._fence = fence
+        self.messages = 0
+        self.skipped = 0
+
+    def rows(self, message: Message | BadLine) -> Iterator[tuple[Any, ...]]:
+        """The rows of a message, each made when it is asked for.
+
+        :raises DecodeError: for a bad one in FAILFAST.
+        :raises PolicyError: for one that an option refuses by ``fail``, in every mode.
+        """
+        self.messages += 1
+        if isinstance(message, BadLine):
+            held = Message(None, message.value, path=message.path, offset=message.offset)
+            yield from self._corrupt(held, Corrupt(message.error))
+            return
+        refused = self._filter.rows_refused
+        events = self._decoder.decode(message)
+        if self._missing is not None:
+            events = self._with_schemas(message, events, self._missing)
+        self.skipped += self._filter.rows_refused > refused
+        if self._fence:
+            events = self._without_duplicates(events)
+        protocol = self._decoder.protocol
+        held = message
+        repeats = Repeats(
+            message,
+            events,
+            of_events=isinstance(self._shape, EventRows),
+            of_columns=self._shape.wants_columns,
+        )
+        for event in events:
+            if not isinstance(event, Corrupt):
+                try:
+                    repeats.check(event)
+                    rows = list(self._shape.rows(message, event, protocol))
+                    yield from rows
+                    continue
+                except PolicyError as error:
+                    names = _names(event)
+                    raise error.at(
+                        table=".".join(names),
+                        column=_column(error.column, names),
+                        protocol=protocol,
+                        **message.position,
+                    ) from None
+                except Exception as error:
+                    # Whatever a row does to us, in PERMISSIVE the job goes on.
+                    event = self._bad_row(message, event, error)
+            yield from self._corrupt(held, event)
+            # A message's bytes stand in its first bad row only.
+            held = attrs.evolve(message, key=None, value=None)
+
+    def listed(
+        self, message: Message | BadLine, weigh: Callable[[tuple[Any, ...]], int]
+    ) -> list[tuple[Any, ...]]:
+        """All rows of a message; one bad row if they are too many bytes for one list."""
+        rows: list[tuple[Any, ...]] = []
+        most = MAX_LIST_BYTES + MAX_LIST_SHARE * len(message.value or b"")
+        size = 0
+        for row in self.rows(message):
+            rows.append(row)
+            size += weigh(row)
+            if size > most and len(rows) > 1 and isinstance(message, Message):
+                error = DecodeError(
+                    f"the message's rows have more than {most} bytes, too many for one list: "
+                    'read it with format("cdc"), which gives them in several batches',
+                    protocol=self._decoder.protocol,
+                    **message.position,
+                )
+                return self._corrupt(message, Corrupt(error))
+        return rows
+
+    def _with_schemas(
+        self, message: Message, events: list[Event], missing: MissingSchemas
+    ) -> list[Event]:
+        looked_for = set()
+        while True:
+            for event in events:
+                if type(event) is Corrupt and isinstance(event.error, MissingSchemaError):
+                    error = event.error
+                    name = (error.database, error.schema, error.table, error.position)
+                    if name not in looked_for:
+                        looked_for.add(name)
+                        if missing.find(error, message):
+                            break
+            else:
+                return events
+            events = self._decoder.decode(message)
+
+    def _without_duplicates(self, events: list[Event]) -> list[Event]:
+        fence = self._fence
+        new = [
+            event
+            for event in events
+            if type(event) is not RowChange or event.commit_ts is None or event.commit_ts >= fence
+        ]
+        if len(new) < len(events):
+            self._counts["duplicates dropped"] += len(events) - len(new)
+        return new
+
+    def _corrupt(self, message: Message, event: Corrupt) -> list[tuple[Any, ...]]:
+        if self._mode == "FAILFAST":
+            raise event.error
+        if self._mode == "PERMISSIVE" and self._no_place_in is not None:
+            raise DecodeError(
+                f"{event.error}; a bad row has no place in the schema: add {self._no_place_in} "
+                "to it, or set mode to DROPMALFORMED or FAILFAST"
+            ) from None
+        self._counts["corrupt messages and rows"] += 1
+        if self._mode == "DROPMALFORMED":
+            return []
+        return list(self._shape.rows(message, event, self._decoder.protocol))
+
+    def _bad_row(self, message: Message, event: Event, error: Exception) -> Corrupt:
+        names = _names(event)
+        field = _column(getattr(error, "field", None), names)
+        reason = str(getattr(error, "reason", error))
+        if not isinstance(error, BadRow | BadValue | CdcfmtError):
+            reason = f"the row cannot be shown: {type(error).__name__}: {reason}"
+        return Corrupt(
+            DecodeError(
+                reason,
+                field=".".join(filter(None, [*names, field])) or None,
+                protocol=self._decoder.protocol,
+                **message.position,
+            ),
+            event.index,
+        )
+
+
+def _names(event: Any) -> list[str]:
+    """Of the database, schema and table that an event is about, as far as there are such."""
+    named = event.table if isinstance(event, RowChange) else event
+    names = (getattr(named, part, None) for part in ("database", "schema", "table"))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _column(name: str | None, names: list[str]) -> str | None:
+    """A column's name; the events shape puts database and table before it."""
+    return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))

@@ -1,0 +1,301 @@
+"""From messages to record batches, under every reader and on every executor."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
+from cdcfmt_core.events import Message
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_store
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.kernel.feeding import KernelChunks
+from pyspark_cdcfmt.kernel.merging import sized
+from pyspark_cdcfmt.kernel.opening import Opening, make_shape
+from pyspark_cdcfmt.kernel.reference import Decoder, ObservedDecoder, Reference
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.decoding import RowMaker
+from pyspark_cdcfmt.read.missing_schemas import MissingSchemas
+from pyspark_cdcfmt.rows.change_rows import ChangeRows
+from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.record_batches import BatchBuilder, ListBuilder
+from pyspark_cdcfmt.rows.row_schemas import corrupt_column
+
+logger = open_logger("pyspark_cdcfmt")
+
+_MOST_COUNTS = 100
+"""In the log line of a task."""
+_LOOKED_AT = 64
+_LOOKED_AT_BYTES = 1 << 20
+"""So many first messages, and so many bytes, may say how all are decoded."""
+
+WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
+"""Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
+
+
+def open_decoder(
+    options: ReadOptions,
+    event_filter: EventFilter,
+    projection: Projection = Projection(),  # noqa: B008 (frozen)
+    counts: Counter[str] | None = None,
+    schemas: SchemaStore | None = None,
+    on_zoneless: Callable[[str, str], None] | None = None,
+) -> MessageDecoder:
+    """The message decoder that the options ask for."""
+    uri = options["claimCheckStorageUri"]
+    return open_message_decoder(
+        options.values,
+        options.codec,
+        event_filter,
+        projection=projection,
+        claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
+        schemas=schemas,
+        counts=counts,
+        on_zoneless=on_zoneless,
+    )
+
+
+class Engine:
+    """Decodes the messages of one task into record batches of ``schema``.
+
+    ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
+    table schemas that were found before decoding, and ``missing`` finds those that were not.
+    Row changes before ``fence``, a commit_ts, are dropped as duplicates.  ``decoder`` stands
+    in place of the one that the options ask for.  With one, or without ``by_kernel``, the reference
+    decodes all messages.
+
+    ``chunks`` is what else decodes, if anything, from the first messages on.
+    """
+
+    def __init__(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        *,
+        inferred: bool,
+        event_filter: EventFilter | None = None,
+        schemas: SchemaStore | None = None,
+        missing: MissingSchemas | None = None,
+        fence: int = 0,
+        decoder: Decoder | None = None,
+        by_kernel: bool = True,
+    ) -> None:
+        self._schema = schema
+        self._options = options
+        self._inferred = inferred
+        self._counts: Counter[str] = Counter()
+        event_filter = options.event_filter() if event_filter is None else event_filter
+        schemas = SchemaStore() if schemas is None else schemas
+        by_kernel = by_kernel and decoder is None
+        zoneless: set[tuple[str, str]] = set()
+
+        def note_zoneless(database: str, table: str) -> None:
+            zoneless.add((database, table))
+
+        if decoder is None:
+            decoder = open_decoder(
+                options,
+                event_filter,
+                self._projection(),
+                self._counts,
+                schemas,
+                # Of changes only those columns matter that are in the schema.
+                on_zoneless=None if options.table is None else note_zoneless,
+            )
+        observed = ObservedDecoder(decoder)
+        policy = ValuePolicy(options["invalidValues"], options["invalidText"], counts=self._counts)
+        if options["sourceTimeZone"] is not None:
+            policy.time_zone = options["sourceTimeZone"]
+        rows: EventRows | ChangeRows
+        if options.table is None:
+            rows = EventRows(schema, options, policy)
+        else:
+            rows = ChangeRows(schema, options, policy, inferred=inferred, zoneless=zoneless)
+        for_bad = corrupt_column(options)
+        self._make = RowMaker(
+            rows,
+            observed,
+            options["mode"],
+            self._counts,
+            event_filter,
+            missing,
+            fence,
+            None if for_bad in schema.names else for_bad,
+        )
+        self.chunks: KernelChunks | None = None
+        self._opening: Opening | None = None
+        if by_kernel:
+            builder = BatchBuilder(schema)
+            shape = make_shape(
+                schema,
+                options,
+                projection=self._projection(),
+                event_filter=event_filter,
+                schemas=schemas,
+                policy=policy,
+                inferred=inferred,
+                fence=fence,
+            )
+            reference = Reference(self._make, observed, builder.weigh, builder.batch)
+            self._opening = Opening(options, shape, reference)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What was done to messages and values, by a text that names it."""
+        return self._counts
+
+    @property
+    def skipped(self) -> int:
+        """Messages with rows that the filters do not want."""
+        return self._make.skipped + self._unwanted
+
+    @property
+    def _unwanted(self) -> int:
+        """Those of them that were not even decoded."""
+        return self.chunks.unwanted if self.chunks is not None else 0
+
+    def batches(
+        self,
+        messages: Iterable[Message | BadLine | Lines],
+        place: Mapping[str, object] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of the messages, in order; what was done to them is logged at the end.
+
+        That is one line of JSON, which begins with ``place``: where the messages come from.
+        ``skipped`` are messages with rows that the filters do not want.
+
+        :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
+        """
+        messages = self._open(messages)
+        if self.chunks is None:
+            yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
+            return
+        batches = (each.batch for each in sized(self.chunks.batches(messages)))
+        yield from self._by_kernel(self.chunks, batches, place)
+
+    def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
+        """As :meth:`batches`, but arrays of lists: one list of rows for each message.
+
+        :raises DecodeError: in FAILFAST mode.
+        :raises PolicyError: for what an option refuses by ``fail``.
+        """
+        builder = ListBuilder(self._schema)
+        items = self._open(messages)
+        if self.chunks is None:
+            yield from self._run(one_by_one(items), builder)
+            return
+        made = sized(self.chunks.batches(items, count_rows=True))
+        lists = (builder.of_batch(each.batch, each.counts) for each in made)
+        yield from self._by_kernel(self.chunks, lists)
+
+    def _open(
+        self, messages: Iterable[Message | BadLine | Lines]
+    ) -> Iterable[Message | BadLine | Lines]:
+        """The messages, once the first ones have said how they are decoded."""
+        items = iter(messages)
+        held: list[Message | BadLine | Lines] = []
+        size = 0
+        if self._opening is None or self.chunks is not None:
+            return items
+        for item in islice(items, _LOOKED_AT):
+            held.append(item)
+            for message in islice(one_by_one([item]), _LOOKED_AT):
+                if isinstance(message, Message):
+                    self.chunks = self._opening.open(message)
+                if self.chunks is not None:
+                    break
+            size += len(item.data if isinstance(item, Lines) else item.value or b"")
+            if self.chunks is not None or size > _LOOKED_AT_BYTES:
+                break
+        return chain(held, items)
+
+    def _by_kernel(
+        self,
+        chunks: KernelChunks,
+        arrays: Iterable[Any],
+        place: Mapping[str, object] | None = None,
+    ) -> Iterator[Any]:
+        made = 0
+        try:
+            for array in arrays:
+                made += _rows_in(array)
+                yield array
+        finally:
+            self._log(place, made, chunks.by_kernel)
+
+    def _run(
+        self,
+        messages: Iterable[Message | BadLine],
+        builder: BatchBuilder | ListBuilder,
+        place: Mapping[str, object] | None = None,
+    ) -> Iterator[Any]:
+        made = 0
+        try:
+            for message in messages:
+                size = len(message.value) if message.value is not None else 0
+                rows: Iterable[tuple[Any, ...]] = self._make.rows(message)
+                if isinstance(builder, ListBuilder):
+                    rows = self._make.listed(message, builder.weigh)
+                for array in builder.add(rows, size):
+                    made += _rows_in(array)
+                    yield array
+            for array in builder.flush():
+                made += _rows_in(array)
+                yield array
+        finally:
+            self._log(place, made)
+
+    def _log(
+        self,
+        place: Mapping[str, object] | None,
+        rows: int,
+        by_kernel: int = 0,
+    ) -> None:
+        by_reference = self._make.messages
+        line: dict[str, object] = {
+            "event": "cdc task",
+            **(place or {}),
+            "messages": by_kernel + by_reference + self._unwanted,
+            "rows": rows,
+            "skipped": self.skipped,
+            "by kernel": by_kernel,
+            "by reference": by_reference,
+        }
+        if self._counts:
+            # A message may have any number of columns with something to count.
+            line["counts"] = dict(self._counts.most_common(_MOST_COUNTS))
+        if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
+            # Who turned it on wants to see the lines of tasks without trouble, too.
+            logger.setLevel(logging.INFO)
+        logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
+
+    def _projection(self) -> Projection:
+        options = self._options
+        columns = None
+        if options["images"] == "none":
+            columns = frozenset[str]()
+        elif options.table is not None and not self._inferred:
+            columns = frozenset(self._schema.names)
+        return Projection(
+            columns,
+            options["images"] == "both",
+            tuple(options["keyColumns"]),
+            options.case_sensitive,
+        )
+
+
+def _rows_in(array: pa.RecordBatch | pa.ListArray) -> int:
+    return array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)

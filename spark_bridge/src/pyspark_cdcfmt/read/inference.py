@@ -1,0 +1,232 @@
+"""The schema of a table's changes, from the messages themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+import attrs
+from pyspark.sql.types import StructField
+
+from cdcfmt_core.column_names import clashes, fold
+from cdcfmt_core.decimal_digits import DecimalDigits
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import OptionError, SourceError, show
+from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
+from cdcfmt_core.filters import nearest_tables, table_names
+from cdcfmt_core.sources import BadLine
+from cdcfmt_core.texts import open_logger
+from cdcfmt_core.types import Decimal, LogicalType, Unknown
+from pyspark_cdcfmt.read.survey import Survey
+from pyspark_cdcfmt.rows.columns import SPARKS_SWITCH
+from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
+
+logger = open_logger("pyspark_cdcfmt")
+
+_LOOKED_AT_FOR_NAMES = 10_000
+_SECONDS_BETWEEN_NEWS = 10
+
+
+def infer_columns(
+    read: Callable[[], Iterable[Message | BadLine]],
+    decoder: MessageDecoder,
+    table: tuple[str, ...],
+    sample: int,
+    options: TypeOptions,
+    any_table: MessageDecoder,
+    *,
+    ends: Callable[[], Iterable[Message | BadLine]] = tuple,
+    schemas: Iterable[TableSchema] = (),
+    on_guessed: Callable[[list[str]], None] | None = None,
+) -> list[StructField]:
+    """The table's columns as seen in the first ``sample`` of its row messages, and at the ends.
+
+    Columns keep the order in which they first came; a type that changes on the way widens.
+    A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
+    type each value.  A DECIMAL whose digits the wire does not send has those of its values.
+
+    :param ends: gives the first and last messages of every file or topic partition, for
+        columns that were added after the sample.
+    :param schemas: the table's schemas found between, for columns that no row looked at has.
+    :param on_guessed: takes the DECIMAL columns whose digits only values showed, if any.
+    :param any_table: decodes every table, for the error that names those that are there.
+    :raises SourceError: if no message of the table is found.
+    """
+    columns = UnitedColumns(options)
+    rows = 0
+    for message in _with_progress(read(), table):
+        rows += columns.see(message, decoder)
+        if rows >= sample:
+            for message in ends():
+                columns.see(message, decoder)
+            break
+    columns.add_missing(schemas)
+    if not columns:
+        raise SourceError(_nothing_found(read(), any_table, table))
+    if on_guessed is not None and columns.guessed:
+        on_guessed(columns.guessed)
+    return columns.fields()
+
+
+class UnitedColumns:
+    """The columns of a table, united over its messages."""
+
+    def __init__(self, options: TypeOptions) -> None:
+        self._options = options
+        self._names = ColumnNames(options)
+        self._types: dict[str, LogicalType | None] = {}
+        self._of_nulls: dict[str, LogicalType] = {}
+        self._merged: set[tuple[TableSchema, frozenset[str]]] = set()
+        self.digits = DecimalDigits(self._names.name)
+
+    def __bool__(self) -> bool:
+        return bool(self._types)
+
+    def see(self, message: Message | BadLine, decoder: MessageDecoder) -> bool:
+        """Take in a message; whether it has rows of the table."""
+        return not isinstance(message, BadLine) and self.see_events(decoder.decode(message))
+
+    def see_events(self, events: Sequence[Event]) -> bool:
+        """Take in the table's events of a message; whether there are rows among them."""
+        for schema, nulls in _schemas_and_nulls(events):
+            if (schema, nulls) not in self._merged:
+                self._merged.add((schema, nulls))
+                self.add(schema, nulls)
+        changes = [event for event in events if isinstance(event, RowChange)]
+        for change in changes:
+            self.digits.see(change)
+        return bool(changes)
+
+    def add_missing(self, schemas: Iterable[TableSchema]) -> None:
+        """Take in columns that only these schemas have, in their order; rows tell types best.
+
+        What the table had from the first on, and no row has, the wire leaves out (virtual
+        columns), unless that schema knows the table in part.
+        """
+        same = partial(fold, case_sensitive=self._options.case_sensitive)
+        known = set(map(same, self._types))
+        # A dropped table has no columns.
+        for number, schema in enumerate(schema for schema in schemas if schema.columns):
+            names = set(map(same, schema.column_names))
+            if number == 0 and known and names >= known:
+                known = names
+            columns = tuple(column for column in schema.columns if same(column.name) not in known)
+            self.add(attrs.evolve(schema, columns=columns), ())
+
+    @property
+    def guessed(self) -> list[str]:
+        """The DECIMAL columns whose digits only values show."""
+        types = self._types.items()
+        return [name for name, t in types if isinstance(t, Decimal) and t.precision is None]
+
+    def fields(self) -> list[StructField]:
+        types = {
+            name: self.digits.known(name, type_ or self._of_nulls[name])
+            for name, type_ in self._types.items()
+        }
+        return [StructField(name, spark_type(types[name], self._options)) for name in types]
+
+    def add(self, schema: TableSchema, nulls: Collection[str]) -> None:
+        """Take in a schema; ``nulls`` are the columns whose type is unknown for want of a value."""
+        for name, column in self._names.of(schema).items():
+            known = self._types.setdefault(name, None)
+            if column.name in nulls:
+                self._of_nulls[name] = column.type
+            else:
+                self._types[name] = merge(known, column.type) if known else column.type
+
+
+def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
+    """The columns of all versions of a table; a type that changed on the way widens."""
+    names = ColumnNames(options)
+    types: dict[str, LogicalType] = {}
+    for schema in schemas:
+        for name, column in names.of(schema).items():
+            known = types.get(name)
+            types[name] = merge(known, column.type) if known else column.type
+    return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+
+
+class ColumnNames:
+    """The columns of a table's schemas: those that match are one, spelled as it first came."""
+
+    def __init__(self, options: TypeOptions) -> None:
+        self._case_sensitive = options.case_sensitive
+        self._first: dict[str, str] = {}
+
+    def of(self, schema: TableSchema) -> dict[str, Column]:
+        """The columns by their names in the schema that is made.
+
+        :raises OptionError: if two of them differ only in case.
+        """
+        for names in () if self._case_sensitive else clashes(schema.column_names):
+            raise OptionError(
+                f"{schema.database}.{schema.table} has columns {' and '.join(map(show, names))}, "
+                f"which differ only in case: set caseSensitive=true, and {SPARKS_SWITCH}=true in "
+                "the session"
+            )
+        return {self.name(column.name): column for column in schema.columns}
+
+    def name(self, column: str) -> str:
+        """How a column is spelled in the schema that is made."""
+        return self._first.setdefault(fold(column, case_sensitive=self._case_sensitive), column)
+
+
+def _with_progress(
+    messages: Iterable[Message | BadLine], table: tuple[str, ...]
+) -> Iterator[Message | BadLine]:
+    said = time.monotonic()
+    for count, message in enumerate(messages):
+        if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
+            said = time.monotonic()
+            logger.warning(
+                "cdc: inferring the schema of %s, %d messages read so far; .schema(...) spares it",
+                table_names([table]),
+                count,
+            )
+        yield message
+
+
+def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
+    """Schemas, each with the columns of unknown type of which its row has no value."""
+    for event in events:
+        if isinstance(event, RowChange):
+            images = [image.values for image in (event.before, event.after) if image is not None]
+            yield (
+                event.table,
+                frozenset(
+                    column.name
+                    for column in event.table.columns
+                    if isinstance(column.type, Unknown)
+                    and all(values.get(column.name) is None for values in images)
+                ),
+            )
+        else:
+            yield from ((schema, frozenset()) for schema in _schemas([event]))
+
+
+def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:
+    for event in events:
+        if isinstance(event, RowChange):
+            yield event.table
+        elif getattr(event, "table_schema", None) is not None:
+            yield event.table_schema  # type: ignore[union-attr, misc]
+
+
+def _nothing_found(
+    messages: Iterable[Message | BadLine], decoder: MessageDecoder, table: tuple[str, ...]
+) -> str:
+    survey = Survey()
+    for message in islice(messages, _LOOKED_AT_FOR_NAMES):
+        survey.add(message, decoder)
+    text = f"no row of table {table_names([table])} is in the input"
+    if not survey.messages:
+        text += ", which has no messages at all"
+    elif survey.tables:
+        text += f"; {nearest_tables(table_names([table]), survey.tables)}"
+    if survey.bad:
+        text = text if text.endswith("?") else f"{text}."
+        text += f" A message is corrupt: {survey.bad}"
+    return text

@@ -1,0 +1,243 @@
+"""A look at an input on the driver, before any task runs: which tables it has, and their columns.
+
+The ends of every file and topic partition are looked at, and what the schema store was given.
+Inference, the check of names and checks of types all use what is found.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import TypeAlias
+
+import attrs
+
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import MissingSchemaError, Place
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+)
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine
+from cdcfmt_core.types import Unknown
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.slices import Input, Share
+
+TableName: TypeAlias = tuple[str, ...]
+"""Database, schema where the source has one, and table."""
+
+SECONDS = 10.0
+_MOST_MESSAGES = 100_000
+_LONGEST = 100
+"""Characters of an example."""
+
+
+def name_of(table: TableSchema) -> TableName:
+    return _name(table.database, table.schema, table.table)
+
+
+@attrs.define
+class Survey:
+    """What was seen of an input.
+
+    ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
+    first reason why a message could not be decoded.  ``examples`` has for each schema the first
+    row's values of columns of unknown type, cut where they are long, and
+    ``first_positions`` the position of that row's message.
+    ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
+    neither messages nor options have.  ``negative`` are the columns of each table with negative
+    numbers that the wire does not tell from those of BIGINT UNSIGNED.
+    ``by_file_offset`` are the tables with rows that only their place in a file orders.
+    ``changes`` grows with every new table and schema.
+    """
+
+    messages: int = 0
+    rows: Counter[TableName] = attrs.field(factory=Counter)
+    bad: str = ""
+    changes: int = 0
+    examples: dict[TableSchema, dict[str, object]] = attrs.field(factory=dict)
+    first_positions: dict[TableSchema, Place] = attrs.field(factory=dict)
+    zoneless: set[TableName] = attrs.field(factory=set)
+    negative: dict[TableName, set[str]] = attrs.field(factory=dict)
+    by_file_offset: set[TableName] = attrs.field(factory=set)
+    _tables: dict[TableName, dict[TableSchema, bool]] = attrs.field(factory=dict)
+
+    @property
+    def tables(self) -> list[TableName]:
+        """Every table seen, also where its schema is not known."""
+        return list(self._tables)
+
+    def schemas_of(self, table: TableName) -> list[TableSchema]:
+        """The table's schemas, in the order in which they were seen.
+
+        Those of partial rows (``onlyOutputUpdatedColumns``, deletes of keys alone) may lack
+        columns; :meth:`complete_schemas_of` leaves them out.
+        """
+        return list(self._tables.get(table, ()))
+
+    def complete_schemas_of(self, table: TableName) -> list[TableSchema]:
+        """The table's schemas that came with a whole row, a DDL or a schema message."""
+        return [schema for schema, whole in self._tables.get(table, {}).items() if whole]
+
+    def add_schema(self, table: TableSchema, *, complete: bool = True) -> None:
+        known = self._known(name_of(table))
+        if table not in known or (complete and not known[table]):
+            self.changes += 1
+            known[table] = complete
+
+    def add(self, message: Message | BadLine, decoder: MessageDecoder) -> None:
+        """Take in one message."""
+        self.messages += 1
+        if isinstance(message, BadLine):
+            self.bad = self.bad or str(message.error)
+            return
+        for event in decoder.decode(message):
+            if isinstance(event, RowChange) and event.table not in self.examples:
+                self.first_positions[event.table] = message.position
+                self.examples[event.table] = _examples(event)
+                if not event.commit_ts and not event.sequence_commit and message.topic is None:
+                    self.by_file_offset.add(name_of(event.table))
+            self._add_event(event)
+
+    def _add_event(self, event: Event) -> None:
+        if isinstance(event, RowChange):
+            images = [image for image in (event.before, event.after) if image is not None]
+            self.rows[name_of(event.table)] += 1
+            for column in (event.extra or {}).get("ambiguous_unsigned", ()):
+                self.negative.setdefault(name_of(event.table), set()).add(column)
+            self.add_schema(event.table, complete=any(image.complete for image in images))
+        elif isinstance(event, TableSchemaEvent):
+            self.add_schema(event.table_schema)
+        elif isinstance(event, SchemaChange):
+            for schema in (event.previous_table_schema, event.table_schema):
+                if schema is not None:
+                    self.add_schema(schema)
+            if event.table:
+                self._known(_name(event.database, event.schema, event.table))
+        elif isinstance(event, Corrupt):
+            error = event.error
+            self.bad = self.bad or str(error)
+            if isinstance(error, MissingSchemaError):
+                self._known(_name(error.database, error.schema, error.table))
+
+    def _known(self, table: TableName) -> dict[TableSchema, bool]:
+        if table not in self._tables:
+            self.changes += 1
+        return self._tables.setdefault(table, {})
+
+
+Question: TypeAlias = Callable[[Survey], bool]
+"""Whether a survey knows enough."""
+
+
+class Surveyor:
+    """Looks at the shares of a batch until a question is answered.
+
+    ``schemas`` are those that the scan for table schemas has found, which stay as they are;
+    ``survey`` is an earlier one to go on with.  Every look takes about ``seconds`` at most.
+    """
+
+    def __init__(
+        self,
+        source: Input,
+        shares: Sequence[Share],
+        options: ReadOptions,
+        schemas: SchemaStore,
+        *,
+        survey: Survey | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.survey = Survey() if survey is None else survey
+        self._source = source
+        self._shares = shares
+        self._seconds = seconds
+        self._seen: set[tuple[object, ...]] = set()
+        for table in _stored(schemas, options):
+            self.survey.add_schema(table)
+        for table in schemas.statements.tables():
+            self.survey.add_schema(table, complete=False)
+        self._decoder = open_decoder(
+            options,
+            EventFilter(),
+            schemas=schemas.copy(),
+            on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
+        )
+
+    def look_at_ends(
+        self, until: Question, *, thorough: bool = True, most: int | None = None
+    ) -> None:
+        """Take in the first and last messages of every slice, until ``until`` is satisfied.
+
+        ``most`` bounds the messages; the first one's beginning and the last one's end come first.
+
+        :raises SourceError: if a file cannot be read.
+        """
+        if not until(self.survey):
+            ends = self._source.ends(self._shares, seconds=self._seconds, thorough=thorough)
+            self._look(islice(ends, most), until)
+
+    def read_on(self, until: Question) -> None:
+        """Read from the input's beginning, at most 100 000 messages.
+
+        :raises SourceError: if it cannot be read.
+        """
+        deadline = time.monotonic() + self._seconds
+        messages = self._source.read_all(self._shares)
+        self._look(islice(messages, _MOST_MESSAGES), until, deadline)
+
+    def _look(
+        self,
+        messages: Iterable[Message | BadLine],
+        until: Question,
+        deadline: float = math.inf,
+    ) -> None:
+        for message in messages:
+            # Beginning and end of a short file overlap, and reading on meets both again.
+            if isinstance(message, Message):
+                place = message.path, message.topic, message.partition, message.offset
+                if place in self._seen:
+                    continue
+                self._seen.add(place)
+            changes = self.survey.changes
+            self.survey.add(message, self._decoder)
+            # Most messages say nothing new, and names may be many.
+            if self.survey.changes > changes and until(self.survey):
+                return
+            if time.monotonic() > deadline:
+                return
+            # A large one is not held beside the next.
+            del message
+
+
+def _examples(row: RowChange) -> dict[str, object]:
+    images = [image.values for image in (row.after, row.before) if image is not None]
+    found = {}
+    for column in row.table.columns:
+        if isinstance(column.type, Unknown) or not getattr(column.type, "names", True):
+            values = (values.get(column.name) for values in images)
+            value = next((value for value in values if value is not None), None)
+            found[column.name] = value[:_LONGEST] if isinstance(value, str | bytes) else value
+    return found
+
+
+def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:
+    if options.table is not None:
+        database, *schema, table = options.table
+        # A kept store has in memory what was asked for.
+        schemas.find(database, table, None, schema=schema[0] if schema else None)
+    return schemas.tables()
+
+
+def _name(database: str, schema: str | None, table: str) -> TableName:
+    return (database, table) if schema is None else (database, schema, table)

@@ -1,0 +1,347 @@
+"""Rows of the changes shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.change_rows`.
+
+The two rows of an update become one event again.  They are paired by ``_sequence``, which
+they have in common but for its part, and by the key where the sequence has no offset; the
+preimage waits for its postimage, which may stand in a later batch.  Rows without
+``_sequence`` are pairs if they follow each other.
+A postimage without preimage is an upsert, as nobody knows whether the row was there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.column_names import option_names
+from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
+from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.rows.change_schema import METADATA, RESCUED
+from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value
+from pyspark_cdcfmt.rows.input_columns import array_cells, check_columns, variant_cell
+from pyspark_cdcfmt.rows.rows_to_events import InputEvent
+from pyspark_cdcfmt.rows.types import GEOMETRY
+from pyspark_cdcfmt.write_options import WriteOptions
+
+MAX_WAITING = 10_000
+"""So many preimages may wait for their postimages."""
+
+_FIRST_TSO = 1_000_000_000_000 << 18
+"""Of September 2001: a smaller commit_ts is no TSO, but some other number."""
+
+_INT_BITS = {
+    spark.ByteType: 8,
+    spark.ShortType: 16,
+    spark.IntegerType: 32,
+    spark.LongType: 64,
+}
+_TYPES: dict[type, LogicalType] = {
+    spark.BooleanType: logical.Bool(),
+    spark.FloatType: logical.Float(32),
+    spark.DoubleType: logical.Float(64),
+    spark.StringType: logical.Text(),
+    spark.BinaryType: logical.Binary(),
+    spark.DateType: logical.Date(),
+    spark.TimestampNTZType: logical.DateTime(6),
+    spark.TimestampType: logical.Timestamp(6),
+    spark.DayTimeIntervalType: logical.Time(6),
+    spark.VariantType: logical.Json(),
+    **{type_: logical.Int(bits) for type_, bits in _INT_BITS.items()},
+}
+_SAME_VALUES = (
+    logical.Decimal,
+    *(type(type_) for type_ in _TYPES.values() if not isinstance(type_, logical.Json)),
+)
+"""Of these types a column that Spark has as such has the values of events."""
+
+_OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
+
+
+def logical_type(type_: spark.DataType) -> LogicalType | None:
+    """What a column of this Spark type is, in itself; None if it can be no column."""
+    if isinstance(type_, spark.DecimalType):
+        return logical.Decimal(type_.precision, type_.scale)
+    if isinstance(type_, spark.ArrayType):
+        floats = isinstance(type_.elementType, spark.FloatType | spark.DoubleType)
+        return logical.Vector() if floats else None
+    if isinstance(type_, spark.StructType):
+        return logical.Geometry() if type_.names == GEOMETRY.names else None
+    return _TYPES.get(type(type_))
+
+
+def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
+    """:raises OptionError: for columns that are not those of changes, naming one."""
+    prefix = options["metadataPrefix"]
+    added = {prefix + name: type_ for name, type_ in METADATA.items()}
+    added[prefix + RESCUED] = spark.VariantType()
+    check_columns(
+        spark.StructType([field for field in schema.fields if field.name in added]),
+        added,
+        (f"{prefix}change_type",),
+        "with the option table rows are changes (metadataPrefix renames the added columns)",
+    )
+    own = [field for field in schema.fields if field.name not in added]
+    declared = options.column_types
+    for field in own:
+        if logical_type(field.dataType) is None:
+            raise OptionError(
+                f"column {field.name}: {field.dataType.simpleString()} is no type that a column "
+                "of a table can have; cast it"
+            )
+    names = [field.name for field in own]
+    if len(set(names)) < len(names):
+        raise OptionError("two columns of the rows to write have one name")
+    if options["keyColumns"] is None:
+        raise OptionError(
+            "option keyColumns: name the columns that identify a row ([] if the table has none)"
+        )
+    for option, given in (("keyColumns", options["keyColumns"]), ("columnTypes", declared)):
+        for name in option_names(option, given, names):
+            if name not in names:
+                raise OptionError(
+                    f"option {option}: there is no column {name} ({join_names(names)})"
+                )
+
+
+class ChangeInput:
+    """Makes events of record batches; the schema was checked by :func:`check_changes`."""
+
+    def __init__(
+        self,
+        schema: spark.StructType,
+        options: WriteOptions,
+        resolve_type: Callable[[str], LogicalType],
+    ) -> None:
+        prefix = options["metadataPrefix"]
+        self._added = {
+            name: prefix + name for name in (*METADATA, RESCUED) if prefix + name in schema.names
+        }
+        added = set(self._added.values())
+        self._types = {field.name: field.dataType for field in schema.fields}
+        self._table, self._columns = _table(
+            [field for field in schema.fields if field.name not in added], options, resolve_type
+        )
+        self._waiting: dict[Any, tuple[dict[str, Any], Image]] = {}
+        self._has_sequence = "sequence" in self._added
+
+    def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
+        """The events of the rows, each at the place of its last row.
+
+        :raises EncodeError: for a row that is no change, and for a preimage alone.
+        """
+        for batch in batches:
+            added = {
+                name: array_cells(batch.column(column), self._types[column])
+                for name, column in self._added.items()
+            }
+            own, unconverted = self._convert(batch)
+            for place, row in enumerate(own):
+                said = {name: column[place] for name, column in added.items()}
+                try:
+                    event = self._event(said, row, unconverted)
+                except EncodeError as error:
+                    raise self._located(error, said) from error
+                if event is not None:
+                    yield event
+
+    def _convert(self, batch: pa.RecordBatch) -> tuple[Iterable[tuple[Any, ...]], list[str]]:
+        """The values of each row's own columns, and the columns that have one that does not fit."""
+        columns, unconverted = [], []
+        for name, convert in self._columns.items():
+            column = _own_cells(batch.column(name), self._types[name])
+            if convert is not None:
+                try:
+                    column = [None if value is None else convert(value) for value in column]
+                except (Misfit, EncodeError):
+                    # Its row will tell, if it comes to that.
+                    unconverted.append(name)
+            columns.append(column)
+        return zip(*columns, strict=True) if columns else [()] * batch.num_rows, unconverted
+
+    def flush(self) -> Iterator[InputEvent]:
+        """Nothing, or the error that a preimage is left.
+
+        :raises EncodeError: if a preimage has no postimage in this task.
+        """
+        for said, _ in self._waiting.values():
+            raise self._located(self._alone(), said)
+        return iter(())
+
+    def _event(
+        self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]
+    ) -> InputEvent | None:
+        change_type = said["change_type"]
+        if said.get("corrupt_record") is not None:
+            reason = said["corrupt_record"].get("reason")
+            return InputEvent(Corrupt(DecodeError(reason or "a bad row")), (None, None, None))
+        if said.get(RESCUED) is not None and variant_cell(said[RESCUED]):
+            raise EncodeError("the row has rescued values, which would be lost", column=RESCUED)
+        if change_type == "update_preimage":
+            self._wait(said, self._image(said, row, unconverted))
+            return None
+        before: Image | None = None
+        if change_type == "update_postimage":
+            image = self._image(said, row, unconverted)
+            waiting = self._waiting.pop(self._pair_of(said, image), None)
+            before = None if waiting is None else waiting[1]
+        if not self._has_sequence and self._waiting:
+            raise self._alone()
+        if change_type == "update_postimage":
+            op: Op = "update" if before is not None else "upsert"
+            return self._change(op, said, before, image)
+        if change_type not in _OPS:
+            raise EncodeError(
+                f"{change_type!r} is not one of {join_names([*_OPS, 'update_preimage'])}, "
+                "update_postimage",
+                column=self._added["change_type"],
+            )
+        if change_type == "truncate":
+            return self._change("truncate", said, None, None)
+        image = self._image(said, row, unconverted)
+        if change_type == "delete":
+            return self._change("delete", said, image, None)
+        return self._change("insert", said, None, image)
+
+    def _change(
+        self, op: Op, said: dict[str, Any], before: Image | None, after: Image | None
+    ) -> InputEvent:
+        commit_ts = said.get("commit_version")
+        if commit_ts is not None and commit_ts < _FIRST_TSO:
+            raise EncodeError(
+                f"{commit_ts} is no commit_ts of TiDB (Delta's change feed has versions of its "
+                "own there): leave the column out",
+                column=self._added["commit_version"],
+            )
+        sequence = said.get("sequence")
+        event = RowChange(
+            op,
+            self._table,
+            before,
+            after,
+            commit_ts=commit_ts,
+            source_time=said.get("commit_timestamp"),
+        )
+        source = (None, None, None)
+        if sequence is None:
+            order_by = None if commit_ts is None else "commit_ts"
+            return InputEvent(event, source, order_by, commit_ts)
+        event.index = sequence.get("index") or 0
+        if commit_ts is None and sequence.get("commit"):
+            event.sequence_commit = sequence["commit"]
+        return InputEvent(event, source, "_sequence", _position(sequence))
+
+    def _image(self, said: dict[str, Any], row: tuple[Any, ...], unconverted: list[str]) -> Image:
+        values = dict(zip(self._columns, row, strict=True))
+        absent = frozenset(said.get("absent") or ())
+        for name in absent & values.keys():
+            del values[name]
+        for name in unconverted:
+            value, convert = values.get(name), self._columns[name]
+            if value is None or convert is None:
+                continue
+            try:
+                values[name] = convert(value)
+            except (Misfit, EncodeError) as error:
+                reason = error.reason if isinstance(error, EncodeError) else str(error)
+                raise EncodeError(reason, column=name) from error
+        return Image(values, complete=not absent)
+
+    def _wait(self, said: dict[str, Any], image: Image) -> None:
+        key = self._pair_of(said, image)
+        if key in self._waiting or (self._waiting and not self._has_sequence):
+            raise self._alone()
+        if len(self._waiting) >= MAX_WAITING:
+            raise EncodeError(
+                f"{MAX_WAITING} update_preimages wait for their postimages; "
+                "sortWithinPartitions by the key and then _sequence"
+            )
+        self._waiting[key] = said, image
+
+    def _pair_of(self, said: dict[str, Any], image: Image) -> Any:
+        sequence = said.get("sequence")
+        if sequence is None:
+            return None
+        pair = tuple(sequence.get(name) for name in ("commit", "rank", "offset", "index"))
+        if sequence.get("offset") or not sequence.get("rank"):
+            return pair
+        # All changes of a commit_ts have this sequence (docs/spark.md, Order).
+        return (*pair, *(str(image.values.get(name)) for name in self._table.key_columns))
+
+    def _alone(self) -> EncodeError:
+        return EncodeError(
+            "an update_preimage has no update_postimage after it in the same task: repartition by "
+            "the key and sortWithinPartitions by _sequence; for updates that change the key read "
+            "with splitKeyUpdates=true, or write from one task"
+        )
+
+    def _located(self, error: EncodeError, said: dict[str, Any]) -> EncodeError:
+        sequence = said.get("sequence")
+        place = "" if sequence is None else f" (_sequence {_position(sequence)})"
+        return error.at(
+            table=f"{self._table.database}.{self._table.table}",
+            commit_ts=said.get("commit_version"),
+            reason=error.reason + place,
+        )
+
+
+def _position(sequence: dict[str, Any]) -> tuple[int, ...]:
+    names = ("commit", "rank", "offset", "index", "part")
+    return tuple(sequence.get(name) or 0 for name in names)
+
+
+def _table(
+    fields: list[spark.StructField],
+    options: WriteOptions,
+    resolve_type: Callable[[str], LogicalType],
+) -> tuple[TableSchema, dict[str, Convert | None]]:
+    """The table, and how the cells of its columns are converted; None: they are as they are."""
+    names = [field.name for field in fields]
+    given = options.column_types
+    declared = dict(zip(option_names("columnTypes", given, names), given.values(), strict=True))
+    keys = option_names("keyColumns", options["keyColumns"], names)
+    columns = []
+    for field in fields:
+        text = declared.get(field.name, "")
+        type_ = resolve_type(text) if text else logical_type(field.dataType)
+        if type_ is None or isinstance(type_, logical.Unknown):
+            raise OptionError(f"option columnTypes: {text!r} of {field.name} is no known type")
+        nullable = None if field.nullable else False
+        columns.append(Column(field.name, text, type_, nullable, field.name in keys))
+    assert options.table is not None
+    database, *schema, table = options.table
+    return (
+        TableSchema(database, table, tuple(columns), keys, schema[0] if schema else None),
+        {
+            column.name: None
+            if not column.source_type and isinstance(column.type, _SAME_VALUES)
+            else event_value(column.type)
+            for column in columns
+        },
+    )
+
+
+def _own_cells(array: pa.Array, type_: spark.DataType) -> list[Any]:
+    """The cells of a column of the table, as the values that images have."""
+    if isinstance(type_, spark.VariantType):
+        return [variant_cell(pair) for pair in array_cells(array, type_)]
+    if isinstance(type_, spark.TimestampType):
+        instants: list[Any] = array.cast(pa.timestamp("us", tz="UTC")).to_pylist()
+        return instants
+    cells: list[Any] = array.to_pylist()
+    if isinstance(type_, spark.FloatType):
+        return [None if value is None else _shortest(value) for value in cells]
+    return cells
+
+
+def _shortest(value: float) -> float:
+    """The number that prints shortest among those that are this binary32."""
+    for digits in range(6, 9):
+        short = float(f"{value:.{digits}g}")
+        if struct.pack("<f", short) == struct.pack("<f", value):
+            return short
+    return float(f"{value:.9g}")

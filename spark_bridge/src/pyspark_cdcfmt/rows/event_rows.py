@@ -1,0 +1,264 @@
+"""The events shape: one row per event, for every table and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.events import (
+    KIND_OF,
+    Corrupt,
+    Event,
+    Image,
+    LogicalMessage,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Transaction,
+)
+from cdcfmt_core.row_changes import split_key_update
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.rows.columns import match_keys
+from pyspark_cdcfmt.rows.image_json import image_to_json
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.values import plain_value, variant_form
+from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
+
+_STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
+_COLUMN_BYTES = 1_000
+"""Of a column of a writer, beside its schema."""
+_LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
+
+Row: TypeAlias = tuple[Any, ...]
+
+
+class EventRows:
+    """Makes rows of the events shape."""
+
+    def __init__(self, schema: StructType, options: ReadOptions, policy: ValuePolicy) -> None:
+        self._names = schema.names
+        self._policy = policy
+        self._key_columns = tuple(options["keyColumns"])
+        self._case_sensitive = options.case_sensitive
+        self._keys: Cache[TableSchema, tuple[str, ...]] = Cache(16 << 20)
+        self._after_only = options["images"] == "after"
+        self._split = options.splits_keys
+        self._json = options["imageFormat"] == "json"
+        self._wants_images = bool({"before", "after"} & set(schema.names))
+        self.wants_columns = "columns" in schema.names
+        self._wants_headers = "headers" in schema.names
+        self._writers: Cache[TableSchema, Callable[[Image], Any]] = Cache()
+
+    def rows(self, message: Message, event: Event, protocol: str | None) -> Iterator[Row]:
+        """The rows of one event: one, or two where a key update is split.
+
+        :raises BadRow: for a value that the policy does not let pass.
+        :raises PolicyError: if it ends the read.
+        """
+        if isinstance(event, RowChange):
+            keys = self._keys_of(event.table) if self._key_columns else event.table.key_columns
+            parts = split_key_update(event, keys) if self._split else [event]
+            for part in parts:
+                yield self._row(message, part, protocol, self._of_row_change(part, keys))
+        elif isinstance(event, Corrupt):
+            record = corrupt_record(message, event, protocol)
+            yield self._row(message, event, protocol, {"_corrupt_record": record})
+        else:
+            yield self._row(message, event, protocol, _of_table_event(event))
+
+    def _keys_of(self, table: TableSchema) -> tuple[str, ...]:
+        keys = self._keys.get(table)
+        if keys is None:
+            keys = match_keys(
+                self._key_columns, table.column_names, case_sensitive=self._case_sensitive
+            )
+            self._keys.add(table, keys, table_size(table))
+        return keys
+
+    def _row(
+        self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
+    ) -> Row:
+        commit_ts: int | None = getattr(event, "commit_ts", None)
+        extra = _extra_of(event)
+        if self.wants_columns:
+            extra = (extra or {}) | _unsaid(event)
+        values |= {
+            "kind": KIND_OF[type(event)],
+            "commit_ts": commit_ts,
+            "commit_time": microseconds(None if commit_ts is None else commit_ts >> 18),
+            "source_time": getattr(event, "source_time", None),
+            "emit_time": getattr(event, "emit_time", None),
+            "extra": encode_variant(extra) if extra else None,
+            "_source": source_of(message, event, protocol),
+        }
+        if self._wants_headers:
+            values["headers"] = [{"key": k, "value": v} for k, v in message.headers]
+        return tuple(map(values.get, self._names))
+
+    def _of_row_change(self, event: RowChange, keys: tuple[str, ...]) -> dict[str, Any]:
+        table = event.table
+        values: dict[str, Any] = {
+            "op": event.op,
+            "database": table.database,
+            "schema": table.schema,
+            "table": table.table,
+            "key_columns": list(keys),
+        }
+        if self.wants_columns:
+            values["columns"] = _columns(table)
+        if self._wants_images:
+            write = self._writer(table)
+            if event.before is not None and not (self._after_only and event.after is not None):
+                values["before"] = write(event.before)
+            if event.after is not None:
+                values["after"] = write(event.after)
+        return values
+
+    def _writer(self, table: TableSchema) -> Callable[[Image], Any]:
+        write = self._writers.get(table)
+        if write is None:
+            write = image_writer(table, self._policy, as_json=self._json)
+            self._writers.add(table, write, table_size(table, _COLUMN_BYTES))
+        return write
+
+
+def image_writer(
+    table: TableSchema, policy: ValuePolicy, *, as_json: bool
+) -> Callable[[Image], Any]:
+    """What makes JSON text or a variant of a table's images."""
+    values_of = image_values(table, policy, as_json=as_json)
+    if as_json:
+        return lambda image: image_to_json(values_of(image))
+    encode = VariantEncoder(table.column_names).encode_object
+    return lambda image: encode(values_of(image))
+
+
+def image_values(
+    table: TableSchema, policy: ValuePolicy, *, as_json: bool
+) -> Callable[[Image], dict[str, Any]]:
+    """What makes of a table's images the values that stand in JSON text or a variant."""
+    types = {column.name: column.type for column in table.columns}
+    # Most types stand for themselves; only these need a look at each value.
+    special = {
+        column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
+    }
+    forms = [
+        (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
+    ]
+
+    def values_of(image: Image) -> dict[str, Any]:
+        values = {
+            name: (
+                value
+                if value is None or type(value) in _STAND_FOR_THEMSELVES
+                else plain_value(value, types[name], special[name], policy, as_json=as_json)
+            )
+            for name, value in image.values.items()
+        }
+        for name, form in forms:
+            if type(values.get(name)) is int:
+                values[name] = form(values[name])
+        return values
+
+    return values_of
+
+
+def _extra_of(event: Any) -> dict[str, Any] | None:
+    """``extra``, with the fields of kinds that have no column of their own."""
+    extra: dict[str, Any] | None = getattr(event, "extra", None)
+    if isinstance(event, Transaction):
+        return {"status": event.status, "transaction_id": event.transaction_id} | (extra or {})
+    if isinstance(event, LogicalMessage):
+        return {"prefix": event.prefix, "content": event.content} | (extra or {})
+    return extra
+
+
+UNSAID = ("sequence_commit", "partial")
+"""Names in ``extra`` under ``includeColumns``."""
+
+
+def _unsaid(event: Any) -> dict[str, Any]:
+    """What ``changes`` needs of an event and no column says: ``includeColumns`` adds it."""
+    unsaid: dict[str, Any] = {}
+    if getattr(event, "sequence_commit", None) is not None:
+        unsaid["sequence_commit"] = event.sequence_commit
+    if isinstance(event, RowChange):
+        images = {"before": event.before, "after": event.after}
+        partial = [name for name, image in images.items() if image and not image.complete]
+        if partial:
+            unsaid["partial"] = partial
+    return unsaid
+
+
+def microseconds(milliseconds: int | None) -> int | None:
+    """A time since 1970, if it is one that a timestamp can show."""
+    # What no timestamp can show was never a time.
+    if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
+        return None
+    return milliseconds * 1000
+
+
+def source_of(message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
+    """The ``_source`` of both shapes."""
+    return {
+        "protocol": protocol,
+        "topic": message.topic,
+        "path": message.path,
+        "partition": message.partition,
+        "offset": message.offset,
+        "index": event.index,
+        "timestamp": microseconds(message.timestamp),
+    }
+
+
+def corrupt_record(message: Message, event: Corrupt, protocol: str | None) -> dict[str, Any]:
+    """The ``_corrupt_record`` of both shapes."""
+    return {
+        "reason": str(event.error),
+        "key": message.key,
+        "value": message.value,
+        "source": source_of(message, event, protocol),
+    }
+
+
+def _of_table_event(event: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    schema: TableSchema | None = getattr(event, "table_schema", None)
+    if schema is not None:
+        values = {
+            "database": schema.database,
+            "schema": schema.schema,
+            "table": schema.table,
+            "key_columns": list(schema.key_columns),
+            "table_schema": {
+                "database": schema.database,
+                "schema": schema.schema,
+                "table": schema.table,
+                "columns": _columns(schema),
+                "key_columns": list(schema.key_columns),
+            },
+        }
+    if isinstance(event, SchemaChange):
+        values["database"] = event.database
+        values["schema"] = event.schema
+        values["table"] = event.table
+        values["ddl"] = {"query": event.query, "type": event.ddl_type}
+    return values
+
+
+def _columns(table: TableSchema) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": column.name,
+            "source_type": column.source_type,
+            "nullable": column.nullable,
+            "key": column.key,
+        }
+        for column in table.columns
+    ]

@@ -1,0 +1,233 @@
+"""From the values of rows to the Python values of events: the way back of ``values``.
+
+:func:`event_value` is asked once per column; what it returns is called per cell, and
+raises :class:`Misfit` for a value that the type does not have.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import orjson
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.errors import EncodeError, show
+from cdcfmt_core.mysql.temporal import parse_time
+from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+# What ``invalidValues=text`` leaves of values that no type holds.
+_ZERO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}:\d{2}(?:\.\d{1,6})?)?", re.ASCII)
+
+_DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?[eE][+-]?\d+|-?nan|-?inf(?:inity)?", re.ASCII | re.I)
+
+
+class Misfit(ValueError):
+    """A value that is not one of the type of its ``column``."""
+
+    column: str | None = None
+
+
+def event_value(type_: LogicalType) -> Convert:
+    """A function from a cell (never None) to the value that events have for this type."""
+    if isinstance(type_, logical.Int | logical.Bit | logical.Year):
+        return _to_int(type_.bounds if isinstance(type_, logical.Int) else None)
+    return _CONVERTERS[type(type_)]
+
+
+def own_type(value: Any) -> LogicalType:
+    """The logical type of a value whose column tells none."""
+    if type(value) is datetime:
+        return logical.DateTime() if value.tzinfo is None else logical.Timestamp()
+    return _OWN_TYPES.get(type(value), logical.Unknown())
+
+
+def is_certain(value: Any) -> bool:
+    """Whether a value's own type can be no other: text may be a TIME, a number an ENUM."""
+    return isinstance(value, bytes | date)
+
+
+def _to_int(bounds: tuple[int, int] | None) -> Convert:
+    def integer(value: Any) -> int:
+        number = value if type(value) is int else _whole(value)
+        if bounds is not None and not bounds[0] <= number <= bounds[1]:
+            raise Misfit(f"{value} is out of range")
+        return number
+
+    return integer
+
+
+def _whole(value: Any) -> int:
+    if type(value) is bool or (type(value) is Decimal and value == int(value)):
+        return int(value)
+    raise Misfit(f"{show(value)} is not an integer")
+
+
+def _of(*kinds: type) -> Convert:
+    def check(value: Any) -> Any:
+        if type(value) in kinds:
+            return value
+        raise Misfit(f"{show(value)} is a {type(value).__name__}")
+
+    return check
+
+
+def _bool(value: Any) -> bool:
+    if value is True or value is False or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise Misfit(f"{show(value)} is neither true nor false")
+
+
+def _float(value: Any) -> float:
+    if type(value) in (float, int, Decimal):
+        return float(value)
+    raise Misfit(f"{show(value)} is not a number")
+
+
+def _decimal(value: Any) -> Decimal | InvalidValue:
+    if type(value) is Decimal:
+        return value
+    if type(value) is int:
+        return Decimal(value)
+    if type(value) is str and len(value) <= 100:
+        # A variant holds 38 digits; what has more stands there as text.
+        if _DIGITS.fullmatch(value):
+            return Decimal(value)
+        if _NUMBER.fullmatch(value):
+            return InvalidValue(value)
+    raise Misfit(f"{show(value)} is not a decimal")
+
+
+def _date(value: Any) -> date | InvalidValue:
+    if type(value) is date:
+        return value
+    return _zero_date(value, "date")
+
+
+def _wall_clock(value: Any) -> datetime | InvalidValue:
+    if type(value) is datetime and value.tzinfo is None:
+        return value
+    return _zero_date(value, "wall clock")
+
+
+def _instant(value: Any) -> datetime | InvalidValue:
+    if type(value) is datetime and value.tzinfo is not None:
+        return value
+    return _zero_date(value, "timestamp")
+
+
+def _zero_date(value: Any, what: str) -> InvalidValue:
+    if type(value) is str and _ZERO_DATE.fullmatch(value):
+        return InvalidValue(value)
+    raise Misfit(f"{show(value)} is not a {what}")
+
+
+def _time(value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    if type(value) is str:
+        try:
+            return parse_time(value)
+        except ValueError as error:
+            raise Misfit(f"{show(value)} is {error}") from None
+    raise Misfit(f"{show(value)} is not a time")
+
+
+def _member(value: Any) -> str | int:
+    if type(value) is str or type(value) is int:
+        return value
+    if type(value) is Decimal and value == value.to_integral_value():
+        return int(value)
+    raise Misfit(f"{show(value)} is neither a name nor a number")
+
+
+def json_text(value: Any) -> str:
+    """The text of a JSON column from its parsed value.
+
+    An object or array that a variant cannot hold stands there as text, which is the column's
+    own; a JSON string with such a document in it would look the same.
+
+    :raises EncodeError: for the text of a number beyond a variant's, which may be a string.
+    """
+    if type(value) is str:
+        parsed = parse_json_column(value)
+        if type(parsed) is KeepText and parsed.reason != "not JSON":
+            if value.lstrip()[:1] in ("{", "["):
+                return value
+            raise EncodeError(
+                "a JSON column holds text that may be a number beyond 38 digits or a string of "
+                "digits; read the table with the options table and jsonAs=string",
+                sample=value,
+            )
+    try:
+        return orjson.dumps(value, default=_in_json).decode()
+    except TypeError as error:
+        if "Integer" not in str(error):
+            raise Misfit(f"{show(value)} is no value of JSON ({error})") from None
+        return orjson.dumps(_with_large_integers(value), default=_in_json).decode()
+
+
+def _in_json(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return orjson.Fragment(f"{value:f}")
+    raise TypeError(f"a {type(value).__name__} in it")
+
+
+def _with_large_integers(value: Any) -> Any:
+    """The value as orjson writes it, which knows no integers beyond 64 bits."""
+    if isinstance(value, dict):
+        return {name: _with_large_integers(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_with_large_integers(item) for item in value]
+    return orjson.Fragment(str(value)) if type(value) is int else value
+
+
+def _vector(value: Any) -> list[float]:
+    if isinstance(value, list):
+        return [_float(item) for item in value]
+    raise Misfit(f"{show(value)} is not a list of numbers")
+
+
+def _geometry(value: Any) -> GeometryValue:
+    if isinstance(value, Mapping) and value.keys() <= {"srid", "wkb", "wkt"}:
+        return GeometryValue(value.get("srid"), value.get("wkb"), value.get("wkt"))
+    raise Misfit(f"{show(value)} is not a geometry")
+
+
+_CONVERTERS: dict[type, Convert] = {
+    logical.Bool: _bool,
+    logical.Float: _float,
+    logical.Decimal: _decimal,
+    logical.Text: _of(str),
+    logical.Binary: _of(bytes),
+    logical.Date: _date,
+    logical.DateTime: _wall_clock,
+    logical.Timestamp: _instant,
+    logical.Time: _time,
+    logical.Enum: _member,
+    logical.Set: _member,
+    logical.Json: json_text,
+    logical.Vector: _vector,
+    logical.Geometry: _geometry,
+    logical.Unknown: lambda value: value,
+}
+
+_OWN_TYPES: dict[type, LogicalType] = {
+    bool: logical.Bool(),
+    int: logical.Int(64),
+    float: logical.Float(64),
+    Decimal: logical.Decimal(),
+    str: logical.Text(),
+    bytes: logical.Binary(),
+    date: logical.Date(),
+    timedelta: logical.Time(),
+    list: logical.Json(),
+    dict: logical.Json(),
+}

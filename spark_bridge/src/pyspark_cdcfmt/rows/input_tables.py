@@ -1,0 +1,287 @@
+"""Table schemas of the rows that are written: made once per table, then looked up.
+
+A column's type is what its source type says under the type map of the format that it was
+read from.  ``typesFrom=values`` takes the types of the values themselves: for rows that
+no cdc source made, whose types are what their author gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+import attrs
+
+from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.column_names import option_names
+from cdcfmt_core.errors import CdcfmtError, EncodeError
+from cdcfmt_core.events import Column, Image, TableSchema
+from cdcfmt_core.registry import Registry
+from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
+from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
+from pyspark_cdcfmt.rows.variant_images import ImageReader
+
+_COLUMN_BYTES = 1_000
+"""Of a column, beside its schema."""
+_DEFAULT_TYPE_MAP = "mysql"
+
+ColumnCells: TypeAlias = tuple[
+    tuple[str, ...], tuple[str, ...], tuple[bool | None, ...], tuple[bool | None, ...]
+]
+"""Names, source types, nullable and key of a table's columns."""
+
+
+Pair: TypeAlias = tuple[bytes, bytes]
+"""Value and metadata of a variant."""
+
+
+@attrs.define
+class InputTable:
+    """A table as the rows tell it, and how its cells become values of events."""
+
+    schema: TableSchema
+    converters: dict[str, Convert]
+    reader: ImageReader
+
+    def read(self, pair: Pair) -> Image | None:
+        """The image of a variant; None if :meth:`image` has to find out."""
+        values = self.reader.read(*pair)
+        if values is None:
+            return None
+        return Image(values, complete=len(values) == len(self.converters))
+
+    def image(self, cells: Mapping[str, Any], row_name: str) -> Image:
+        """The image of these cells; a column that they lack is absent.
+
+        :raises EncodeError: for a column that the table does not have.
+        :raises Misfit: for a value that its column's type does not have, with ``column``.
+        """
+        values = {}
+        converters = self.converters
+        name = None
+        try:
+            for name, value in cells.items():
+                values[name] = None if value is None else converters[name](value)
+        except KeyError:
+            raise EncodeError(
+                f"column {row_name} has a value that `columns` does not list", column=name
+            ) from None
+        except Misfit as error:
+            error.column = name
+            raise
+        except EncodeError as error:
+            raise error.at(column=name) from error
+        return Image(values, complete=len(values) == len(converters))
+
+
+class InputTables:
+    """The tables of one task.  ``by_values`` is ``typesFrom=values``."""
+
+    def __init__(self, registry: Registry, *, type_map: str | None, by_values: bool) -> None:
+        self._registry = registry
+        self._type_map = type_map
+        self._by_values = by_values
+        self._resolvers: dict[str | None, Callable[[str], LogicalType]] = {}
+        self._tables: Cache[Any, InputTable] = Cache()
+        self._own: Cache[Any, dict[str, LogicalType]] = Cache(16 << 20)
+        self._last: tuple[Any, InputTable] | None = None
+
+    def read(
+        self,
+        table: tuple[str, str | None, str],
+        keys: tuple[str, ...],
+        columns: ColumnCells,
+        protocol: str | None,
+        pairs: tuple[Pair | None, Pair | None],
+    ) -> tuple[TableSchema, Image | None, Image | None] | None:
+        """What :meth:`images` gives for images that are variants still, but faster.
+
+        None where only :meth:`images` can tell.
+        """
+        identity = (table, keys, columns, protocol)
+        last = self._last
+        # Rows of one batch often share their columns, which take long to compare.
+        if last is not None and last[0][2] is columns and last[0] == identity:
+            found = last[1]
+        else:
+            known = self._tables.get(identity)
+            if known is None:
+                return None
+            found = known
+            self._last = identity, found
+        before, after = (None if pair is None else found.read(pair) for pair in pairs)
+        if (before is None) != (pairs[0] is None) or (after is None) != (pairs[1] is None):
+            return None
+        return found.schema, before, after
+
+    def images(
+        self,
+        table: tuple[str, str | None, str],
+        keys: tuple[str, ...],
+        columns: ColumnCells | None,
+        protocol: str | None,
+        cells: tuple[dict[str, Any] | None, dict[str, Any] | None],
+    ) -> tuple[TableSchema, Image | None, Image | None]:
+        """The schema of a row, and its images before and after.
+
+        :raises EncodeError: where a column's type cannot be known.
+        """
+        identity: Any = (table, keys, columns, protocol)
+        if columns is None:
+            if not self._by_values:
+                raise _untyped(cells)
+            columns = _columns_of(cells, keys)
+            identity = (table, keys, tuple(_type_names(cells)))
+        for _ in range(len(columns[0]) + 1):
+            found = self._tables.get(identity)
+            if found is None:
+                found = self._add(identity, table, keys, columns, protocol, cells)
+            try:
+                before, after = cells
+                return (
+                    found.schema,
+                    None if before is None else found.image(before, "before"),
+                    None if after is None else found.image(after, "after"),
+                )
+            except Misfit as error:
+                self._widen(identity, found, self._own_types(identity, columns), error, cells)
+        raise AssertionError("a column whose type does not hold its own value")
+
+    def schema(
+        self,
+        table: tuple[str, str | None, str],
+        keys: tuple[str, ...],
+        columns: ColumnCells,
+        protocol: str | None,
+    ) -> TableSchema:
+        """The schema alone, of DDL and schema events."""
+        identity = (table, keys, columns, protocol)
+        found = self._tables.get(identity)
+        return (found or self._add(identity, table, keys, columns, protocol, ())).schema
+
+    def _add(
+        self,
+        identity: Any,
+        table: tuple[str, str | None, str],
+        keys: tuple[str, ...],
+        columns: ColumnCells,
+        protocol: str | None,
+        cells: tuple[Mapping[str, Any] | None, ...],
+    ) -> InputTable:
+        self._last = None
+        own = self._own_types(identity, columns)
+        resolve = self._resolver(protocol)
+        keys = option_names("keyColumns", keys, columns[0])
+        made = []
+        for name, source_type, nullable, key in zip(*columns, strict=True):
+            type_ = own.get(name) or (resolve(source_type) if source_type else Unknown(""))
+            if isinstance(type_, Unknown) and self._by_values:
+                type_ = _own_type(name, cells) or type_
+            made.append(Column(name, source_type, type_, nullable, bool(key) or name in keys))
+        database, schema, name = table
+        converters = {column.name: self._converter(column.type) for column in made}
+        read = TableSchema(database, name, tuple(made), keys, schema)
+        found = InputTable(read, converters, ImageReader(made, converters))
+        return self._tables.add(identity, found, table_size(read, _COLUMN_BYTES))
+
+    def _own_types(self, identity: Any, columns: ColumnCells) -> dict[str, LogicalType]:
+        own = self._own.get(identity)
+        return self._own.add(identity, {}, 200 * len(columns[0])) if own is None else own
+
+    def _converter(self, type_: LogicalType) -> Convert:
+        if not isinstance(type_, Unknown):
+            return event_value(type_)
+
+        def keep(value: Any) -> Any:
+            if self._by_values or is_certain(value):
+                raise Misfit("the type is unknown")
+            return value
+
+        return keep
+
+    def _widen(
+        self,
+        identity: Any,
+        found: InputTable,
+        own: dict[str, LogicalType],
+        error: Misfit,
+        cells: tuple[Mapping[str, Any] | None, ...],
+    ) -> None:
+        """Take the type of a value that is not of the column's type, where only it can be right.
+
+        :raises EncodeError: where it cannot.
+        """
+        name = error.column
+        if name is None or name in own:
+            raise EncodeError(str(error), column=name) from error
+        (known,) = (column for column in found.schema.columns if column.name == name)
+        for image in cells:
+            value = None if image is None else image.get(name)
+            if value is None:
+                continue
+            try:
+                found.converters[name](value)
+            except Misfit:
+                if not self._is_wider(known.type, value):
+                    raise EncodeError(
+                        f"{error}, and its source type is {known.source_type!r}", column=name
+                    ) from error
+                own[name] = own_type(value)
+        self._tables.discard(identity)
+
+    def _is_wider(self, type_: LogicalType, value: Any) -> bool:
+        """Of formats whose values have types of their own (Aliyun DTS)."""
+        if isinstance(type_, Unknown):
+            return self._by_values or is_certain(value)
+        if isinstance(type_, Int):
+            return type(value) in (int, Decimal)
+        return isinstance(type_, Geometry) and type(value) is str
+
+    def _resolver(self, protocol: str | None) -> Callable[[str], LogicalType]:
+        resolve = self._resolvers.get(protocol)
+        if resolve is None:
+            name = self._type_map
+            if name is None:
+                name = _DEFAULT_TYPE_MAP
+                if protocol is not None:
+                    try:
+                        name = self._registry.get_codec(protocol).type_map
+                    except CdcfmtError as error:
+                        raise EncodeError(
+                            f"the types of rows that were read as {protocol} cannot be known: "
+                            f"{error}; install it, or set typeMap"
+                        ) from error
+            resolve = self._resolvers[protocol] = self._registry.get_type_map(name)
+        return resolve
+
+
+def _own_type(name: str, cells: tuple[Mapping[str, Any] | None, ...]) -> LogicalType | None:
+    for image in cells:
+        value = None if image is None else image.get(name)
+        if value is not None:
+            return own_type(value)
+    return None
+
+
+def _untyped(cells: tuple[Mapping[str, Any] | None, ...]) -> EncodeError:
+    column = next((name for image in cells if image is not None for name in image), None)
+    return EncodeError(
+        "the column's type is not known, as the row has no `columns`: read with "
+        "includeColumns=true, or set typesFrom=values to write the types that the values "
+        "themselves have",
+        column=column,
+    )
+
+
+def _columns_of(cells: tuple[Mapping[str, Any] | None, ...], keys: tuple[str, ...]) -> ColumnCells:
+    names = tuple(dict.fromkeys(name for image in reversed(cells) if image for name in image))
+    nothing = (None,) * len(names)
+    return names, ("",) * len(names), nothing, tuple(name in keys for name in names)
+
+
+def _type_names(cells: tuple[Mapping[str, Any] | None, ...]) -> list[Any]:
+    return [
+        None if image is None else tuple((name, type(value)) for name, value in image.items())
+        for image in cells
+    ]

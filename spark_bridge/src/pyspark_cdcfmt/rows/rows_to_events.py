@@ -1,0 +1,288 @@
+"""Rows of the events shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.event_rows`.
+
+What that shape does not hold cannot come back: which columns of a before image were
+completed, flags of columns, the schema before a DDL statement.  An image is complete if it
+has all of the row's ``columns``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import DecodeError, EncodeError, join_names
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Heartbeat,
+    Image,
+    LogicalMessage,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Transaction,
+    Watermark,
+)
+from pyspark_cdcfmt.rows.event_columns import column_cells
+from pyspark_cdcfmt.rows.event_rows import UNSAID
+from pyspark_cdcfmt.rows.input_columns import cells, variant_cell
+from pyspark_cdcfmt.rows.input_tables import ColumnCells, InputTables
+
+Source: TypeAlias = tuple[str | None, str | None, int | None]
+"""Topic, path and partition that an event was read from."""
+
+_OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
+_WANTED = {"delete": 0, "truncate": None}
+"""Which of the images a row needs, if not the one after it."""
+
+_DDL_TYPES = frozenset(
+    {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
+)
+_NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
+_STATUSES = frozenset({"begin", "commit", "rollback"})
+_NO_SOURCE: dict[str, Any] = {}
+
+
+@attrs.define
+class InputEvent:
+    """An event to write, where it was read from, and what orders it.
+
+    ``order`` is compared with that of other events of the same key and ``order_by``.
+    """
+
+    event: Event
+    source: Source
+    order_by: Any = None
+    order: Any = None
+
+
+class EventInput:
+    """Makes events of record batches.
+
+    ``schema`` was checked by :func:`~pyspark_cdcfmt.rows.event_columns.check_events`;
+    ``key_columns`` override the rows' own.
+    """
+
+    def __init__(
+        self, schema: StructType, tables: InputTables, key_columns: tuple[str, ...] = ()
+    ) -> None:
+        self._types = {field.name: field.dataType for field in schema.fields}
+        self._tables = tables
+        self._key_columns = key_columns
+
+    def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
+        """The events of the rows, in order.
+
+        :raises EncodeError: for a row that is no event; it names table, column and position.
+        """
+        for batch in batches:
+            yield from self._of_batch(batch)
+
+    def flush(self) -> Iterator[InputEvent]:
+        """Nothing: an event is one row."""
+        return iter(())
+
+    def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
+        names = [
+            name
+            for name in self._types
+            if name in batch.schema.names and name not in _NOT_LOOKED_AT
+        ]
+        columns = [
+            column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
+            for name in names
+        ]
+        for values in zip(*columns, strict=True):
+            row = dict(zip(names, values, strict=True))
+            source = row.get("_source") or _NO_SOURCE
+            try:
+                yield self._event(row, source)
+            except EncodeError as error:
+                raise located(error, row, source) from error
+
+    def _event(self, row: dict[str, Any], source: dict[str, Any]) -> InputEvent:
+        kind = row["kind"]
+        make = _MAKERS.get(kind)
+        if make is None:
+            raise EncodeError(f"kind {kind!r} is not one of {join_names(_MAKERS)}")
+        event = make(self, row, source)
+        place = (source.get("topic"), source.get("path"), source.get("partition"))
+        if kind != "row":
+            return InputEvent(event, place)
+        if row.get("commit_ts") is not None:
+            return InputEvent(event, place, "commit_ts", row["commit_ts"])
+        if source.get("offset") is not None:
+            return InputEvent(event, place, place, (source["offset"], source.get("index") or 0))
+        return InputEvent(event, place)
+
+    def _row(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        op = row.get("op")
+        if op not in _OPS:
+            raise EncodeError(f"op {op!r} is not one of {join_names(_OPS)}")
+        table, before_image, after_image = self._images(op, row, source)
+        common = _common(row, source)
+        unsaid = _take_unsaid(common)
+        partial = unsaid.get("partial", ())
+        for name, made in (("before", before_image), ("after", after_image)):
+            if made is not None and name in partial:
+                made.complete = False
+        return RowChange(
+            op, table, before_image, after_image, unsaid.get("sequence_commit"), **common
+        )
+
+    def _images(
+        self, op: str, row: dict[str, Any], source: dict[str, Any]
+    ) -> tuple[TableSchema, Image | None, Image | None]:
+        pairs = row.get("before"), row.get("after")
+        name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
+        columns = row.get("columns")
+        wanted = _WANTED.get(op, 1)
+        if columns is not None and (wanted is None or pairs[wanted] is not None):
+            found = self._tables.read(name, keys, columns, protocol, pairs)
+            if found is not None:
+                return found
+        images = variant_cell(pairs[0]), variant_cell(pairs[1])
+        for image, which in zip(images, ("before", "after"), strict=True):
+            if image is not None and not isinstance(image, dict):
+                raise EncodeError("the image is a variant, but no object", column=which)
+        if wanted is not None and images[wanted] is None:
+            which = ("before", "after")[wanted]
+            raise EncodeError(f"the row has no {which} image, which {op} needs; read with images")
+        if not columns and op == "truncate":
+            columns = ((), (), (), ())
+        return self._tables.images(name, keys, columns or None, protocol, images)
+
+    def _ddl(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        ddl = row.get("ddl") or {}
+        if ddl.get("query") is None or ddl.get("type") not in _DDL_TYPES:
+            raise EncodeError("a ddl event needs its query and one of Canal's types", column="ddl")
+        common = _common(row, source)
+        unsaid = _take_unsaid(common)
+        return SchemaChange(
+            ddl["query"],
+            ddl["type"],
+            row.get("database") or "",
+            row.get("table") or "",
+            row.get("schema"),
+            self._table_schema(row, source),
+            sequence_commit=unsaid.get("sequence_commit"),
+            **common,
+        )
+
+    def _schema(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        schema = self._table_schema(row, source)
+        if schema is None:
+            raise EncodeError("a schema event needs its table_schema", column="table_schema")
+        return TableSchemaEvent(table_schema=schema, **_common(row, source))
+
+    def _table_schema(self, row: dict[str, Any], source: dict[str, Any]) -> TableSchema | None:
+        given = row.get("table_schema")
+        if given is None:
+            return None
+        columns = given.get("columns") or ()
+        described: ColumnCells = (
+            tuple(column["name"] for column in columns),
+            tuple(column.get("source_type") or "" for column in columns),
+            tuple(column.get("nullable") for column in columns),
+            tuple(column.get("key") for column in columns),
+        )
+        return self._tables.schema(
+            (given.get("database") or "", given.get("schema"), given.get("table") or ""),
+            tuple(given.get("key_columns") or ()),
+            described,
+            source.get("protocol"),
+        )
+
+    def _watermark(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        if row.get("commit_ts") is None:
+            raise EncodeError("a watermark needs its commit_ts", column="commit_ts")
+        return Watermark(**_common(row, source))
+
+    def _transaction(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        common = _common(row, source)
+        extra = dict(common["extra"] or {})
+        status = extra.pop("status", None)
+        if status not in _STATUSES:
+            raise EncodeError(
+                f"a transaction needs its status, one of {join_names(_STATUSES)}", column="extra"
+            )
+        transaction_id = extra.pop("transaction_id", None)
+        return Transaction(status, transaction_id, **{**common, "extra": extra or None})
+
+    def _message(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        common = _common(row, source)
+        extra = dict(common["extra"] or {})
+        prefix, content = extra.pop("prefix", None), extra.pop("content", None)
+        if not isinstance(prefix, str):
+            raise EncodeError("a message needs its prefix", column="extra")
+        return LogicalMessage(prefix, content, **{**common, "extra": extra or None})
+
+    def _corrupt(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        record = row.get("_corrupt_record") or {}
+        return Corrupt(DecodeError(record.get("reason") or "a corrupt message"))
+
+    def _heartbeat(self, row: dict[str, Any], source: dict[str, Any]) -> Event:
+        return Heartbeat(**_common(row, source))
+
+    def _keys(self, row: dict[str, Any]) -> tuple[str, ...]:
+        return self._key_columns or tuple(row.get("key_columns") or ())
+
+
+_MAKERS = {
+    "row": EventInput._row,
+    "ddl": EventInput._ddl,
+    "schema": EventInput._schema,
+    "watermark": EventInput._watermark,
+    "transaction": EventInput._transaction,
+    "heartbeat": EventInput._heartbeat,
+    "message": EventInput._message,
+    "corrupt": EventInput._corrupt,
+}
+
+
+def _common(row: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+    extra = variant_cell(row.get("extra"))
+    return {
+        "commit_ts": row.get("commit_ts"),
+        "source_time": row.get("source_time"),
+        "emit_time": row.get("emit_time"),
+        "index": source.get("index") or 0,
+        "extra": extra if isinstance(extra, dict) else None,
+    }
+
+
+def _take_unsaid(common: dict[str, Any]) -> dict[str, Any]:
+    """What ``includeColumns`` put into ``extra`` of what no column says."""
+    extra = common["extra"] or {}
+    unsaid = {name: extra[name] for name in UNSAID if name in extra}
+    if unsaid:
+        left = {name: value for name, value in extra.items() if name not in unsaid}
+        common["extra"] = left or None
+    return unsaid
+
+
+def _table_of(row: dict[str, Any]) -> tuple[str, str | None, str]:
+    name = row.get("table")
+    if name is None:
+        raise EncodeError("a row change needs its table", column="table")
+    return row.get("database") or "", row.get("schema"), name
+
+
+def located(error: EncodeError, row: dict[str, Any], source: dict[str, Any]) -> EncodeError:
+    """The error with the table, and where the row was read from."""
+    database, table = row.get("database"), row.get("table")
+    place = ", ".join(
+        f"{name} {source[name]}"
+        for name in ("topic", "path", "partition", "offset")
+        if source.get(name) is not None
+    )
+    return error.at(
+        table=error.table or (f"{database}.{table}" if table else None),
+        commit_ts=row.get("commit_ts"),
+        reason=f"{error.reason} (read from {place})" if place else error.reason,
+    )

@@ -1,0 +1,242 @@
+"""The changes of one table out of events that were decoded, and perhaps stored, before.
+
+An event of the events shape becomes the core's event again, and from there on everything is
+as if the message had been read with the option ``table``.  What a variant does not keep is
+told from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
+decimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, localcontext
+from typing import Any, TypeAlias
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import VariantVal
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import (
+    Column,
+    Corrupt,
+    Event,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+)
+from cdcfmt_core.mysql.temporal import parse_time
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from pyspark_cdcfmt.rows.values import ParsedJson
+
+Restore: TypeAlias = Callable[[Any], Any]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@attrs.define
+class StoredMessage(Message):
+    """The message that an event came from, as far as the events shape keeps it."""
+
+    event: dict[str, Any] = attrs.field(factory=dict)
+
+
+class StoredEvents:
+    """Makes events of rows of the events shape; stands where a MessageDecoder does."""
+
+    def __init__(self, type_map: str | None) -> None:
+        self._type_map = type_map
+        self._tables: Cache[Any, _Table] = Cache()
+        self.protocol: str | None = None
+
+    def decode(self, message: Message) -> list[Event]:
+        """The event of a :class:`StoredMessage`; a Corrupt one if it cannot be one again."""
+        assert isinstance(message, StoredMessage)
+        row = message.event
+        source = row["_source"]
+        self.protocol = source["protocol"]
+        index = source["index"] or 0
+        try:
+            if row["kind"] == "row":
+                return [self._row_change(row, index)]
+            if row["kind"] == "ddl":
+                return [_schema_change(row, index)]
+            record = row["_corrupt_record"] or {}
+            return [Corrupt(StoredError(record.get("reason") or "unknown"), index)]
+        except Exception as error:
+            reason = f"the event cannot be read again: {type(error).__name__}: {error}"
+            return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
+
+    def schema_of(self, row: Mapping[str, Any], protocol: str | None) -> TableSchema:
+        """The table schema that a row's ``columns`` tell."""
+        self.protocol = protocol
+        return self._table(row).schema
+
+    def _row_change(self, row: Mapping[str, Any], index: int) -> RowChange:
+        table = self._table(row)
+        extra = _python(row["extra"]) or {}
+        partial = extra.get("partial", ())
+        return RowChange(
+            row["op"],
+            table.schema,
+            table.image(row["before"], "before" not in partial),
+            table.image(row["after"], "after" not in partial),
+            extra.get("sequence_commit"),
+            commit_ts=row["commit_ts"],
+            source_time=row["source_time"],
+            index=index,
+        )
+
+    def _table(self, row: Mapping[str, Any]) -> _Table:
+        columns = tuple(
+            (column["name"], column["source_type"], column["nullable"], column["key"])
+            for column in row["columns"] or ()
+        )
+        keys = tuple(row["key_columns"] or ())
+        key = (self.protocol, row["database"], row["schema"], row["table"], columns, keys)
+        table = self._tables.get(key)
+        if table is None:
+            registry = default_registry()
+            name = self._type_map or registry.get_codec(self.protocol or "").type_map
+            resolve = registry.get_type_map(name)
+            schema = TableSchema(
+                row["database"],
+                row["table"],
+                tuple(
+                    Column(name, source_type, resolve(source_type), nullable, key)
+                    for name, source_type, nullable, key in columns
+                ),
+                keys,
+                row["schema"],
+            )
+            table = self._tables.add(key, _Table(schema), table_size(schema, 200))
+        return table
+
+
+class StoredError(DecodeError):
+    """What a corrupt event said, which already tells protocol and place."""
+
+    def at(self, **_: Any) -> StoredError:
+        return self
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class _Table:
+    """A table schema, and what makes the values of its columns from those of a variant."""
+
+    def __init__(self, schema: TableSchema) -> None:
+        self.schema = schema
+        self._restore = {
+            column.name: restore
+            for column in schema.columns
+            if (restore := _RESTORE.get(type(column.type))) is not None
+        }
+
+    def image(self, variant: Any, complete: bool) -> Image | None:
+        values = _python(variant)
+        if values is None:
+            return None
+        for name, restore in self._restore.items():
+            value = values.get(name)
+            if value is not None:
+                values[name] = restore(value)
+        return Image(values, complete)
+
+
+def _schema_change(row: Mapping[str, Any], index: int) -> SchemaChange:
+    extra = _python(row["extra"]) or {}
+    return SchemaChange(
+        row["ddl"]["query"],
+        row["ddl"]["type"],
+        row["database"],
+        row["table"],
+        row["schema"],
+        sequence_commit=extra.get("sequence_commit"),
+        commit_ts=row["commit_ts"],
+        source_time=row["source_time"],
+        index=index,
+    )
+
+
+def _python(variant: Mapping[str, bytes] | None) -> Any:
+    if variant is None:
+        return None
+    # Decimals are computed, in the context's precision.
+    with localcontext(prec=50):
+        return VariantVal(variant["value"], variant["metadata"]).toPython()
+
+
+def _number(value: Any) -> Any:
+    return value if type(value) is str else int(value)
+
+
+def _decimal(value: Any) -> Any:
+    if type(value) is not str:
+        return value
+    try:
+        number = Decimal(value)
+    except ArithmeticError:
+        return InvalidValue(value)
+    return number if number.is_finite() else InvalidValue(value)
+
+
+def _time(value: Any) -> Any:
+    try:
+        return parse_time(value)
+    except ValueError:
+        return InvalidValue(value)
+
+
+def _invalid_if_text(value: Any) -> Any:
+    return InvalidValue(value) if type(value) is str else value
+
+
+def _geometry(value: Any) -> Any:
+    return GeometryValue(**value) if type(value) is dict else value
+
+
+_RESTORE: dict[type[LogicalType], Restore] = {
+    logical.Int: _number,
+    logical.Bit: _number,
+    logical.Enum: _number,
+    logical.Set: _number,
+    logical.Decimal: _decimal,
+    logical.Time: _time,
+    logical.Date: _invalid_if_text,
+    logical.DateTime: _invalid_if_text,
+    logical.Timestamp: _invalid_if_text,
+    logical.Json: ParsedJson,
+    logical.Geometry: _geometry,
+}
+
+
+def stored_messages(batches: Iterable[pa.StructArray]) -> Iterator[StoredMessage]:
+    """The rows of events as messages; times as integers."""
+    for batch in batches:
+        names = [field.name for field in batch.type]
+        arrays = (
+            array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array
+            for array in batch.flatten()
+        )
+        for cells in zip(*(array.to_pylist() for array in arrays), strict=True):
+            row = dict(zip(names, cells, strict=True))
+            source, record = row["_source"], row["_corrupt_record"] or {}
+            timestamp = source["timestamp"]
+            yield StoredMessage(
+                record.get("key"),
+                record.get("value"),
+                topic=source["topic"],
+                path=source["path"],
+                partition=source["partition"],
+                offset=source["offset"],
+                timestamp=timestamp and (timestamp - _EPOCH) // timedelta(milliseconds=1),
+                event=row,
+            )

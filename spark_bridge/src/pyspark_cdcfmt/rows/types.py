@@ -1,0 +1,236 @@
+"""Logical type → Spark type: the one table (docs/spark.md prints it from here).
+
+A column whose Spark type is not the default one, because the user declared it, is
+converted by :mod:`pyspark_cdcfmt.rows.values`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.decimal_digits import MAX_PRECISION
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.rows.columns import is_case_sensitive
+
+SCALE_OF_NULLS = 18
+"""The scale of a DECIMAL column of unknown digits without a value: Spark's own default."""
+UNSIGNED_64 = spark.DecimalType(20, 0)
+
+GEOMETRY = spark.StructType(
+    [
+        spark.StructField("srid", spark.IntegerType()),
+        spark.StructField("wkb", spark.BinaryType()),
+        spark.StructField("wkt", spark.StringType()),
+    ]
+)
+
+_TIME_TYPES: dict[str, spark.DataType] = {
+    "string": spark.StringType(),
+    "interval": spark.DayTimeIntervalType(),
+    "micros": spark.LongType(),
+}
+
+
+@attrs.frozen
+class TypeOptions:
+    """The options that choose a schema's columns and their types."""
+
+    time_as: str = "string"
+    enum_as: str = "auto"
+    json_as: str = "variant"
+    invalid_as_text: bool = False
+    case_sensitive: bool = False
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> TypeOptions:
+        return cls(
+            time_as=values["timeAs"],
+            enum_as=values["enumAs"],
+            json_as=values["jsonAs"],
+            invalid_as_text=values["invalidValues"] == "text",
+            case_sensitive=is_case_sensitive(values["caseSensitive"]),
+        )
+
+
+def spark_type(type_: LogicalType, options: TypeOptions) -> spark.DataType:
+    """The Spark type of a column of this logical type."""
+    return _RULES[type(type_)](type_, options)
+
+
+def _int(type_: logical.Int, _: TypeOptions) -> spark.DataType:
+    bits = type_.bits if type_.signed else type_.bits + 1
+    for width, result in (
+        (8, spark.ByteType()),
+        (16, spark.ShortType()),
+        (32, spark.IntegerType()),
+        (64, spark.LongType()),
+    ):
+        if bits <= width:
+            return result
+    return UNSIGNED_64
+
+
+def _decimal(type_: logical.Decimal, options: TypeOptions) -> spark.DataType:
+    precision, scale = type_.precision, type_.scale
+    if precision is None:
+        # Never text: it would compare 93.51 above 500. What does not fit fails.
+        precision, scale = MAX_PRECISION, SCALE_OF_NULLS if scale is None else scale
+    if options.invalid_as_text or max(precision, scale or 0) > MAX_PRECISION:
+        return spark.StringType()
+    return spark.DecimalType(precision, scale or 0)
+
+
+def _bit(type_: logical.Bit, _: TypeOptions) -> spark.DataType:
+    if type_.bits is None or type_.bits > 63:
+        return UNSIGNED_64
+    return spark.BooleanType() if type_.bits == 1 else spark.LongType()
+
+
+def _enum(type_: logical.Enum, options: TypeOptions) -> spark.DataType:
+    named = options.enum_as == "name" or (options.enum_as == "auto" and type_.names is not None)
+    return spark.StringType() if named else spark.IntegerType()
+
+
+def _set(type_: logical.Set, options: TypeOptions) -> spark.DataType:
+    if options.enum_as == "name" or (options.enum_as == "auto" and type_.names is not None):
+        return spark.StringType()
+    small = type_.names is not None and len(type_.names) < 64
+    return spark.LongType() if small else UNSIGNED_64
+
+
+def _or_text(result: spark.DataType) -> Callable[[Any, TypeOptions], spark.DataType]:
+    def choose(_: Any, options: TypeOptions) -> spark.DataType:
+        return spark.StringType() if options.invalid_as_text else result
+
+    return choose
+
+
+def _always(result: spark.DataType) -> Callable[[Any, TypeOptions], spark.DataType]:
+    return lambda _type, _options: result
+
+
+_RULES: dict[type, Callable[[Any, TypeOptions], spark.DataType]] = {
+    logical.Bool: _always(spark.BooleanType()),
+    logical.Int: _int,
+    logical.Float: lambda t, _: spark.FloatType() if t.bits == 32 else spark.DoubleType(),
+    logical.Decimal: _decimal,
+    logical.Text: _always(spark.StringType()),
+    logical.Binary: _always(spark.BinaryType()),
+    logical.Bit: _bit,
+    logical.Date: _or_text(spark.DateType()),
+    logical.DateTime: _or_text(spark.TimestampNTZType()),
+    logical.Timestamp: _or_text(spark.TimestampType()),
+    logical.Time: lambda _, options: _TIME_TYPES[options.time_as],
+    logical.Year: _always(spark.IntegerType()),
+    logical.Enum: _enum,
+    logical.Set: _set,
+    logical.Json: lambda _, options: (
+        spark.VariantType() if options.json_as == "variant" else spark.StringType()
+    ),
+    logical.Vector: _always(spark.ArrayType(spark.FloatType())),
+    logical.Geometry: _always(GEOMETRY),
+    logical.Unknown: _always(spark.StringType()),
+}
+
+DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
+    ("Bool", logical.Bool()),
+    ("Int(8)", logical.Int(8)),
+    ("Int(8) unsigned", logical.Int(8, signed=False)),
+    ("Int(16)", logical.Int(16)),
+    ("Int(16) unsigned", logical.Int(16, signed=False)),
+    ("Int(24)", logical.Int(24)),
+    ("Int(24) unsigned", logical.Int(24, signed=False)),
+    ("Int(32)", logical.Int(32)),
+    ("Int(32) unsigned", logical.Int(32, signed=False)),
+    ("Int(64)", logical.Int(64)),
+    ("Int(64) unsigned", logical.Int(64, signed=False)),
+    ("Float(32)", logical.Float(32)),
+    ("Float(64)", logical.Float(64)),
+    ("Decimal(10, 4)", logical.Decimal(10, 4)),
+    ("Decimal(65, 30)", logical.Decimal(65, 30)),
+    ("Decimal, digits unknown, values such as 93.51", logical.Decimal(scale=2)),
+    ("Decimal, digits unknown, only NULLs", logical.Decimal()),
+    ("Text", logical.Text()),
+    ("Binary", logical.Binary()),
+    ("Bit(1)", logical.Bit(1)),
+    ("Bit(10)", logical.Bit(10)),
+    ("Bit(64)", logical.Bit(64)),
+    ("Bit, unknown", logical.Bit()),
+    ("Date", logical.Date()),
+    ("DateTime", logical.DateTime()),
+    ("Timestamp", logical.Timestamp()),
+    ("Time", logical.Time()),
+    ("Year", logical.Year()),
+    ("Enum, names known", logical.Enum(("a",))),
+    ("Enum, unknown", logical.Enum()),
+    ("Set, names known", logical.Set(("a",))),
+    ("Set, unknown", logical.Set()),
+    ("Json", logical.Json()),
+    ("Vector", logical.Vector()),
+    ("Geometry", logical.Geometry()),
+    ("Unknown", logical.Unknown()),
+)
+"""The rows of the documentation's table."""
+
+
+# Without its parameters such a type holds the values of any two of its kind.
+_PARAMETERS_OPTIONAL = (
+    logical.Text,
+    logical.Bit,
+    logical.DateTime,
+    logical.Timestamp,
+    logical.Time,
+    logical.Unknown,
+)
+
+
+def merge(one: LogicalType, other: LogicalType) -> LogicalType:
+    """A type that holds the values of both: for a column whose type changed on the way."""
+    if one == other:
+        return one
+    if isinstance(one, logical.Int) and isinstance(other, logical.Int):
+        return _merge_ints(one, other)
+    if isinstance(one, logical.Decimal) and isinstance(other, logical.Decimal):
+        return _merge_decimals(one, other)
+    if {type(one), type(other)} == {logical.Int, logical.Decimal}:
+        return merge(_as_decimal(one), _as_decimal(other))
+    if isinstance(one, logical.Float) and isinstance(other, logical.Float):
+        return logical.Float(64)
+    if isinstance(one, logical.Enum) and isinstance(other, logical.Enum):
+        return other if one.names and other.names else logical.Enum()
+    if isinstance(one, logical.Set) and isinstance(other, logical.Set):
+        return other if one.names and other.names else logical.Set()
+    if type(one) is type(other) and isinstance(one, _PARAMETERS_OPTIONAL):
+        return type(one)()
+    return logical.Text()
+
+
+def _merge_ints(one: logical.Int, other: logical.Int) -> LogicalType:
+    low = min(one.bounds[0], other.bounds[0])
+    high = max(one.bounds[1], other.bounds[1])
+    for bits in (8, 16, 24, 32, 64):
+        for signed in (True, False):
+            candidate = logical.Int(bits, signed)
+            if candidate.bounds[0] <= low and high <= candidate.bounds[1]:
+                return candidate
+    return logical.Decimal(20, 0)
+
+
+def _as_decimal(type_: LogicalType) -> LogicalType:
+    if not isinstance(type_, logical.Int):
+        return type_
+    return logical.Decimal(len(str(type_.bounds[1])), 0)
+
+
+def _merge_decimals(one: logical.Decimal, other: logical.Decimal) -> LogicalType:
+    if one.precision is None or other.precision is None:
+        scales = [type_.scale for type_ in (one, other) if type_.scale is not None]
+        return logical.Decimal(scale=max(scales, default=None))
+    scale = max(one.scale or 0, other.scale or 0)
+    whole = max(one.precision - (one.scale or 0), other.precision - (other.scale or 0))
+    return logical.Decimal(whole + scale, scale)

@@ -1,0 +1,352 @@
+"""From the Python values of events to the values of Spark columns.
+
+:func:`converter` is asked once per column and table schema; what it returns is called
+per cell, and raises :class:`BadValue` for a value that the column cannot hold.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Context, Decimal
+from typing import Any, TypeAlias
+
+import attrs
+from pyspark.sql import types as spark
+
+from cdcfmt_core import types as logical
+from cdcfmt_core.errors import show
+from cdcfmt_core.mysql import format_time
+from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
+from pyspark_cdcfmt.rows.image_json import json_column
+from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+from pyspark_cdcfmt.rows.numbers import to_binary32, to_double
+from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy
+from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.variant import encode_variant
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+_INTEGER_BITS: dict[type, int] = {
+    spark.ByteType: 8,
+    spark.ShortType: 16,
+    spark.IntegerType: 32,
+    spark.LongType: 64,
+}
+
+# MySQL's decimals have up to 65 digits, Python's default context 28.
+_WIDE = Context(prec=100)
+
+SUPPORTED = (
+    *_INTEGER_BITS,
+    spark.BooleanType,
+    spark.FloatType,
+    spark.DoubleType,
+    spark.DecimalType,
+    spark.StringType,
+    spark.BinaryType,
+    spark.DateType,
+    spark.TimestampType,
+    spark.TimestampNTZType,
+    spark.DayTimeIntervalType,
+    spark.VariantType,
+    spark.ArrayType,
+    spark.StructType,
+)
+
+
+@attrs.frozen
+class ParsedJson:
+    """The value of a JSON column whose text is not known."""
+
+    value: Any
+
+
+def converter(
+    source: LogicalType, target: spark.DataType, column: str, policy: ValuePolicy
+) -> Convert:
+    """A function from values of ``source`` (never None) to values of the Spark type."""
+    convert = _convert_to(source, target, column, policy)
+    as_text = isinstance(target, spark.StringType)
+
+    def apply(value: Any) -> Any:
+        if type(value) is InvalidValue:
+            return policy.invalid(value, column, as_text=as_text)
+        return convert(value)
+
+    return apply
+
+
+def _convert_to(
+    source: LogicalType, target: spark.DataType, column: str, policy: ValuePolicy
+) -> Convert:
+    if isinstance(target, spark.VariantType):
+        return lambda value: encode_variant(plain_value(value, source, column, policy))
+    if isinstance(source, logical.Enum | logical.Set):
+        return _from_members(source, target)
+    if isinstance(target, spark.StringType):
+        return _to_text(source, column, policy)
+    bits = _INTEGER_BITS.get(type(target))
+    if bits is not None:
+        return _to_int(bits)
+    if isinstance(target, spark.DecimalType):
+        return _to_decimal(target)
+    if isinstance(target, spark.TimestampType):
+        return lambda value: _to_instant(value, policy.time_zone)
+    if isinstance(target, spark.TimestampNTZType):
+        return lambda value: _to_wall_clock(value, policy.time_zone)
+    if isinstance(target, spark.BinaryType) and isinstance(source, logical.Unknown):
+        return _known_bytes
+    return _SIMPLE.get(type(target), _unsupported(target))
+
+
+def variant_form(source: LogicalType) -> Convert | None:
+    """What makes of an ``int`` the type that a column has in every variant; None for itself.
+
+    So the type does not depend on the value: all of a bigint unsigned are decimals.
+    """
+    default = spark_type(source, TypeOptions())
+    if isinstance(default, spark.DecimalType) and not isinstance(source, logical.Decimal):
+        return Decimal
+    return bool if isinstance(default, spark.BooleanType) else None
+
+
+def plain_value(
+    value: Any, source: LogicalType, column: str, policy: ValuePolicy, *, as_json: bool = False
+) -> Any:
+    """A value as it stands in a variant or a JSON image: text cleaned, JSON columns parsed."""
+    if type(value) is str:
+        text = policy.text(value, column)
+        if type(source) is not logical.Json:
+            return text
+        if as_json:
+            return json_column(text)
+        parsed = parse_json_column(text)
+        if type(parsed) is KeepText:
+            policy.note(column, "JSON kept as text")
+            return text
+        return parsed
+    if type(value) is InvalidValue:
+        return policy.invalid(value, column, as_text=True)
+    return value.value if type(value) is ParsedJson else value
+
+
+def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
+    def text(value: Any) -> str:
+        if type(value) is str:
+            return policy.text(value, column)
+        if isinstance(value, timedelta):
+            return format_time(value, getattr(source, "fsp", None))
+        if isinstance(value, Decimal):
+            return _decimal_text(value, getattr(source, "scale", None))
+        if isinstance(value, bytes):
+            return policy.text(value.decode("utf-8", "surrogateescape"), column)
+        if isinstance(value, datetime):
+            return _datetime_text(value, getattr(source, "fsp", None))
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, GeometryValue):
+            if value.wkt is None:
+                raise BadValue("a geometry is not text; declare the column as struct")
+            return value.wkt
+        if isinstance(value, list | dict):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        if isinstance(value, ParsedJson):
+            raise BadValue("events hold JSON parsed, not its text; declare the column as variant")
+        return str(value)
+
+    return text
+
+
+def _decimal_text(value: Decimal, scale: int | None) -> str:
+    text = f"{value:f}"
+    if scale:
+        whole, _, fraction = text.partition(".")
+        return f"{whole}.{fraction.ljust(scale, '0')}"
+    return text
+
+
+def _datetime_text(value: datetime, fsp: int | None) -> str:
+    text = value.strftime("%H:%M:%S")
+    digits = (6 if value.microsecond else 0) if fsp is None else fsp
+    fraction = f".{value.microsecond:06d}"[: digits + 1] if digits else ""
+    zone = "Z" if value.tzinfo is not None else ""
+    return f"{value.date().isoformat()} {text}{fraction}{zone}"
+
+
+def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) -> Convert:
+    names = source.names or ()
+    if isinstance(target, spark.StringType):
+
+        def name(value: Any) -> str:
+            if type(value) is str:
+                return value
+            raise BadValue(
+                f"number {show(value)} of an enum or set whose names the wire does not tell; "
+                "declare an integer column (or set enumAs=auto where you give no schema)"
+            )
+
+        return name
+    number_of = {
+        name: 1 << place if isinstance(source, logical.Set) else place + 1
+        for place, name in enumerate(names)
+    }
+    convert = _convert_to(logical.Int(64, signed=False), target, "", ValuePolicy())
+
+    def number(value: Any) -> Any:
+        if type(value) is str:
+            members = value.split(",") if isinstance(source, logical.Set) else [value]
+            try:
+                value = sum(number_of[member] for member in members if member or names)
+            except KeyError:
+                if value:
+                    raise BadValue(f"{show(value)} is none of the column's names") from None
+                value = 0
+        return convert(value)
+
+    return number
+
+
+def _to_int(bits: int) -> Convert:
+    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+
+    def integer(value: Any) -> int:
+        number = value
+        if type(value) is not int:
+            number = _as_int(value)
+        if low <= number <= high:
+            return number  # type: ignore[no-any-return]
+        raise BadValue(f"{show(value)} does not fit in {bits} bits")
+
+    return integer
+
+
+def _as_int(value: Any) -> int:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    if isinstance(value, Decimal) and value == value.to_integral_value():
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,40}", value):
+        return int(value)
+    raise BadValue(f"{show(value)} is not an integer")
+
+
+def _to_decimal(target: spark.DecimalType) -> Convert:
+    limit = 10 ** (target.precision - target.scale)
+    exponent = Decimal(1).scaleb(-target.scale)
+
+    def decimal(value: Any) -> Decimal:
+        if type(value) is int:
+            number = Decimal(value)
+        elif isinstance(value, Decimal):
+            number = value
+        elif isinstance(value, float):
+            number = Decimal(repr(value))
+        elif isinstance(value, str) and len(value) <= 100:
+            try:
+                number = Decimal(value)
+            except ArithmeticError:
+                raise BadValue(f"{show(value)} is not a number") from None
+        else:
+            raise BadValue(f"{show(value)} is not a number")
+        if number.is_finite() and abs(number) < limit:
+            if -number.as_tuple().exponent <= target.scale:  # type: ignore[operator]
+                return number
+            with_scale = number.quantize(exponent, context=_WIDE)
+            if with_scale == number:
+                return with_scale
+        raise BadValue(
+            f"{show(str(value))} does not fit in decimal({target.precision},{target.scale})"
+        )
+
+    return decimal
+
+
+def _to_instant(value: Any, zone: tzinfo) -> datetime:
+    if isinstance(value, datetime):
+        # A wall clock (DATETIME) that the user declares as timestamp is one of the source.
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=zone)
+        try:
+            return aware.astimezone(UTC)
+        except OverflowError:
+            raise BadValue(f"{value} is out of range in UTC") from None
+    raise BadValue(f"{show(value)} is not a timestamp")
+
+
+def _to_wall_clock(value: Any, zone: tzinfo) -> datetime:
+    if isinstance(value, datetime):
+        return value if value.tzinfo is None else value.astimezone(zone).replace(tzinfo=None)
+    raise BadValue(f"{show(value)} is not a timestamp")
+
+
+def _to_bool(value: Any) -> bool:
+    if value is True or value is False or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise BadValue(f"{show(value)} is neither true nor false")
+
+
+def _to_binary(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    raise BadValue(f"{show(value)} is not binary")
+
+
+def _known_bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    raise BadValue(
+        f"{show(value)} has no type on the wire, so that its bytes are not known (base64?); "
+        "declare a string, or read the messages that tell the types, too"
+    )
+
+
+def _to_date(value: Any) -> date:
+    if isinstance(value, datetime):
+        if value.time() == time(0):
+            return value.date()
+    elif isinstance(value, date):
+        return value
+    raise BadValue(f"{show(str(value))} is not a date")
+
+
+def _to_interval(value: Any) -> timedelta:
+    if isinstance(value, timedelta):
+        return value
+    raise BadValue(f"{show(value)} is not a time")
+
+
+def _to_array(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    raise BadValue(f"{show(value)} is not an array")
+
+
+def _to_struct(value: Any) -> dict[str, Any]:
+    if isinstance(value, GeometryValue):
+        return value._asdict()
+    raise BadValue(f"{show(value)} is not a geometry")
+
+
+def _unsupported(target: spark.DataType) -> Convert:
+    def refuse(_: Any) -> Any:
+        raise BadValue(f"no column of this source can be {target.simpleString()}")
+
+    return refuse
+
+
+_SIMPLE: dict[type, Convert] = {
+    spark.BooleanType: _to_bool,
+    spark.FloatType: to_binary32,
+    spark.DoubleType: to_double,
+    spark.BinaryType: _to_binary,
+    spark.DateType: _to_date,
+    spark.DayTimeIntervalType: _to_interval,
+    spark.ArrayType: _to_array,
+    spark.StructType: _to_struct,
+}

@@ -1,0 +1,234 @@
+"""Python values to Spark's VARIANT, and the text of JSON columns to Python values.
+
+The layout is that of the Parquet project's *Variant Binary Encoding* (VariantEncoding.md;
+sections are cited by name).  Where the spec leaves room, this does what Spark does:
+Spark looks fields up by binary search with Java's ``String.compareTo``, so fields are
+ordered by UTF-16 code units.
+
+- None, bool, float → null, boolean, double
+- int → the smallest of int8 to int64; beyond that decimal, and text beyond 38 digits
+- Decimal → decimal4, decimal8 or decimal16 with its scale; text where decimal(38) cannot
+- str, bytes → string, binary
+- date, naive datetime, aware datetime → date, timestamp_ntz, timestamp (microseconds)
+- timedelta → text as MySQL prints TIME, always with six decimals
+- list and tuple → array; dict and GeometryValue → object
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
+from cdcfmt_core.types import GeometryValue, InvalidValue
+from pyspark_cdcfmt.rows.variant_scalars import INT8, SCALARS, SURROGATE, check_size, clean_text
+
+_Ids: TypeAlias = dict[str, int]
+
+# --- Arrays and objects (Encoding types: Array, Object) -------------------------------
+
+
+def _width(largest: int) -> int:
+    """Bytes for each id or offset.  The spec has 3 too; no reader needs it."""
+    return 1 if largest < 0x100 else 2 if largest < 0x1_0000 else 4
+
+
+def _pack(numbers: list[int], width: int) -> bytes:
+    if width == 1:
+        return bytes(numbers)
+    return struct.pack(f"<{len(numbers)}{'H' if width == 2 else 'I'}", *numbers)
+
+
+def _count(size: int) -> bytes:
+    return bytes([size]) if size < 0x100 else struct.pack("<I", size)
+
+
+def _offsets(pieces: Sequence[bytes]) -> list[int]:
+    offsets = list(accumulate(map(len, pieces), initial=0))
+    check_size(offsets[-1])
+    return offsets
+
+
+def _object_head(ids: list[int], offset_width: int) -> bytes:
+    """Header, number of fields and field ids: all that stands before the offsets."""
+    id_width = _width(max(ids, default=0))
+    large = len(ids) > 0xFF
+    header = large << 6 | (id_width - 1) << 4 | (offset_width - 1) << 2 | 2
+    return bytes([header]) + _count(len(ids)) + _pack(ids, id_width)
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be", "surrogatepass")
+
+
+def _in_field_order(names: Iterable[str]) -> list[str]:
+    """Names as Java orders them.  Code points give another order only beyond U+FFFF."""
+    ordered = sorted(names)
+    return ordered if "".join(ordered).isascii() else sorted(ordered, key=_utf16)
+
+
+def _array(values: Sequence[Any], ids: _Ids, extra: _Ids) -> bytes:
+    pieces = _pieces(values, ids, extra)
+    offsets = _offsets(pieces)
+    width = _width(offsets[-1])
+    header = (len(pieces) > 0xFF) << 4 | (width - 1) << 2 | 3
+    return b"".join([bytes([header]), _count(len(pieces)), _pack(offsets, width), *pieces])
+
+
+def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
+    """``extra`` takes the names that the table's dictionary ``ids`` lacks."""
+    try:
+        names = _in_field_order(fields)
+    except TypeError:
+        raise UnsupportedTypeError("an object of a variant has text keys only") from None
+    if SURROGATE.search("".join(names)):
+        return _object({clean_text(name): fields[name] for name in names}, ids, extra)
+    field_ids = []
+    for name in names:
+        field_id = ids.get(name)
+        if field_id is None:
+            field_id = extra.setdefault(name, len(ids) + len(extra))
+        field_ids.append(field_id)
+    pieces = _pieces([fields[name] for name in names], ids, extra)
+    offsets = _offsets(pieces)
+    width = _width(offsets[-1])
+    return b"".join([_object_head(field_ids, width), _pack(offsets, width), *pieces])
+
+
+def _pieces(values: Iterable[Any], ids: _Ids, extra: _Ids) -> list[bytes]:
+    """Each value encoded; calls cost most here, so small numbers do without."""
+    pieces: list[bytes] = []
+    add = pieces.append
+    scalar_of = SCALARS.get
+    for value in values:
+        kind = type(value)
+        if kind is int and -0x80 <= value < 0x80:
+            add(INT8[value])
+            continue
+        scalar = scalar_of(kind)
+        add(scalar(value) if scalar is not None else _other(value, kind, ids, extra))
+    return pieces
+
+
+def _other(value: Any, kind: type, ids: _Ids, extra: _Ids) -> bytes:
+    if kind is dict:
+        return _object(value, ids, extra)
+    if kind is list or kind is tuple:
+        return _array(value, ids, extra)
+    if kind is GeometryValue:
+        return _object(value._asdict(), ids, extra)
+    if kind is not InvalidValue:
+        for base in kind.__mro__[1:-1]:
+            if base in SCALARS:
+                return SCALARS[base](value)
+            if base in (dict, list, tuple):
+                return _other(value, base, ids, extra)
+    raise UnsupportedTypeError(f"a variant cannot hold {kind.__name__}: {show(value)}")
+
+
+# --- Metadata (Metadata encoding) and whole variants ----------------------------------
+
+
+def _metadata(names: Sequence[str]) -> bytes:
+    words = [clean_text(name).encode() for name in names]
+    offsets = list(accumulate(map(len, words), initial=0))
+    width = _width(max(offsets[-1], len(words)))
+    # The spec sorts by bytes, Spark by UTF-16: the flag says only what is true.
+    in_order = bool(words) and all(a < b for a, b in pairwise(words))
+    header = (width - 1) << 6 | in_order << 4 | 1
+    numbers = _pack([len(words), *offsets], width)
+    return b"".join([bytes([header]), numbers, *words])
+
+
+class VariantEncoder:
+    """Images of one table to ``(value, metadata)``; all share the metadata of its columns.
+
+    ``names`` are the table's columns.  Keys of nested objects that are no column extend
+    the metadata of their row only.
+    """
+
+    __slots__ = ("_extended", "_heads", "_ids", "_metadata", "_ordered", "_row")
+
+    _CACHED_METADATA = 64
+    _CACHED_METADATA_BYTES = 4096
+
+    def __init__(self, names: Iterable[str]) -> None:
+        ordered = _in_field_order(dict.fromkeys(names))
+        self._ordered = tuple(ordered)
+        self._ids = {name: index for index, name in enumerate(ordered)}
+        self._metadata = _metadata(ordered)
+        self._extended: dict[tuple[str, ...], bytes] = {}
+        self._heads = {width: _object_head(list(self._ids.values()), width) for width in (1, 2, 4)}
+        # With one name itemgetter gives no tuple.
+        self._row = itemgetter(*ordered) if len(ordered) > 1 else None
+
+    def encode_object(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
+        """An image.  A key that it lacks is absent from the object, which is not null."""
+        if len(values) != len(self._ordered) or self._row is None:
+            return self.encode(values)
+        try:
+            row = self._row(values)
+        except KeyError:
+            return self.encode(values)
+        extra: _Ids = {}
+        try:
+            pieces = _pieces(row, self._ids, extra)
+        except RecursionError:
+            raise _too_deep() from None
+        return self._finish(self.object_of(pieces), extra)
+
+    @property
+    def metadata(self) -> bytes:
+        """That of images without nested objects."""
+        return self._metadata
+
+    @property
+    def ordered(self) -> tuple[str, ...]:
+        """The columns in the order of an image's fields."""
+        return self._ordered
+
+    def object_of(self, pieces: Sequence[bytes]) -> bytes:
+        """An image of the columns' values, each encoded."""
+        offsets = _offsets(pieces)
+        width = _width(offsets[-1])
+        return b"".join([self._heads[width], _pack(offsets, width), *pieces])
+
+    def encode(self, value: Any) -> tuple[bytes, bytes]:
+        """Any value."""
+        extra: _Ids = {}
+        try:
+            (piece,) = _pieces((value,), self._ids, extra)
+        except RecursionError:
+            raise _too_deep() from None
+        return self._finish(piece, extra)
+
+    def _finish(self, value: bytes, extra: _Ids) -> tuple[bytes, bytes]:
+        check_size(len(value))
+        return value, self._extend(tuple(extra)) if extra else self._metadata
+
+    def _extend(self, extra: tuple[str, ...]) -> bytes:
+        """The metadata with more names; rows of one shape repeat them, so a few are kept."""
+        metadata = self._extended.get(extra)
+        if metadata is None:
+            metadata = _metadata(self._ordered + extra)
+            check_size(len(metadata), "metadata")
+            if len(metadata) <= self._CACHED_METADATA_BYTES:
+                if len(self._extended) >= self._CACHED_METADATA:
+                    self._extended.clear()
+                self._extended[extra] = metadata
+        return metadata
+
+
+def _too_deep() -> EncodeError:
+    return EncodeError("the value is nested too deeply for a variant")
+
+
+_NO_TABLE = VariantEncoder(())
+
+
+def encode_variant(value: Any) -> tuple[bytes, bytes]:
+    """Any value as ``(value, metadata)``."""
+    return _NO_TABLE.encode(value)

@@ -1,0 +1,123 @@
+"""Events and changes as messages in a DataFrame, for Spark's own Kafka sink and others.
+
+Nothing here asks a DataFrame for its columns or schema, which a Declarative Pipeline does
+not let its functions do.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+
+from cdcfmt_core.events import Kind, Message
+from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
+from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
+
+MESSAGE = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField(
+            "headers",
+            ArrayType(
+                StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+            ),
+        ),
+        StructField("topic", StringType()),
+    ]
+)
+"""The columns of :func:`encode`; Spark's Kafka sink takes them as they are."""
+
+ROWS_AT_ONCE = 500
+"""The messages of so many rows become one cell on their way through Spark."""
+
+_ADVICE = (
+    "they have to reach every partition of a topic in their place, which a DataFrame cannot say; "
+    "write with df.write.format(\"cdc\"), leave them out by kind = 'row'"
+)
+_REFUSED: dict[Kind, str] = {"ddl": _ADVICE, "watermark": _ADVICE}
+
+_Lists: TypeAlias = tuple[int, list[Message]]
+
+
+def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFrame:
+    """The messages of events or changes, batch or streaming: key, value, headers, topic.
+
+    Options are those of ``df.write.format("cdc")`` apart from those of files; ``protocol`` is
+    required.  The order of the rows within a Spark partition is kept.  ``topic`` fills the
+    column of that name.  DDL and watermarks are refused (or left out under
+    ``unsupportedEvents=skip``): they have to reach every partition of a topic after all the
+    rows before them, which no DataFrame can do; write with ``format("cdc")`` for them.
+
+    :raises OptionError: for wrong options.  Wrong columns fail the job.
+    """
+    given = {name: item for name, item in options.items() if item is not None}
+    parsed = parse_write_options(given, of_dataframe=True)
+    open_encoder(parsed, None)
+
+    def cdc_encode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for size, messages in _lists(batches, parsed):
+            yield _array(size, messages, topic)
+
+    run: Callable[[Column], Column] = arrow_udf(  # type: ignore[call-overload]
+        cdc_encode, ArrayType(MESSAGE, containsNull=False)
+    )
+    return df.select(f.inline(run(f.struct("*"))))
+
+
+def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator[_Lists]:
+    """Numbers of rows, and the messages of so many: what is held back goes to the last."""
+    first = next(batches, None)
+    if first is None:
+        return
+    schema = from_arrow_schema(pa.schema(list(first.type)))
+    check_rows(schema, options)
+    done: deque[_Lists] = deque()
+    current: list[Message] = []
+
+    def feed() -> Iterator[pa.RecordBatch]:
+        batch = first
+        while batch is not None:
+            for start in range(0, len(batch), ROWS_AT_ONCE):
+                rows = batch.slice(start, ROWS_AT_ONCE)
+                yield pa.RecordBatch.from_struct_array(rows)
+                # Asked for more: the messages of these rows are all there.
+                done.append((len(rows), current.copy()))
+                current.clear()
+            batch = next(batches, None)
+
+    writer = EventWriter(schema, options, refused=_REFUSED)
+    for message in writer.messages(feed()):
+        while len(done) > 1:
+            yield done.popleft()
+        current.append(message)
+    writer.log_counts()
+    if current:
+        done[-1][1].extend(current)
+    yield from done
+
+
+def _array(size: int, messages: list[Message], topic: str | None) -> pa.Array:
+    """A list array of so many rows, the last of which has the messages."""
+    cells = [
+        {
+            "key": message.key,
+            "value": message.value,
+            "headers": [{"key": name, "value": value} for name, value in message.headers] or None,
+            "topic": topic,
+        }
+        for message in messages
+    ]
+    offsets = [0] * size + [len(cells)]
+    type_ = to_arrow_type(ArrayType(MESSAGE, containsNull=False))
+    return pa.ListArray.from_arrays(
+        pa.array(offsets, pa.int32()), pa.array(cells, type_.value_type), type=type_
+    )

@@ -1,0 +1,210 @@
+"""The file writers of ``df.write`` and ``writeStream``: tasks stage files, the driver commits.
+
+Spark pickles the writer for the tasks, builds the stream's anew for write, commit and
+abort, and may let a task go on after an abort: so nothing is kept in the writer, and what
+a task staged is known by its message only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import attrs
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Watermark
+from cdcfmt_core.sinks import CommitId, FileSink, line_writer
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.write.encoding import (
+    EventWriter,
+    Watermarks,
+    check_rows,
+    check_statements,
+    lowest_watermark,
+    open_encoder,
+)
+from pyspark_cdcfmt.write.watermarks import KeptWatermarks
+from pyspark_cdcfmt.write_options import WriteOptions
+
+logger = open_logger("pyspark_cdcfmt")
+
+SWEEP_EVERY = 100
+"""A stream looks for leftovers at every such batch."""
+
+
+@attrs.frozen
+class FilesMessage(WriterCommitMessage):
+    """What a task tells the driver: its staged files, by name."""
+
+    commit_id: CommitId
+    files: Sequence[str] = ()
+    watermarks: Watermarks = attrs.field(factory=dict)
+    statements: int = 0
+
+
+@attrs.frozen
+class FileWriter:
+    """What the batch and the stream writer share; lives on driver and executors."""
+
+    schema: StructType
+    options: WriteOptions
+    sink: FileSink
+
+    @classmethod
+    def open(cls, schema: StructType, options: WriteOptions) -> FileWriter:
+        """On the driver, before any byte is written.
+
+        :raises OptionError: for options and columns that cannot be.
+        :raises SinkError: if the folder cannot be written.
+        """
+        if options["path"] is None:
+            raise OptionError(
+                "writing cdc has no path: give save(path), or start(path) for a stream"
+            )
+        check_rows(schema, options)
+        # Whatever the format says of its options, it says here.
+        open_encoder(options, None)
+        sink = FileSink(
+            options["path"],
+            options.storage_options,
+            options["compression"],
+            options["maxRecordsPerFile"],
+        )
+        return cls(schema, options, sink)
+
+    def write(self, batches: Iterator[pa.RecordBatch], commit_id: CommitId) -> FilesMessage:
+        """One attempt of one task."""
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        files = self.sink.open_task(commit_id, task)
+        line_of = line_writer(self.options["lineFormat"])
+        writer = EventWriter(self.schema, self.options)
+        try:
+            for message in writer.messages(batches):
+                files.write(line_of(message))
+            names = files.close()
+        except BaseException:
+            files.discard()
+            raise
+        writer.log_counts()
+        return FilesMessage(commit_id, names, writer.watermarks, writer.statements)
+
+    def commit(self, messages: Sequence[FilesMessage], *, overwrite: bool = False) -> None:
+        """Make visible what the tasks staged, and the watermark that they allow."""
+        if messages:
+            reports = [message.watermarks for message in messages]
+            self._commit(messages, lowest_watermark(reports), overwrite=overwrite)
+
+    def commit_batch(self, messages: Sequence[FilesMessage]) -> None:
+        """The same in a stream."""
+        if messages:
+            kept = KeptWatermarks(self.options.checkpoint, messages[0].commit_id.batch)
+            self._commit(messages, kept.lowest(message.watermarks for message in messages))
+            kept.save()
+
+    def _commit(
+        self, messages: Sequence[FilesMessage], watermark: int | None, *, overwrite: bool = False
+    ) -> None:
+        commit_id = messages[0].commit_id
+        names = [name for message in messages for name in message.files]
+        check_statements([message.statements for message in messages])
+        if watermark is not None and not self.sink.is_committed(commit_id):
+            names += self._watermark(commit_id, watermark)
+        if not self.sink.commit(commit_id, names, overwrite=overwrite):
+            logger.warning(
+                "cdc: batch %d is committed already, and nothing is written twice", commit_id.batch
+            )
+        if commit_id.batch % SWEEP_EVERY == 0:
+            self.sink.sweep()
+
+    def abort(self, messages: Sequence[FilesMessage | None]) -> None:
+        """Remove what is there; tasks that still write leave it to the sweep."""
+        for message in messages:
+            if message is not None:
+                self.sink.abort(message.commit_id, message.files)
+
+    def _watermark(self, commit_id: CommitId, commit_ts: int) -> list[str]:
+        files = self.sink.open_task(commit_id, "driver")
+        line_of = line_writer(self.options["lineFormat"])
+        encoder = open_encoder(self.options, None)
+        for message in [*encoder.encode(Watermark(commit_ts=commit_ts)), *encoder.flush()]:
+            files.write(line_of(message))
+        return files.close()
+
+
+class CdcBatchWriter(DataSourceArrowWriter):
+    """``df.write.format("cdc")`` to files."""
+
+    def __init__(self, files: FileWriter, *, overwrite: bool) -> None:
+        self._files = files
+        self._overwrite = overwrite
+        options = files.options
+        if options["txnAppId"] is not None:
+            self._commit_id = CommitId.of(options["txnAppId"], options["txnVersion"])
+        else:
+            self._commit_id = CommitId.new()
+        if overwrite and options["ifExists"] is not None:
+            raise OptionError("option ifExists goes with mode append; overwrite replaces files")
+        self._skips = False
+        if options["ifExists"] is not None and not files.sink.is_empty():
+            if options["ifExists"] == "error":
+                raise OptionError(f"path {options['path']} has files (ifExists=error)")
+            self._skips = True
+        if not self._skips:
+            files.sink.prepare()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        if self._skips:
+            return FilesMessage(self._commit_id)
+        return self._files.write(iterator, self._commit_id)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        if not self._skips:
+            self._files.commit(_all(messages), overwrite=self._overwrite)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._files.abort(cast("list[FilesMessage | None]", messages))
+
+
+class CdcStreamWriter(DataSourceStreamArrowWriter):
+    """``writeStream.format("cdc")`` to files."""
+
+    def __init__(self, files: FileWriter, *, overwrite: bool) -> None:
+        self._files = files
+        if overwrite:
+            raise OptionError(
+                "output mode complete would write all events anew for every batch; use append"
+            )
+        for name in ("ifExists", "txnAppId"):
+            if files.options[name] is not None:
+                raise OptionError(f"option {name} is for batch writes; leave it out of streams")
+        files.sink.prepare()
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        context = TaskContext.get()
+        assert context is not None
+        query = context.getLocalProperty("sql.streaming.queryId")
+        batch = context.getLocalProperty("streaming.sql.batchId")
+        assert query is not None
+        assert batch is not None
+        return self._files.write(iterator, CommitId.of(query, int(batch)))
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self._files.commit_batch(_all(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self._files.abort(cast("list[FilesMessage | None]", messages))
+
+
+def _all(messages: list[WriterCommitMessage | None]) -> list[FilesMessage]:
+    # Spark commits only if every task gave a message.
+    return [message for message in messages if isinstance(message, FilesMessage)]

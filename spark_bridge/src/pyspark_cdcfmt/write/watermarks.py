@@ -1,0 +1,107 @@
+"""What the sources of a stream promised so far, beside the stream's checkpoint.
+
+A micro-batch may have rows and watermarks of some partitions only, while another partition
+lags behind.  So the driver remembers each topic partition that ever came, with its last
+watermark: one small file for each batch, under ``cdcfmt-watermarks`` in the checkpoint.  A
+batch that runs again finds what was before it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import CdcfmtError, SinkError
+from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
+from pyspark_cdcfmt.write.encoding import Watermarks, lowest_watermark, merge_watermarks
+
+FOLDER: Final = "cdcfmt-watermarks"
+_KEPT_BATCHES = 3
+
+
+@attrs.define
+class KeptWatermarks:
+    """Of one batch of a stream; ``checkpoint`` is the option checkpointLocation."""
+
+    checkpoint: str | None
+    batch: int
+    _sources: Watermarks = attrs.field(factory=dict, init=False)
+    _written: int = attrs.field(default=0, init=False)
+
+    def lowest(self, reports: Iterable[Watermarks]) -> int | None:
+        """The watermark that all sources allow which ever came, if it is a new one.
+
+        None if one of them told none yet.
+
+        :raises SinkError: if there is a watermark, and the checkpoint cannot be read.
+        """
+        told = merge_watermarks(reports)
+        of_topics = {source: last for source, last in told.items() if source[1] is None}
+        if of_topics:
+            self._load(needed=any(last is not None for last in of_topics.values()))
+            self._sources = merge_watermarks((self._sources, of_topics))
+        # A file comes once, and is not waited for.
+        lowest = lowest_watermark([told, self._sources])
+        if lowest is None or lowest <= self._written:
+            return None
+        self._written = lowest
+        return lowest
+
+    def save(self) -> None:
+        """For the next batch; call it when this one is through."""
+        if not self._sources:
+            return
+        sources = [[*source, last] for source, last in self._sources.items()]
+        needed = any(last is not None for last in self._sources.values())
+        try:
+            filesystem, folder = self._open()
+            filesystem.makedirs(folder, exist_ok=True)
+            with filesystem.open(f"{folder}/{self.batch}.json", "wb") as file:
+                state = {"version": 1, "sources": sources, "written": self._written}
+                file.write(json.dumps(state).encode())
+            for batch in self._batches(filesystem, folder):
+                if batch <= self.batch - _KEPT_BATCHES:
+                    filesystem.rm_file(f"{folder}/{batch}.json")
+        except (OSError, CdcfmtError) as error:
+            if needed:
+                raise self._failure("written", error) from error
+
+    def _load(self, *, needed: bool) -> None:
+        try:
+            filesystem, folder = self._open()
+            filesystem.invalidate_cache()
+            before = [b for b in self._batches(filesystem, folder) if b < self.batch]
+            if not before:
+                return
+            with filesystem.open(f"{folder}/{max(before)}.json", "rb") as file:
+                parsed: Any = json.loads(file.read())
+            self._sources = {(*source,): last for *source, last in parsed["sources"]}
+            self._written = parsed["written"]
+        except (OSError, ValueError, KeyError, TypeError, CdcfmtError) as error:
+            if needed:
+                raise self._failure("read", error) from error
+
+    def _open(self) -> tuple[FileSystem, str]:
+        if self.checkpoint is None:
+            raise SinkError("the option is not set")
+        filesystem, root = open_filesystem(self.checkpoint)
+        return filesystem, f"{root.rstrip('/')}/{FOLDER}"
+
+    def _batches(self, filesystem: FileSystem, folder: str) -> list[int]:
+        try:
+            listed = filesystem.ls(folder, detail=False)
+        except FileNotFoundError:
+            return []
+        names = (str(path).rpartition("/")[2].removesuffix(".json") for path in listed)
+        return [int(name) for name in names if name.isdecimal()]
+
+    def _failure(self, what: str, error: Exception) -> SinkError:
+        return SinkError(
+            f"the watermarks of earlier batches cannot be {what} under checkpointLocation "
+            f"{self.checkpoint}: {error}; without them a watermark could overtake rows: set "
+            "checkpointLocation to a path that Python can open (fsspec), or leave watermarks out "
+            "by kind <> 'watermark'"
+        )
