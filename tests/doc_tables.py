@@ -25,7 +25,7 @@ from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.cli.spark_versions import MATRIX
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
-from pyspark_cdcfmt.options import OPTION_GROUPS
+from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
 from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
 

@@ -16,11 +16,10 @@ from cdcfmt_core.events import Message
 from pyspark_cdcfmt.kernel import feeding, merging, plans
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read import decoding
+from pyspark_cdcfmt.read.decoding import REPEATED_BYTES, REPEATED_SHARE
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows import record_batches
-from pyspark_cdcfmt.rows.change_schema import metadata_fields
-from pyspark_cdcfmt.rows.row_bytes import REPEATED_BYTES, REPEATED_SHARE
-from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.testing import check_equal, parsed
 
 SHAPES: dict[str, dict[str, str]] = {

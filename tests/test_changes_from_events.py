@@ -26,10 +26,9 @@ from pyspark_cdcfmt.read.engine import open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
-from pyspark_cdcfmt.rows.change_schema import changes_schema
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, ValuePolicy
-from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema
 from pyspark_cdcfmt.rows.stored_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.rows.types import TypeOptions
 from pyspark_cdcfmt.rows.variant import encode_variant

@@ -13,9 +13,9 @@ from cdcfmt_core import default_registry
 from cdcfmt_core.errors import EncodeError, OptionError
 from cdcfmt_core.events import Corrupt, Event, RowChange
 from cdcfmt_core.types import GeometryValue, Int, Time
-from pyspark_cdcfmt.rows.change_schema import SEQUENCE
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
+from pyspark_cdcfmt.rows.row_schemas import SEQUENCE
 from pyspark_cdcfmt.rows.variant import encode_variant
 from pyspark_cdcfmt.write.order_check import OrderCheck
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options

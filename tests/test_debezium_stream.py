@@ -17,7 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.options import bridge_options, is_of_stream, parse_options
+from pyspark_cdcfmt.option_groups import bridge_options
+from pyspark_cdcfmt.options import is_of_stream, parse_options
 from pyspark_cdcfmt.read.missing_schemas import policy_of
 
 PREFIX = "dbz_noschema_default"

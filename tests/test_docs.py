@@ -14,7 +14,7 @@ from doc_tables import ROOT, render, tables
 from cdcfmt_core import Option, default_registry, hookspecs, wire_json
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.options import OptionType
-from pyspark_cdcfmt.options import bridge_options
+from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.write_options import output_options
 
 DOCS = sorted(

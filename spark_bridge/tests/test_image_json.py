@@ -18,8 +18,7 @@ from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
 from cdcfmt_core.types import GeometryValue, InvalidValue
-from pyspark_cdcfmt.rows.image_json import image_to_json, json_column
-from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
+from pyspark_cdcfmt.rows.json_values import KeepText, image_to_json, json_column, parse_json_column
 from pyspark_cdcfmt.rows.variant import encode_variant
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 

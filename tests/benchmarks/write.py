@@ -21,11 +21,10 @@ from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.engine import open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
-from pyspark_cdcfmt.rows.change_schema import changes_schema
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
-from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema
 from pyspark_cdcfmt.rows.types import TypeOptions
 from pyspark_cdcfmt.write.encoding import EventWriter, open_encoder, open_input
 from pyspark_cdcfmt.write_options import parse_write_options

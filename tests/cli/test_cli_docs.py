@@ -12,7 +12,7 @@ from cdcfmt_core.cli.commands.cat import OPTIONS as CAT_OPTIONS
 from cdcfmt_core.cli.commands.schema import OPTIONS as SCHEMA_OPTIONS
 from cdcfmt_core.cli.parameters import kebab
 from cdcfmt_core.cli.settings import SECTIONS
-from pyspark_cdcfmt.options import bridge_options
+from pyspark_cdcfmt.option_groups import bridge_options
 
 TEXT = DOC.read_text(encoding="utf-8")
 

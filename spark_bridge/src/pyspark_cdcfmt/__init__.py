@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pyspark_cdcfmt.source import CdcDataSource
+from pyspark_cdcfmt.source import CdcDataSource, check_interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.observing import observed, resolved_ts
     from pyspark_cdcfmt.read.table_schemas import columns_schema, spark_schema
-    from pyspark_cdcfmt.rows.change_schema import SEQUENCE
-    from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SOURCE
+    from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SEQUENCE, SOURCE
     from pyspark_cdcfmt.write.dataframes import encode
 
 __all__ = [
@@ -70,8 +69,6 @@ def register(spark: SparkSession) -> None:
     :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
         package; the error names the variables to set.
     """
-    from pyspark_cdcfmt.interpreter import check_interpreter
-
     check_interpreter(spark)
     spark.dataSource.register(DefaultSource)
 

@@ -1,7 +1,10 @@
-"""The data source: what Spark calls first."""
+"""The data source: what Spark calls first, and the Python with which it does."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -15,8 +18,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from pyspark_cdcfmt.options import ReadOptions
+    from pyspark.sql import SparkSession
+
     from pyspark_cdcfmt.read.inferred import InferredSchema
+
+_SECONDS = 60
+_FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"
 
 _NO_STREAM_SCHEMA = (
     "a stream of changes needs its schema from you, since inferring one from some messages would "
@@ -64,6 +71,7 @@ class CdcDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         from pyspark_cdcfmt.options import parse_options
         from pyspark_cdcfmt.read.batch_reader import CdcBatchReader, PushdownReader
+        from pyspark_cdcfmt.rows.row_schemas import check_schema
 
         options = parse_options(self.options)
         self._check_type_options()
@@ -78,6 +86,7 @@ class CdcDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from cdcfmt_core.errors import OptionError
         from pyspark_cdcfmt.options import parse_options
+        from pyspark_cdcfmt.rows.row_schemas import check_schema
 
         options = parse_options(self.options)
         options.require_input()
@@ -89,9 +98,7 @@ class CdcDataSource(DataSource):
         if options.kafka is not None:
             from pyspark_cdcfmt.read.stream_readers import KafkaStreamReader
 
-            return KafkaStreamReader(
-                schema, options, options.kafka, inferred=self._inferred is not None
-            )
+            return KafkaStreamReader(schema, options, options.kafka, inferred=inferred)
         from pyspark_cdcfmt.read.file_stream import FileStreamReader
 
         return FileStreamReader(schema, options, inferred=inferred)
@@ -123,18 +130,53 @@ class CdcDataSource(DataSource):
         return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 
-def check_schema(schema: StructType, options: ReadOptions) -> StructType:
-    """The schema, with our spelling of the columns that are not the table's.
+def check_interpreter(spark: SparkSession) -> None:
+    """Refuse a session whose data sources run with a Python that lacks this package.
 
-    :raises OptionError: for a schema that the shape cannot have.
+    Spark would end in DATA_SOURCE_NOT_FOUND, or in a ModuleNotFoundError of a worker.
+
+    :raises MissingDependencyError: naming that Python and the variables to set.
     """
-    from pyspark_cdcfmt.rows.change_schema import canonical_changes, check_changes_schema
-    from pyspark_cdcfmt.rows.row_schemas import canonical_events, check_events_schema
+    from cdcfmt_core.errors import MissingDependencyError
 
-    if options.table is None:
-        schema = canonical_events(schema, options)
-        check_events_schema(schema, options)
+    context = getattr(spark, "_sc", None)
+    if context is None:
+        # Spark Connect: the server's Python is the server's to choose.
+        return
+    name: str = context.pythonExec
+    program = shutil.which(name)
+    # By name: an environment's Python is a link to the machine's, which lacks its packages.
+    if program is not None and os.path.abspath(program) == os.path.abspath(sys.executable):
+        return
+    variable = "PYSPARK_PYTHON" if os.environ.get("PYSPARK_PYTHON") else "PYSPARK_PYTHON is unset"
+    if program is None:
+        problem = "does not run on this machine, which plans queries with it"
+    elif _finds_us(program):
+        return
     else:
-        schema = canonical_changes(schema, options)
-        check_changes_schema(schema, options)
-    return schema
+        problem = f"({program}) has no package pyspark-cdcfmt"
+    raise MissingDependencyError(
+        f"Spark runs data sources with {name!r} ({variable}), which {problem}: set PYSPARK_PYTHON "
+        f"and PYSPARK_DRIVER_PYTHON, for example to {sys.executable}, before the session starts, "
+        "and start a new one"
+    )
+
+
+def _finds_us(program: str) -> bool:
+    from pyspark import SparkFiles
+
+    # What came by --py-files or addPyFile is on the path of the workers, too.
+    root = SparkFiles.getRootDirectory()
+    shipped = [path for path in sys.path if path.startswith(root)]
+    path = os.pathsep.join([*shipped, os.environ.get("PYTHONPATH", "")])
+    try:
+        done = subprocess.run(
+            [program, "-c", _FIND],
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

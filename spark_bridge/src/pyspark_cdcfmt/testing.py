@@ -30,7 +30,7 @@ from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine, open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns
-from pyspark_cdcfmt.rows.change_schema import changes_schema
+from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions
 
 

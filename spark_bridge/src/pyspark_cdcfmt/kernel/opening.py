@@ -22,9 +22,9 @@ from pyspark_cdcfmt.kernel.feeding import KernelChunks, is_installed
 from pyspark_cdcfmt.kernel.reference import Reference
 from pyspark_cdcfmt.kernel.shape import Shape, Unlike
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.rows.change_schema import metadata_fields
 from pyspark_cdcfmt.rows.policy import ValuePolicy
-from pyspark_cdcfmt.rows.row_bytes import fixed_bytes
+from pyspark_cdcfmt.rows.record_batches import fixed_bytes
+from pyspark_cdcfmt.rows.row_schemas import metadata_fields
 
 logger = open_logger("pyspark_cdcfmt")
 

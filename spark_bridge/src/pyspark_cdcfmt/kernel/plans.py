@@ -21,8 +21,7 @@ from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from pyspark_cdcfmt.kernel.shape import Shape, Unlike
-from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS
-from pyspark_cdcfmt.rows.row_bytes import table_bytes
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
 from pyspark_cdcfmt.rows.variant import VariantEncoder

@@ -23,8 +23,7 @@ from pyspark_cdcfmt.read.inferred import InferredSchema
 from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.read.slices import Input, Share, open_input
-from pyspark_cdcfmt.rows.change_schema import canonical_changes
-from pyspark_cdcfmt.rows.row_schemas import canonical_events
+from pyspark_cdcfmt.rows.row_schemas import canonical_schema
 
 
 def plan_tasks(
@@ -111,9 +110,8 @@ def read_share(
         source=source,
         streaming=streaming,
     )
-    spelled = canonical_changes if options.table is not None else canonical_events
     engine = Engine(
-        spelled(schema, options),
+        canonical_schema(schema, options),
         options,
         inferred=inferred,
         event_filter=event_filter,

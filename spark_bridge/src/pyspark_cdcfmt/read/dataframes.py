@@ -28,9 +28,8 @@ from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
 from pyspark_cdcfmt.read.schemas import open_store
-from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 from pyspark_cdcfmt.rows.stored_events import StoredEvents, stored_messages
-from pyspark_cdcfmt.source import check_schema
 
 ColumnName: TypeAlias = "str | Column"
 Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]

@@ -15,8 +15,7 @@ from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
 from cdcfmt_core.texts import did_you_mean
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.survey import Survey, TableName
-from pyspark_cdcfmt.rows.change_schema import metadata_fields
-from pyspark_cdcfmt.rows.columns import canonical
+from pyspark_cdcfmt.rows.row_schemas import canonical, metadata_fields
 
 _MOST_NAMES = 20
 

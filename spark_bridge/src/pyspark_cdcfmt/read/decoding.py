@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
-from cdcfmt_core.events import Corrupt, Event, Message, RowChange
+from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.kernel.reference import Decoder
@@ -17,7 +17,7 @@ from pyspark_cdcfmt.read.missing_schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
-from pyspark_cdcfmt.rows.row_bytes import Repeats
+from pyspark_cdcfmt.rows.record_batches import table_bytes, value_bytes
 
 MAX_LIST_BYTES = 32 << 20
 MAX_LIST_SHARE = 2
@@ -190,3 +190,62 @@ def _names(event: Any) -> list[str]:
 def _column(name: str | None, names: list[str]) -> str | None:
     """A column's name; the events shape puts database and table before it."""
     return None if name is None else name.removeprefix(".".join([*names[:1], *names[-1:], ""]))
+
+
+REPEATED_BYTES: Final = 4096
+REPEATED_SHARE: Final = 8
+"""A row of a message may repeat so many bytes, plus its part of so many times the message."""
+
+
+class Repeats:
+    """The bound of what the rows of one message repeat: names, headers and ``extra``.
+
+    All of them together repeat at most REPEATED_SHARE times the message, and REPEATED_BYTES each.
+    """
+
+    def __init__(
+        self, message: Message, events: Sequence[Event], *, of_events: bool, of_columns: bool
+    ) -> None:
+        self._sizes: dict[int, int] = {}
+        self._most = 0
+        if len(events) < 2:
+            return
+        sizes = list(_repeated(message, events, of_events=of_events, of_columns=of_columns))
+        size = len(message.value or b"") + len(message.key or b"")
+        if sum(sizes) > REPEATED_SHARE * size + REPEATED_BYTES * len(events):
+            self._most = REPEATED_BYTES + REPEATED_SHARE * size // len(events)
+            self._sizes = {id(event): each for event, each in zip(events, sizes, strict=True)}
+
+    def check(self, event: Event) -> None:
+        """Refuse a row that repeats more than its part.
+
+        :raises BadRow: without a name of the row, as these may be what is too long.
+        """
+        size = self._sizes.get(id(event), 0)
+        if size > self._most:
+            raise BadRow(
+                f"each of the message's rows repeats {size} bytes of names, headers and extra, "
+                f"and may repeat {self._most}: {REPEATED_BYTES}, and its part of "
+                f"{REPEATED_SHARE} times the message"
+            )
+
+
+def _repeated(
+    message: Message, events: Sequence[Event], *, of_events: bool, of_columns: bool
+) -> Iterator[int]:
+    """The bytes that each event's rows may have in common with others."""
+    headers = value_bytes(message.headers) if of_events else 0
+    table: TableSchema | None = None
+    extra: Mapping[str, Any] | None = None
+    of_table = of_extra = 0
+    for event in events:
+        if not isinstance(event, RowChange):
+            yield 0
+            continue
+        if event.table is not table:
+            table, of_table = event.table, table_bytes(event.table)
+            if of_columns:
+                of_table += sum(len(column.source_type) for column in table.columns)
+        if of_events and event.extra is not extra:
+            extra, of_extra = event.extra, value_bytes(event.extra or {})
+        yield of_table + of_extra + headers

@@ -19,8 +19,8 @@ from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
+from pyspark_cdcfmt.options import SPARKS_SWITCH
 from pyspark_cdcfmt.read.survey import Survey
-from pyspark_cdcfmt.rows.columns import SPARKS_SWITCH
 from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
 
 logger = open_logger("pyspark_cdcfmt")

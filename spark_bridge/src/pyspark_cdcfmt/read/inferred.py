@@ -15,7 +15,7 @@ from pyspark_cdcfmt.read.inference import infer_columns, merge_columns
 from pyspark_cdcfmt.read.schemas import find_schemas, open_store
 from pyspark_cdcfmt.read.slices import Share, open_input
 from pyspark_cdcfmt.read.survey import SECONDS
-from pyspark_cdcfmt.rows.change_schema import changes_schema
+from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions
 
 

@@ -16,7 +16,7 @@ from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.declared import some, unmatched_exclusion
 from pyspark_cdcfmt.read.engine import WORKER_LOGGING
 from pyspark_cdcfmt.read.survey import Survey, TableName
-from pyspark_cdcfmt.rows.change_schema import OF_INSTANTS, metadata_fields
+from pyspark_cdcfmt.rows.row_schemas import OF_INSTANTS, metadata_fields
 
 logger = open_logger("pyspark_cdcfmt")
 

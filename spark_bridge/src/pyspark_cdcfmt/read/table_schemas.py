@@ -15,11 +15,10 @@ from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Column, RowChange, TableSchema
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.registry import default_registry
-from pyspark_cdcfmt.options import ReadOptions, parse_options
+from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions, parse_options
 from pyspark_cdcfmt.read.inference import UnitedColumns, merge_columns
 from pyspark_cdcfmt.read.inferred import infer_schema, schema_of_store
-from pyspark_cdcfmt.rows.change_schema import changes_schema
-from pyspark_cdcfmt.rows.columns import SPARKS_SWITCH
+from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.stored_events import StoredEvents, StoredMessage
 from pyspark_cdcfmt.rows.types import TypeOptions
 

@@ -9,7 +9,6 @@ A postimage without preimage is an upsert, as nobody knows whether the row was t
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -21,11 +20,12 @@ from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt.rows.change_schema import METADATA, RESCUED
+from pyspark_cdcfmt.rows.columns import array_cells, check_columns, variant_cell
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value
-from pyspark_cdcfmt.rows.input_columns import array_cells, check_columns, variant_cell
+from pyspark_cdcfmt.rows.numbers import shortest_text
+from pyspark_cdcfmt.rows.row_schemas import METADATA, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.rows_to_events import InputEvent
-from pyspark_cdcfmt.rows.types import GEOMETRY
+from pyspark_cdcfmt.rows.types import logical_type
 from pyspark_cdcfmt.write_options import WriteOptions
 
 MAX_WAITING = 10_000
@@ -33,56 +33,19 @@ MAX_WAITING = 10_000
 
 _FIRST_TSO = 1_000_000_000_000 << 18
 """Of September 2001: a smaller commit_ts is no TSO, but some other number."""
-
-_INT_BITS = {
-    spark.ByteType: 8,
-    spark.ShortType: 16,
-    spark.IntegerType: 32,
-    spark.LongType: 64,
-}
-_TYPES: dict[type, LogicalType] = {
-    spark.BooleanType: logical.Bool(),
-    spark.FloatType: logical.Float(32),
-    spark.DoubleType: logical.Float(64),
-    spark.StringType: logical.Text(),
-    spark.BinaryType: logical.Binary(),
-    spark.DateType: logical.Date(),
-    spark.TimestampNTZType: logical.DateTime(6),
-    spark.TimestampType: logical.Timestamp(6),
-    spark.DayTimeIntervalType: logical.Time(6),
-    spark.VariantType: logical.Json(),
-    **{type_: logical.Int(bits) for type_, bits in _INT_BITS.items()},
-}
-_SAME_VALUES = (
-    logical.Decimal,
-    *(type(type_) for type_ in _TYPES.values() if not isinstance(type_, logical.Json)),
-)
-"""Of these types a column that Spark has as such has the values of events."""
+_CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
+"""Of these types a column has other values in Spark than in events; all others have the same."""
 
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 
 
-def logical_type(type_: spark.DataType) -> LogicalType | None:
-    """What a column of this Spark type is, in itself; None if it can be no column."""
-    if isinstance(type_, spark.DecimalType):
-        return logical.Decimal(type_.precision, type_.scale)
-    if isinstance(type_, spark.ArrayType):
-        floats = isinstance(type_.elementType, spark.FloatType | spark.DoubleType)
-        return logical.Vector() if floats else None
-    if isinstance(type_, spark.StructType):
-        return logical.Geometry() if type_.names == GEOMETRY.names else None
-    return _TYPES.get(type(type_))
-
-
 def check_changes(schema: spark.StructType, options: WriteOptions) -> None:
     """:raises OptionError: for columns that are not those of changes, naming one."""
-    prefix = options["metadataPrefix"]
-    added = {prefix + name: type_ for name, type_ in METADATA.items()}
-    added[prefix + RESCUED] = spark.VariantType()
+    added = {field.name: field.dataType for field in metadata_fields(options)}
     check_columns(
         spark.StructType([field for field in schema.fields if field.name in added]),
         added,
-        (f"{prefix}change_type",),
+        (options["metadataPrefix"] + "change_type",),
         "with the option table rows are changes (metadataPrefix renames the added columns)",
     )
     own = [field for field in schema.fields if field.name not in added]
@@ -118,9 +81,7 @@ class ChangeInput:
         resolve_type: Callable[[str], LogicalType],
     ) -> None:
         prefix = options["metadataPrefix"]
-        self._added = {
-            name: prefix + name for name in (*METADATA, RESCUED) if prefix + name in schema.names
-        }
+        self._added = {name: prefix + name for name in METADATA if prefix + name in schema.names}
         added = set(self._added.values())
         self._types = {field.name: field.dataType for field in schema.fields}
         self._table, self._columns = _table(
@@ -317,9 +278,9 @@ def _table(
     return (
         TableSchema(database, table, tuple(columns), keys, schema[0] if schema else None),
         {
-            column.name: None
-            if not column.source_type and isinstance(column.type, _SAME_VALUES)
-            else event_value(column.type)
+            column.name: event_value(column.type)
+            if column.source_type or isinstance(column.type, _CONVERTED)
+            else None
             for column in columns
         },
     )
@@ -334,14 +295,5 @@ def _own_cells(array: pa.Array, type_: spark.DataType) -> list[Any]:
         return instants
     cells: list[Any] = array.to_pylist()
     if isinstance(type_, spark.FloatType):
-        return [None if value is None else _shortest(value) for value in cells]
+        return [None if value is None else float(shortest_text(value, 6)) for value in cells]
     return cells
-
-
-def _shortest(value: float) -> float:
-    """The number that prints shortest among those that are this binary32."""
-    for digits in range(6, 9):
-        short = float(f"{value:.{digits}g}")
-        if struct.pack("<f", short) == struct.pack("<f", value):
-            return short
-    return float(f"{value:.9g}")

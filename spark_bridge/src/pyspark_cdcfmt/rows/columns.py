@@ -1,29 +1,33 @@
-"""The fields of a schema beside the columns of a table: matched as Spark matches names."""
+"""Columns by name: of tables, as Spark matches them; of rows to write, checked and read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, TypeAlias
 
-from pyspark.sql.types import NullType, StructField, StructType
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
-from cdcfmt_core.column_names import clashes, fold, spelled
+from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.errors import OptionError, PolicyError, show
-
-SPARKS_SWITCH = "spark.sql.caseSensitive"
-
-
-def is_case_sensitive(option: bool | None) -> bool:
-    """The option ``caseSensitive``, else what the session of a task has set.
-
-    Spark shows its settings to tasks alone, so on the driver names then match without case.
-    """
-    if option is not None:
-        return option
-    from pyspark import TaskContext
-
-    task = TaskContext.get()
-    told = None if task is None else task.getLocalProperty(SPARKS_SWITCH)
-    return told is not None and told.lower() == "true"
+from pyspark_cdcfmt.options import SPARKS_SWITCH
+from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
+from pyspark_cdcfmt.rows.variant_reader import decode_variant
 
 
 def match_fields(
@@ -41,8 +45,9 @@ def match_fields(
     for field in fields:
         found = by_name.get(fold(field.name, case_sensitive=case_sensitive), ())
         if len(found) > 1:
+            alike = " and ".join(map(show, found))
             raise PolicyError(
-                f"the table has columns {_and(found)}, which differ only in case: set "
+                f"the table has columns {alike}, which differ only in case: set "
                 f"caseSensitive=true, and {SPARKS_SWITCH}=true in the session",
                 column=field.name,
             )
@@ -79,33 +84,185 @@ def _check_near_misses(
             )
 
 
-def check_declared(schema: StructType, *, case_sensitive: bool) -> None:
-    """OptionError for names that stand in a schema twice."""
-    twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
-    if twice:
-        raise OptionError(f"the schema has column {show(twice[0])} twice")
-    for names in () if case_sensitive else clashes(schema.names):
-        raise OptionError(
-            f"the schema has columns {_and(names)}, which differ only in case: set "
-            f"caseSensitive=true, and {SPARKS_SWITCH}=true in the session"
-        )
-
-
-def canonical(schema: StructType, known: Sequence[str]) -> StructType:
-    """The schema with ``known`` names, those that we add, spelled as we do."""
-    ours = {name.lower(): name for name in known}
-    return StructType(
-        [
-            StructField(
-                ours.get(field.name.lower(), field.name),
-                field.dataType,
-                field.nullable,
-                field.metadata,
+def check_columns(
+    given: StructType, known: Mapping[str, DataType], required: Iterable[str], shape: str
+) -> None:
+    """:raises OptionError: for a column that is missing, unknown or of another type."""
+    names = given.names
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"column {name} stands twice in the rows to write")
+    for name in required:
+        if name not in names:
+            raise OptionError(f"column {name} is missing: {shape}")
+    for field in given.fields:
+        expected = known.get(field.name)
+        if expected is None:
+            near = difflib.get_close_matches(field.name, known, n=1, cutoff=0.6)
+            hint = f"; did you mean {near[0]}?" if near else f" (there are {', '.join(known)})"
+            raise OptionError(f"column {field.name} is not written: {shape}{hint}")
+        if not _alike(field.dataType, expected):
+            raise OptionError(
+                f"column {field.name} is {field.dataType.simpleString()}, and must be "
+                f"{expected.simpleString()}"
             )
-            for field in schema.fields
+
+
+def _alike(given: DataType, expected: DataType) -> bool:
+    """Whether a column serves: nullability does not matter, nor how wide an integer is."""
+    if isinstance(expected, StructType):
+        return isinstance(given, StructType) and _alike_fields(given.fields, expected)
+    if isinstance(expected, ArrayType):
+        return isinstance(given, ArrayType) and _alike(given.elementType, expected.elementType)
+    if isinstance(expected, LongType):
+        return isinstance(given, LongType | IntegerType | ShortType)
+    return type(given) is type(expected)
+
+
+def _alike_fields(given: Sequence[StructField], expected: StructType) -> bool:
+    known = {field.name: field.dataType for field in expected.fields}
+    return all(field.name in known and _alike(field.dataType, known[field.name]) for field in given)
+
+
+def cells(batch: pa.RecordBatch, name: str, type_: DataType) -> Iterable[Any]:
+    """The cells of a column: variants as ``(value, metadata)``, times as microseconds.
+
+    NULL for each row where the batch has no such column.
+    """
+    index = batch.schema.get_field_index(name)
+    if index < 0:
+        return repeat(None)
+    return array_cells(batch.column(index), type_)
+
+
+def array_cells(array: pa.Array, type_: DataType) -> list[Any]:
+    """The cells of an array of this Spark type, as :func:`cells` gives them."""
+    if array.null_count == len(array):
+        return [None] * len(array)
+    if isinstance(type_, TimestampType | TimestampNTZType):
+        # The session's zone is in the array's type, and does not matter.
+        result: list[Any] = array.cast(pa.int64()).to_pylist()
+        return result
+    if isinstance(type_, StructType) and array.type.num_fields:
+        return _struct_cells(array, type_)
+    if type_.typeName() == "variant":
+        value, metadata = (child.to_pylist() for child in array.flatten())
+        return [
+            None if data is None else (data, names)
+            for data, names in zip(value, metadata, strict=True)
         ]
-    )
+    if isinstance(type_, MapType):
+        raise OptionError("a map is no type of a column that is written")
+    plain: list[Any] = array.to_pylist()
+    return plain
 
 
-def _and(names: Sequence[str]) -> str:
-    return " and ".join(map(show, names))
+def _struct_cells(array: pa.StructArray, type_: StructType) -> list[Any]:
+    known = {field.name: field.dataType for field in type_.fields}
+    names = [field.name for field in array.type]
+    children = [
+        array_cells(child, known[name]) for name, child in zip(names, array.flatten(), strict=True)
+    ]
+    valid = array.is_valid().to_pylist()
+    return [
+        dict(zip(names, row, strict=True)) if there else None
+        for there, row in zip(valid, zip(*children, strict=True), strict=True)
+    ]
+
+
+def variant_cell(pair: tuple[bytes, bytes] | None) -> Any:
+    """The value of a variant's cell; None for SQL NULL."""
+    return None if pair is None else decode_variant(*pair)
+
+
+_SHAPE = (
+    "rows to write are events, as format('cdc') reads them without the option table; for the "
+    "changes of one table set the option table"
+)
+_NEEDED = {
+    "columns": ("name", "source_type"),
+    "ddl": ("query", "type"),
+    "table_schema": ("table", "columns"),
+    "table_schema.columns": ("name", "source_type"),
+}
+"""Columns whose structs, if they are there, have no use without some field."""
+
+
+def check_events(schema: StructType) -> None:
+    """:raises OptionError: for columns that are not those of events, naming one."""
+    for name in ("before", "after"):
+        if name in schema.names and isinstance(schema[name].dataType, StringType):
+            raise OptionError(
+                f"column {name} is string: JSON text does not tell the types of its values; "
+                "read with imageFormat=variant"
+            )
+    check_columns(schema, EVENT_COLUMNS, ("kind",), _SHAPE)
+    for path, needed in _NEEDED.items():
+        inner = _inner(schema, path)
+        for field in needed:
+            if inner is not None and field not in inner.names:
+                raise OptionError(f"column {path} has no field {field}: {_SHAPE}")
+
+
+def _inner(schema: StructType, path: str) -> StructType | None:
+    """The struct at a path, or within the array there; None if it is not there."""
+    for name in path.split("."):
+        if name not in schema.names:
+            return None
+        type_ = schema[name].dataType
+        found = type_.elementType if isinstance(type_, ArrayType) else type_
+        assert isinstance(found, StructType)
+        schema = found
+    return schema
+
+
+def column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
+    """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
+    array = batch.column("columns")
+    told = array.drop_null()
+    if len(told) < 2 or not _all_alike(told):
+        return _column_cells_of(array)
+    (alike,) = _column_cells_of(told.slice(0, 1))
+    return [alike if there else None for there in array.is_valid().to_pylist()]
+
+
+def _all_alike(array: pa.ListArray) -> bool:
+    """Whether all lists are equal, as those of one table are."""
+    items = array.flatten()
+    size = len(items) // len(array)
+    if array.value_lengths().unique().to_pylist() != [size]:
+        return False
+    return bool(items.slice(size).equals(items.slice(0, len(items) - size)))
+
+
+def _column_cells_of(array: pa.ListArray) -> list[ColumnCells | None]:
+    items = array.flatten()
+    fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
+    lists: list[Any] = [
+        fields[name].to_pylist() if name in fields else [None] * len(items)
+        for name in ("name", "source_type", "nullable", "key")
+    ]
+    names, types, nullable, key = lists
+    result: list[ColumnCells | None] = []
+    start = 0
+    for length in array.value_lengths().to_pylist():
+        if length is None:
+            result.append(None)
+            continue
+        end = start + length
+        result.append(
+            (
+                tuple(names[start:end]),
+                tuple(types[start:end]),
+                tuple(nullable[start:end]),
+                tuple(key[start:end]),
+            )
+        )
+        start = end
+    return result
+
+
+ColumnCells: TypeAlias = tuple[
+    tuple[str, ...], tuple[str, ...], tuple[bool | None, ...], tuple[bool | None, ...]
+]
+"""Names, source types, nullable and key of a table's columns."""

@@ -25,7 +25,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.row_changes import split_key_update
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
-from pyspark_cdcfmt.rows.image_json import image_to_json
+from pyspark_cdcfmt.rows.json_values import image_to_json
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.values import plain_value, variant_form
 from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant

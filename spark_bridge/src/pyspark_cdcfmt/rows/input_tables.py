@@ -19,18 +19,13 @@ from cdcfmt_core.errors import CdcfmtError, EncodeError
 from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
+from pyspark_cdcfmt.rows.columns import ColumnCells
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
-from pyspark_cdcfmt.rows.variant_images import ImageReader
+from pyspark_cdcfmt.rows.variant_reader import ImageReader
 
 _COLUMN_BYTES = 1_000
 """Of a column, beside its schema."""
 _DEFAULT_TYPE_MAP = "mysql"
-
-ColumnCells: TypeAlias = tuple[
-    tuple[str, ...], tuple[str, ...], tuple[bool | None, ...], tuple[bool | None, ...]
-]
-"""Names, source types, nullable and key of a table's columns."""
-
 
 Pair: TypeAlias = tuple[bytes, bytes]
 """Value and metadata of a variant."""

@@ -10,7 +10,7 @@ import attrs
 
 from cdcfmt_core.errors import PolicyError, show
 from cdcfmt_core.types import InvalidValue
-from pyspark_cdcfmt.options import MODE_OPTIONS
+from pyspark_cdcfmt.option_groups import MODE_OPTIONS
 
 _OTHERS = {
     option.name: [choice for choice in option.choices if choice != "fail"]

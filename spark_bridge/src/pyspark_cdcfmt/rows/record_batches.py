@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DataType, StructType, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructType,
+    VariantType,
+)
 
-from pyspark_cdcfmt.rows.row_bytes import row_weigher
+from cdcfmt_core.events import TableSchema
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
 MAX_ROWS = 8192
@@ -154,3 +162,84 @@ def _variant_array(column: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
         fields=list(arrow_type),
         mask=mask,
     )
+
+
+_OFFSETS: Final = 4
+
+
+def table_bytes(table: TableSchema) -> int:
+    """The bytes of the names that a row of the table may repeat."""
+    names = (table.database, table.schema or "", table.table, *table.key_columns)
+    return sum(map(len, names)) + sum(map(len, table.column_names))
+
+
+def fixed_bytes(type_: DataType) -> int:
+    """What a value takes where it is NULL or empty."""
+    if isinstance(type_, StructType):
+        return 1 + sum(fixed_bytes(field.dataType) for field in type_.fields)
+    if isinstance(type_, VariantType):
+        return 1 + 2 * _OFFSETS
+    if isinstance(type_, DecimalType):
+        return 16
+    return 1 + (_OFFSETS if isinstance(type_, StringType | BinaryType | ArrayType) else 8)
+
+
+def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
+    """A function that weighs rows: tuples in the schema's order.
+
+    A character of text counts as one byte; in UTF-8 it has four at most.
+    """
+    fixed = fixed_bytes(schema)
+    weighers = [_weigher(field.dataType) for field in schema.fields]
+    varying = [(place, weigh) for place, weigh in enumerate(weighers) if weigh is not None]
+
+    def weigh(row: tuple[Any, ...]) -> int:
+        size = fixed
+        for place, of_value in varying:
+            value = row[place]
+            if value is not None:
+                size += of_value(value)
+        return size
+
+    return weigh
+
+
+def _weigher(type_: DataType) -> Callable[[Any], int] | None:
+    """What weighs a value besides its fixed bytes; None where it has no others."""
+    if isinstance(type_, StringType | BinaryType):
+        return len
+    if isinstance(type_, VariantType):
+        return _variant_bytes
+    if not isinstance(type_, StructType):
+        return value_bytes if isinstance(type_, ArrayType) else None
+    found = [(field.name, _weigher(field.dataType)) for field in type_.fields]
+    varying = [(name, weigh) for name, weigh in found if weigh is not None]
+    if not varying:
+        return None
+
+    def of_struct(value: Any) -> int:
+        if type(value) is not dict:
+            return value_bytes(value)
+        size = 0
+        for name, weigh in varying:
+            item = value.get(name)
+            if item is not None:
+                size += weigh(item)
+        return size
+
+    return of_struct
+
+
+def _variant_bytes(pair: tuple[bytes, bytes]) -> int:
+    return len(pair[0]) + len(pair[1])
+
+
+def value_bytes(value: Any) -> int:
+    """About the bytes of a value: of a variant's pair, a list, or a struct as a mapping."""
+    if isinstance(value, str | bytes):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(value_bytes, value.values())) + sum(map(len, value))
+    if isinstance(value, list | tuple):
+        return sum(map(value_bytes, value)) + 8 * len(value)
+    return 8

@@ -1,6 +1,8 @@
-"""The columns of the events shape, and what a user's schema may have of them."""
+"""The columns of both shapes, and what a user's schema may have of them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql.types import (
     ArrayType,
@@ -16,53 +18,44 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.rows.columns import canonical, check_declared
+from cdcfmt_core.column_names import clashes
+from cdcfmt_core.errors import OptionError, show
+from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
+from pyspark_cdcfmt.rows.values import SUPPORTED
+from pyspark_cdcfmt.write_options import WriteOptions
 
-_COLUMN = StructType(
-    [
-        StructField("name", StringType()),
-        StructField("source_type", StringType()),
-        StructField("nullable", BooleanType()),
-        StructField("key", BooleanType()),
-    ]
+
+def _struct(**fields: DataType) -> StructType:
+    return StructType([StructField(name, type_) for name, type_ in fields.items()])
+
+
+_COLUMN = _struct(
+    name=StringType(), source_type=StringType(), nullable=BooleanType(), key=BooleanType()
 )
 
-_TABLE_SCHEMA = StructType(
-    [
-        StructField("database", StringType()),
-        StructField("schema", StringType()),
-        StructField("table", StringType()),
-        StructField("columns", ArrayType(_COLUMN)),
-        StructField("key_columns", ArrayType(StringType())),
-    ]
+_TABLE_SCHEMA = _struct(
+    database=StringType(),
+    schema=StringType(),
+    table=StringType(),
+    columns=ArrayType(_COLUMN),
+    key_columns=ArrayType(StringType()),
 )
 
-SOURCE = StructType(
-    [
-        StructField("protocol", StringType()),
-        StructField("topic", StringType()),
-        StructField("path", StringType()),
-        StructField("partition", IntegerType()),
-        StructField("offset", LongType()),
-        StructField("index", IntegerType()),
-        StructField("timestamp", TimestampType()),
-    ]
+SOURCE = _struct(
+    protocol=StringType(),
+    topic=StringType(),
+    path=StringType(),
+    partition=IntegerType(),
+    offset=LongType(),
+    index=IntegerType(),
+    timestamp=TimestampType(),
 )
 
-_HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
+_HEADER = _struct(key=StringType(), value=BinaryType())
 
-CORRUPT_RECORD = StructType(
-    [
-        StructField("reason", StringType()),
-        StructField("key", BinaryType()),
-        StructField("value", BinaryType()),
-        StructField("source", SOURCE),
-    ]
-)
+CORRUPT_RECORD = _struct(reason=StringType(), key=BinaryType(), value=BinaryType(), source=SOURCE)
 
-_DDL = StructType([StructField("query", StringType()), StructField("type", StringType())])
+_DDL = _struct(query=StringType(), type=StringType())
 
 EVENT_COLUMNS: dict[str, DataType] = {
     "kind": StringType(),
@@ -111,12 +104,7 @@ def corrupt_column(options: ReadOptions) -> str:
     return f"{prefix}corrupt_record"
 
 
-def canonical_events(given: StructType, options: ReadOptions) -> StructType:
-    """A user's schema with our spelling of the names."""
-    return canonical(given, events_schema(options).names)
-
-
-def check_events_schema(given: StructType, options: ReadOptions) -> None:
+def _check_events(given: StructType, options: ReadOptions) -> None:
     """A user's schema may leave columns out and reorder them.
 
     :raises OptionError: for a column that events do not have, of another type, or NOT NULL.
@@ -157,3 +145,136 @@ def _may_be(given: DataType, expected: DataType) -> bool:
         field.nullable and field.name in known and _may_be(field.dataType, known[field.name])
         for field in given.fields
     )
+
+
+SEQUENCE = _struct(
+    commit=LongType(),
+    rank=IntegerType(),
+    offset=LongType(),
+    index=IntegerType(),
+    part=IntegerType(),
+)
+
+RESCUED = "rescued"
+
+METADATA: dict[str, DataType] = {
+    "change_type": StringType(),
+    "commit_version": LongType(),
+    "commit_timestamp": TimestampType(),
+    "sequence": SEQUENCE,
+    "absent": ArrayType(StringType()),
+    "invalid": ArrayType(StringType()),
+    "source": SOURCE,
+    "corrupt_record": CORRUPT_RECORD,
+    RESCUED: VariantType(),
+}
+"""What changes may have besides the table's own columns, by name without prefix."""
+
+OF_INSTANTS = (TimestampType, StringType, VariantType)
+"""As which a TIMESTAMP column needs its time zone: its wall clock comes back without."""
+
+
+def metadata_fields(options: ReadOptions | WriteOptions) -> list[StructField]:
+    """The columns that changes may have besides the table's own."""
+    prefix = options["metadataPrefix"]
+    return [StructField(prefix + name, type_) for name, type_ in METADATA.items()]
+
+
+def changes_schema(columns: Iterable[StructField], options: ReadOptions) -> StructType:
+    """A table's columns, all nullable, and the added ones.
+
+    ``_rescued`` is one of them, unless ``onSchemaChange`` is set to something else than rescue,
+    and ``_source`` under ``includeSource``.
+
+    :raises OptionError: if a column of the table bears the name of an added one.
+    """
+    added = metadata_fields(options)
+    own = list(columns)
+    if options["onSchemaChange"] not in (None, "rescue"):
+        added = [field for field in added if not field.name.endswith(RESCUED)]
+    taken = {field.name.lower() for field in added} & {field.name.lower() for field in own}
+    if taken:
+        raise OptionError(
+            f"the table has columns named {', '.join(sorted(taken))}; set metadataPrefix"
+        )
+    source = options["metadataPrefix"] + "source"
+    return StructType(
+        own + [field for field in added if options["includeSource"] or field.name != source]
+    )
+
+
+def _check_changes(given: StructType, options: ReadOptions) -> None:
+    """A user's schema: any columns of the table, and any of the added ones.
+
+    :raises OptionError: for an added column of another type, a type that no column has, NOT
+        NULL where a bad row is one of NULLs, and no place for what is rescued.
+    """
+    rescued = options["metadataPrefix"] + RESCUED
+    if options["onSchemaChange"] == "rescue" and rescued not in given.names:
+        raise OptionError(
+            f"onSchemaChange=rescue puts values into the column {rescued}, which the schema lacks: "
+            f"add `{rescued} VARIANT` to it"
+        )
+    has_bad_rows = options["mode"] == "PERMISSIVE" and corrupt_column(options) in given.names
+    check_declared(given, case_sensitive=options.case_sensitive)
+    added = {field.name: field.dataType for field in metadata_fields(options)}
+    for field in given.fields:
+        if not field.nullable and has_bad_rows:
+            raise OptionError(
+                f"column {field.name} is NOT NULL, but in mode PERMISSIVE a bad row has NULL "
+                "there: declare it nullable, or set mode to FAILFAST or DROPMALFORMED"
+            )
+        expected = added.get(field.name)
+        if expected is not None:
+            check_type(field, expected)
+        elif not isinstance(field.dataType, SUPPORTED):
+            raise OptionError(
+                f"column {field.name}: {field.dataType.simpleString()} is no type that a "
+                "column of a table can have"
+            )
+
+
+def check_declared(schema: StructType, *, case_sensitive: bool) -> None:
+    """OptionError for names that stand in a schema twice."""
+    twice = [name for name in dict.fromkeys(schema.names) if schema.names.count(name) > 1]
+    if twice:
+        raise OptionError(f"the schema has column {show(twice[0])} twice")
+    for names in () if case_sensitive else clashes(schema.names):
+        alike = " and ".join(map(show, names))
+        raise OptionError(
+            f"the schema has columns {alike}, which differ only in case: set caseSensitive=true, "
+            f"and {SPARKS_SWITCH}=true in the session"
+        )
+
+
+def canonical(schema: StructType, known: Sequence[str]) -> StructType:
+    """The schema with ``known`` names, those that we add, spelled as we do."""
+    ours = {name.lower(): name for name in known}
+    return StructType(
+        [
+            StructField(
+                ours.get(field.name.lower(), field.name),
+                field.dataType,
+                field.nullable,
+                field.metadata,
+            )
+            for field in schema.fields
+        ]
+    )
+
+
+def canonical_schema(given: StructType, options: ReadOptions) -> StructType:
+    """A user's schema with our spelling of the columns that are not the table's own."""
+    ours = events_schema(options).fields if options.table is None else metadata_fields(options)
+    return canonical(given, [field.name for field in ours])
+
+
+def check_schema(schema: StructType, options: ReadOptions) -> StructType:
+    """The schema, with our spelling of the columns that are not the table's.
+
+    :raises OptionError: for a schema that the shape cannot have.
+    """
+    schema = canonical_schema(schema, options)
+    check = _check_events if options.table is None else _check_changes
+    check(schema, options)
+    return schema

@@ -28,10 +28,9 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from pyspark_cdcfmt.rows.event_columns import column_cells
+from pyspark_cdcfmt.rows.columns import ColumnCells, cells, column_cells, variant_cell
 from pyspark_cdcfmt.rows.event_rows import UNSAID
-from pyspark_cdcfmt.rows.input_columns import cells, variant_cell
-from pyspark_cdcfmt.rows.input_tables import ColumnCells, InputTables
+from pyspark_cdcfmt.rows.input_tables import InputTables
 
 Source: TypeAlias = tuple[str | None, str | None, int | None]
 """Topic, path and partition that an event was read from."""
@@ -64,7 +63,7 @@ class InputEvent:
 class EventInput:
     """Makes events of record batches.
 
-    ``schema`` was checked by :func:`~pyspark_cdcfmt.rows.event_columns.check_events`;
+    ``schema`` was checked by :func:`~pyspark_cdcfmt.rows.columns.check_events`;
     ``key_columns`` override the rows' own.
     """
 

@@ -1,4 +1,4 @@
-"""DDL in a stream of changes: columns that come, go or change their name beside the schema.
+"""Rows and statements beside the schema of changes, and what the options do about them.
 
 A stream has the schema that it was started with.  Rows behind a statement cannot tell that a
 column of theirs is missing in it, or that one of its columns is gone; the statement can.
@@ -6,15 +6,143 @@ column of theirs is missing in it, or that one of its columns is gone; the state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NoReturn
 
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import show
 from cdcfmt_core.mysql.column_changes import ColumnChanges, column_changes
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_core.types import LogicalType, Unknown
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy, refuse
+from pyspark_cdcfmt.rows.row_schemas import RESCUED
 
 _AGAIN = "and start the query again with the same checkpoint"
+
+
+class SchemaConflicts:
+    """What becomes of rows and statements that a schema of changes does not fit.
+
+    ``own`` are the table's columns in it; ``rescues`` tells that it has a column for the rescued.
+    """
+
+    def __init__(
+        self,
+        own: Sequence[str],
+        options: ReadOptions,
+        policy: ValuePolicy,
+        *,
+        inferred: bool,
+        rescues: bool,
+    ) -> None:
+        self._own = own
+        self._policy = policy
+        self._inferred = inferred
+        self._in_stream = options.streaming
+        self._on_value = options["onSchemaChange"] or "fail"
+        self._on_column = options["onSchemaChange"] or ("rescue" if rescues else "fail")
+        self._on_truncate = options["onTruncate"]
+        self._ignored = options["ignoreColumns"]
+        self._has_key = bool(options["keyColumns"])
+        self._case_sensitive = options.case_sensitive
+        self._rescued = options["metadataPrefix"] + RESCUED
+        self._seen: set[str] = set()
+        self._ddl: str | None = None
+
+    def rescues_value(self, name: str, type_: LogicalType, error: BadValue) -> bool:
+        """Whether a value that its column cannot hold is rescued; else it is NULL.
+
+        :raises BadRow: if its row may not pass.
+        :raises PolicyError: if it ends the read; so do all of these methods.
+        """
+        if self._on_value in ("fail", "corrupt"):
+            advice = "; declare a type that holds it"
+            if "declare" in str(error):
+                advice = ""
+            elif isinstance(type_, Unknown):
+                advice = (
+                    "; the wire does not tell the column's type: declare a string, or read the "
+                    "messages that tell the types, too (DDL, Debezium's schema change topic)"
+                )
+            self._refuse(self._on_value, f"{error}{advice}", name)
+        if self._on_value == "ignore":
+            self._policy.note(name, "value that does not fit, as NULL")
+        return bool(self._on_value != "ignore")
+
+    def rescues_column(self, name: str) -> bool:
+        """Whether the value of a column that an inferred schema lacks is rescued; else left out."""
+        if self._on_column in ("fail", "corrupt"):
+            self._refuse(
+                self._on_column,
+                "the schema has no such column (it was inferred from other messages): raise "
+                "inferSampleMessages, or give a schema",
+                name,
+            )
+        rescues = bool(self._on_column != "ignore")
+        what = f"in {self._rescued}" if rescues else "left out"
+        self._policy.counts[f"{name}: column that the schema lacks, {what}"] += 1
+        return rescues
+
+    def lose_key(self, reason: str) -> None:
+        """A row without columns of ``keyColumns``, whose key is that of the messages."""
+        if self._on_value in ("fail", "corrupt"):
+            self._refuse(self._on_value, reason, None)
+        self._policy.counts[f"{reason}: key of the messages in its place"] += 1
+
+    def passes_truncate(self, statement: str) -> bool:
+        """Whether a row says that the table is truncated or dropped."""
+        if self._on_truncate == "ignore":
+            self._policy.counts["truncates and drops of the table, ignored"] += 1
+        elif self._on_truncate != "row":
+            reason = f"the table is truncated or dropped by {show(statement)}"
+            refuse("onTruncate", self._on_truncate, reason)
+        return bool(self._on_truncate == "row")
+
+    def follow(self, statement: str) -> None:
+        """Refuse a statement behind which rows are not what the schema and the key say.
+
+        A batch warns of columns on the driver, which a stream cannot.
+        """
+        self._ddl = statement
+        conflicts = statement_conflicts(
+            statement,
+            self._own,
+            self._ignored,
+            has_key=self._has_key,
+            case_sensitive=self._case_sensitive,
+        )
+        for option, name, reason in conflicts if self._in_stream else ():
+            if option == "onTruncate":
+                if self._on_truncate != "ignore":
+                    # No row of ours says that a part of the table is gone.
+                    refuse(option, "corrupt" if self._on_truncate == "corrupt" else "fail", reason)
+                continue
+            if self._on_value in ("fail", "corrupt"):
+                refuse(option, self._on_value, reason, name)
+            what = "DDL that the schema does not follow"
+            self._policy.counts[what if name is None else f"{name}: {what}"] += 1
+
+    def compare(self, columns: Collection[str], read: Collection[str]) -> None:
+        """Notice columns that a user's schema lacks and earlier rows did not have.
+
+        ``columns`` are a table schema's, of which ``read`` are in the schema.
+        """
+        if self._seen and not self._inferred:
+            gained = sorted(set(columns) - self._seen - set(read))
+            for name, reason in column_conflicts(
+                ColumnChanges(gained), (), self._ignored, case_sensitive=self._case_sensitive
+            ):
+                if self._in_stream and self._on_value in ("fail", "corrupt"):
+                    self._refuse(self._on_value, reason, name)
+                self._policy.counts[f"{name}: column that the table gained, left out"] += 1
+        self._seen |= set(columns)
+
+    def _refuse(self, chosen: str, reason: str, name: str | None) -> NoReturn:
+        if self._ddl is not None:
+            reason += f"; the last DDL of the table before it is {show(self._ddl)}"
+        refuse("onSchemaChange", chosen, reason, name)
 
 
 def statement_conflicts(

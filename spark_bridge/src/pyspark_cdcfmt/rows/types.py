@@ -1,4 +1,4 @@
-"""Logical type → Spark type: the one table (docs/spark.md prints it from here).
+"""Logical type → Spark type: the one table (docs/spark.md prints it from here); and back.
 
 A column whose Spark type is not the default one, because the user declared it, is
 converted by :mod:`pyspark_cdcfmt.rows.values`.
@@ -15,7 +15,7 @@ from pyspark.sql import types as spark
 from cdcfmt_core import types as logical
 from cdcfmt_core.decimal_digits import MAX_PRECISION
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt.rows.columns import is_case_sensitive
+from pyspark_cdcfmt.options import is_case_sensitive
 
 SCALE_OF_NULLS = 18
 """The scale of a DECIMAL column of unknown digits without a value: Spark's own default."""
@@ -177,7 +177,6 @@ DOCUMENTED: tuple[tuple[str, LogicalType], ...] = (
 )
 """The rows of the documentation's table."""
 
-
 # Without its parameters such a type holds the values of any two of its kind.
 _PARAMETERS_OPTIONAL = (
     logical.Text,
@@ -234,3 +233,36 @@ def _merge_decimals(one: logical.Decimal, other: logical.Decimal) -> LogicalType
     scale = max(one.scale or 0, other.scale or 0)
     whole = max(one.precision - (one.scale or 0), other.precision - (other.scale or 0))
     return logical.Decimal(whole + scale, scale)
+
+
+INTEGER_BITS: dict[type, int] = {
+    spark.ByteType: 8,
+    spark.ShortType: 16,
+    spark.IntegerType: 32,
+    spark.LongType: 64,
+}
+_OWN_TYPES: dict[type, LogicalType] = {
+    spark.BooleanType: logical.Bool(),
+    spark.FloatType: logical.Float(32),
+    spark.DoubleType: logical.Float(64),
+    spark.StringType: logical.Text(),
+    spark.BinaryType: logical.Binary(),
+    spark.DateType: logical.Date(),
+    spark.TimestampNTZType: logical.DateTime(6),
+    spark.TimestampType: logical.Timestamp(6),
+    spark.DayTimeIntervalType: logical.Time(6),
+    spark.VariantType: logical.Json(),
+    **{type_: logical.Int(bits) for type_, bits in INTEGER_BITS.items()},
+}
+
+
+def logical_type(type_: spark.DataType) -> LogicalType | None:
+    """What a column of this Spark type is, in itself; None if it can be no column."""
+    if isinstance(type_, spark.DecimalType):
+        return logical.Decimal(type_.precision, type_.scale)
+    if isinstance(type_, spark.ArrayType):
+        floats = isinstance(type_.elementType, spark.FloatType | spark.DoubleType)
+        return logical.Vector() if floats else None
+    if isinstance(type_, spark.StructType):
+        return logical.Geometry() if type_.names == GEOMETRY.names else None
+    return _OWN_TYPES.get(type(type_))

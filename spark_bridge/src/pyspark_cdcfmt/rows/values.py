@@ -7,11 +7,9 @@ per cell, and raises :class:`BadValue` for a value that the column cannot hold.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from decimal import Context, Decimal
-from typing import Any, TypeAlias
+from decimal import Decimal
+from typing import Any
 
 import attrs
 from pyspark.sql import types as spark
@@ -20,27 +18,20 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
-from pyspark_cdcfmt.rows.image_json import json_column
-from pyspark_cdcfmt.rows.json_values import KeepText, parse_json_column
-from pyspark_cdcfmt.rows.numbers import to_binary32, to_double
+from pyspark_cdcfmt.rows.json_values import KeepText, json_column, parse_json_column
+from pyspark_cdcfmt.rows.numbers import (
+    Convert,
+    to_binary32,
+    to_decimal,
+    to_double,
+    to_int,
+)
 from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy
-from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import INTEGER_BITS, TypeOptions, spark_type
 from pyspark_cdcfmt.rows.variant import encode_variant
 
-Convert: TypeAlias = Callable[[Any], Any]
-
-_INTEGER_BITS: dict[type, int] = {
-    spark.ByteType: 8,
-    spark.ShortType: 16,
-    spark.IntegerType: 32,
-    spark.LongType: 64,
-}
-
-# MySQL's decimals have up to 65 digits, Python's default context 28.
-_WIDE = Context(prec=100)
-
 SUPPORTED = (
-    *_INTEGER_BITS,
+    *INTEGER_BITS,
     spark.BooleanType,
     spark.FloatType,
     spark.DoubleType,
@@ -88,11 +79,11 @@ def _convert_to(
         return _from_members(source, target)
     if isinstance(target, spark.StringType):
         return _to_text(source, column, policy)
-    bits = _INTEGER_BITS.get(type(target))
+    bits = INTEGER_BITS.get(type(target))
     if bits is not None:
-        return _to_int(bits)
+        return to_int(bits)
     if isinstance(target, spark.DecimalType):
-        return _to_decimal(target)
+        return to_decimal(target)
     if isinstance(target, spark.TimestampType):
         return lambda value: _to_instant(value, policy.time_zone)
     if isinstance(target, spark.TimestampNTZType):
@@ -207,63 +198,6 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
         return convert(value)
 
     return number
-
-
-def _to_int(bits: int) -> Convert:
-    low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-
-    def integer(value: Any) -> int:
-        number = value
-        if type(value) is not int:
-            number = _as_int(value)
-        if low <= number <= high:
-            return number  # type: ignore[no-any-return]
-        raise BadValue(f"{show(value)} does not fit in {bits} bits")
-
-    return integer
-
-
-def _as_int(value: Any) -> int:
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, timedelta):
-        return value // timedelta(microseconds=1)
-    if isinstance(value, Decimal) and value == value.to_integral_value():
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,40}", value):
-        return int(value)
-    raise BadValue(f"{show(value)} is not an integer")
-
-
-def _to_decimal(target: spark.DecimalType) -> Convert:
-    limit = 10 ** (target.precision - target.scale)
-    exponent = Decimal(1).scaleb(-target.scale)
-
-    def decimal(value: Any) -> Decimal:
-        if type(value) is int:
-            number = Decimal(value)
-        elif isinstance(value, Decimal):
-            number = value
-        elif isinstance(value, float):
-            number = Decimal(repr(value))
-        elif isinstance(value, str) and len(value) <= 100:
-            try:
-                number = Decimal(value)
-            except ArithmeticError:
-                raise BadValue(f"{show(value)} is not a number") from None
-        else:
-            raise BadValue(f"{show(value)} is not a number")
-        if number.is_finite() and abs(number) < limit:
-            if -number.as_tuple().exponent <= target.scale:  # type: ignore[operator]
-                return number
-            with_scale = number.quantize(exponent, context=_WIDE)
-            if with_scale == number:
-                return with_scale
-        raise BadValue(
-            f"{show(str(value))} does not fit in decimal({target.precision},{target.scale})"
-        )
-
-    return decimal
 
 
 def _to_instant(value: Any, zone: tzinfo) -> datetime:

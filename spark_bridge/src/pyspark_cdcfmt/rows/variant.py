@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.types import GeometryValue, InvalidValue
-from pyspark_cdcfmt.rows.variant_scalars import INT8, SCALARS, SURROGATE, check_size, clean_text
+from pyspark_cdcfmt.rows.variant_scalars import INT8, SURROGATE, WRITERS, check_size, clean_text
 
 _Ids: TypeAlias = dict[str, int]
 
@@ -102,7 +102,7 @@ def _pieces(values: Iterable[Any], ids: _Ids, extra: _Ids) -> list[bytes]:
     """Each value encoded; calls cost most here, so small numbers do without."""
     pieces: list[bytes] = []
     add = pieces.append
-    scalar_of = SCALARS.get
+    scalar_of = WRITERS.get
     for value in values:
         kind = type(value)
         if kind is int and -0x80 <= value < 0x80:
@@ -122,8 +122,8 @@ def _other(value: Any, kind: type, ids: _Ids, extra: _Ids) -> bytes:
         return _object(value._asdict(), ids, extra)
     if kind is not InvalidValue:
         for base in kind.__mro__[1:-1]:
-            if base in SCALARS:
-                return SCALARS[base](value)
+            if base in WRITERS:
+                return WRITERS[base](value)
             if base in (dict, list, tuple):
                 return _other(value, base, ids, extra)
     raise UnsupportedTypeError(f"a variant cannot hold {kind.__name__}: {show(value)}")

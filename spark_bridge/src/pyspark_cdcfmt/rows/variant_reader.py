@@ -15,24 +15,17 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
+from cdcfmt_core import types as logical
+from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import EncodeError
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_EPOCH_NTZ = datetime(1970, 1, 1)
-_EPOCH_DAY = date(1970, 1, 1).toordinal()
-
-_INT16 = struct.Struct("<h").unpack_from
-_INT32 = struct.Struct("<i").unpack_from
-_INT64 = struct.Struct("<q").unpack_from
-_UINT32 = struct.Struct("<I").unpack_from
-_FLOAT = struct.Struct("<f").unpack_from
-_DOUBLE = struct.Struct("<d").unpack_from
+from cdcfmt_core.events import Column
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt.rows.event_values import Convert, Misfit
+from pyspark_cdcfmt.rows.variant_scalars import READ_UINT32, READERS
 
 
 def decode_variant(value: bytes, metadata: bytes) -> Any:
@@ -49,7 +42,7 @@ def decode_variant(value: bytes, metadata: bytes) -> Any:
 
 
 UNREADABLE = (LookupError, struct.error, ValueError, ArithmeticError, RecursionError)
-"""What :func:`read_value` and :data:`SCALARS` raise for bytes that are no variant."""
+"""What :func:`read_value` and :data:`READERS` raise for bytes that are no variant."""
 
 
 def read_value(data: bytes, at: int, names: tuple[str, ...]) -> Any:
@@ -88,7 +81,7 @@ def numbers(data: bytes, start: int, count: int, width: int) -> tuple[int, ...] 
 
 def _value(data: bytes, at: int, names: tuple[str, ...], left: list[int]) -> Any:
     header = data[at]
-    read = SCALARS[header]
+    read = READERS[header]
     if read is not None:
         return read(data, at + 1)
     basic, info = header & 3, header >> 2
@@ -116,7 +109,7 @@ def _object(
     for field, offset in zip(ids, offsets, strict=False):
         place = start + offset
         # Most are scalars: spare them a call.
-        read = SCALARS[data[place]]
+        read = READERS[data[place]]
         fields[names[field]] = (
             read(data, place + 1) if read is not None else _value(data, place, names, left)
         )
@@ -124,75 +117,120 @@ def _object(
 
 
 def _count(data: bytes, at: int, large: int, left: list[int]) -> tuple[int, int]:
-    count, end = (_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
+    count, end = (READ_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
     left[0] -= count
     if left[0] < 0:
         raise IndexError("more values than bytes")
     return count, end
 
 
-def _sized(data: bytes, at: int) -> bytes:
-    size = _UINT32(data, at)[0]
-    if at + 4 + size > len(data):
-        raise IndexError("cut off")
-    return data[at + 4 : at + 4 + size]
+_Readers: TypeAlias = tuple[Callable[[bytes, int], Any] | None, ...]
+_Field: TypeAlias = tuple[str, _Readers, Convert]
 
+_MAX_BYTES = 8 << 20
 
-# Wider than any variant's decimal, as Python's default would round to 28 digits.
-_EXACT = Context(prec=100)
+_BOOLS = (1 << 2, 2 << 2)
+_INTS = {8: 3 << 2, 16: 4 << 2, 32: 5 << 2, 64: 6 << 2}
+_FLOATS = (7 << 2, 14 << 2)
+_DECIMALS = (8 << 2, 9 << 2, 10 << 2)
+_TEXTS = (16 << 2, *(size << 2 | 1 for size in range(64)))
 
-
-def _decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], Decimal]:
-    def decimal(data: bytes, at: int) -> Decimal:
-        return Decimal(read(data, at + 1)).scaleb(-data[at], _EXACT)
-
-    return decimal
-
-
-def _int16_byte_decimal(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 16], "little", signed=True)
-
-
-def _instant(data: bytes, at: int) -> datetime:
-    # Faster than microseconds alone.
-    return _EPOCH + timedelta(0, *divmod(_INT64(data, at)[0], 1_000_000))
-
-
-def _wall_clock(data: bytes, at: int) -> datetime:
-    return _EPOCH_NTZ + timedelta(0, *divmod(_INT64(data, at)[0], 1_000_000))
-
-
-_PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
-    0: lambda _data, _at: None,
-    1: lambda _data, _at: True,
-    2: lambda _data, _at: False,
-    3: lambda data, at: data[at] - 256 if data[at] > 127 else data[at],
-    4: lambda data, at: _INT16(data, at)[0],
-    5: lambda data, at: _INT32(data, at)[0],
-    6: lambda data, at: _INT64(data, at)[0],
-    7: lambda data, at: _DOUBLE(data, at)[0],
-    8: _decimal(lambda data, at: int(_INT32(data, at)[0])),
-    9: _decimal(lambda data, at: int(_INT64(data, at)[0])),
-    10: _decimal(_int16_byte_decimal),
-    11: lambda data, at: date.fromordinal(_INT32(data, at)[0] + _EPOCH_DAY),
-    12: _instant,
-    13: _wall_clock,
-    14: lambda data, at: _FLOAT(data, at)[0],
-    15: _sized,
-    16: lambda data, at: _sized(data, at).decode(),
+_AS_THEY_ARE: dict[type, tuple[int, ...]] = {
+    logical.Bool: _BOOLS,
+    logical.Bit: tuple(_INTS.values()),
+    logical.Year: tuple(_INTS.values()),
+    logical.Float: _FLOATS,
+    logical.Decimal: _DECIMALS,
+    logical.Text: _TEXTS,
+    logical.Binary: (15 << 2,),
+    logical.Date: (11 << 2,),
+    logical.Timestamp: (12 << 2,),
+    logical.DateTime: (13 << 2,),
+    logical.Enum: (*_TEXTS, *_INTS.values()),
+    logical.Set: (*_TEXTS, *_INTS.values()),
 }
+"""First bytes of the values that are values of events as they are; all others are converted."""
 
 
-def _short_string(size: int) -> Callable[[bytes, int], str]:
-    return lambda data, at: data[at : at + size].decode()
+class ImageReader:
+    """Reads the images of one table; ``converters`` are those of its columns."""
+
+    def __init__(self, columns: Iterable[Column], converters: dict[str, Convert]) -> None:
+        self._fields: dict[str, _Field] = {
+            column.name: (column.name, _readers(column.type), converters[column.name])
+            for column in columns
+        }
+        self._plans: Cache[tuple[bytes, bytes], tuple[_Field, ...]] = Cache(_MAX_BYTES)
+
+    def read(self, value: bytes, metadata: bytes) -> dict[str, Any] | None:
+        """The values of an image by column; None if the other way has to find out."""
+        try:
+            return self._read(value, metadata)
+        except (EncodeError, Misfit, *UNREADABLE):
+            return None
+
+    def _read(self, value: bytes, metadata: bytes) -> dict[str, Any] | None:
+        header = value[0]
+        # An object with less than 256 fields, whose ids have one byte.
+        if header & 0b0111_0011 != 2:
+            return None
+        count = value[1]
+        start = 2 + count
+        ids = value[2:start]
+        plan = self._plans.get((metadata, ids))
+        if plan is None:
+            plan = self._add(metadata, ids)
+        width = (header >> 2 & 3) + 1
+        offsets = numbers(value, start, count + 1, width)
+        start += (count + 1) * width
+        values = {}
+        for (name, readers, convert), offset in zip(plan, offsets, strict=False):
+            at = start + offset
+            read = readers[value[at]]
+            if read is not None:
+                values[name] = read(value, at + 1)
+            else:
+                values[name] = convert(read_value(value, at, field_names(metadata)))
+        return values
+
+    def _add(self, metadata: bytes, ids: bytes) -> tuple[_Field, ...]:
+        names = field_names(metadata)
+        plan = tuple(self._fields[names[field]] for field in ids)
+        return self._plans.add((metadata, ids), plan, text_size(metadata, ids, ids * 8))
 
 
-SCALARS: tuple[Callable[[bytes, int], Any] | None, ...] = tuple(
-    _short_string(header >> 2)
-    if header & 3 == 1
-    else _PRIMITIVES.get(header >> 2)
-    if header & 3 == 0
-    else None
-    for header in range(256)
-)
-"""By the first byte of a value: what reads it, from the byte behind; None: no scalar."""
+def _readers(type_: LogicalType) -> _Readers:
+    """By the first byte of a value, what reads it where it needs no conversion."""
+    # The first is null.
+    readers = [READERS[0], *[None] * 255]
+    for header in _AS_THEY_ARE.get(type(type_), ()):
+        readers[header] = READERS[header]
+    if isinstance(type_, logical.Int):
+        low, high = type_.bounds
+        for bits, header in _INTS.items():
+            holds_all = low <= -(1 << bits - 1) and (1 << bits - 1) - 1 <= high
+            read = READERS[header]
+            readers[header] = read if holds_all else _within(read, low, high)
+        for header in _DECIMALS:
+            # BIGINT UNSIGNED beyond 64 bits with a sign.
+            readers[header] = _within(_whole(READERS[header]), low, high)
+    return tuple(readers)
+
+
+def _whole(read: Any) -> Callable[[bytes, int], int]:
+    def whole(data: bytes, at: int) -> int:
+        if data[at]:
+            raise Misfit
+        return int(read(data, at))
+
+    return whole
+
+
+def _within(read: Any, low: int, high: int) -> Callable[[bytes, int], int]:
+    def checked(data: bytes, at: int) -> int:
+        number: int = read(data, at)
+        if low <= number <= high:
+            return number
+        raise Misfit
+
+    return checked

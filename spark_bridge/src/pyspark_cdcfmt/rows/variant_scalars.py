@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from cdcfmt_core.errors import EncodeError
@@ -145,7 +145,7 @@ def _datetime(value: datetime) -> bytes:
     return _INT64(kind, (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
 
-SCALARS: dict[type, Callable[[Any], bytes]] = {
+WRITERS: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda _: NULL,
     bool: _bool,
     int: _int,
@@ -165,3 +165,78 @@ def check_size(size: int, what: str = "value") -> None:
         raise EncodeError(
             f"the {what} of a variant would have {size} bytes; Spark takes at most {SIZE_LIMIT}"
         )
+
+
+_READ_INT16 = struct.Struct("<h").unpack_from
+_READ_INT32 = struct.Struct("<i").unpack_from
+_READ_INT64 = struct.Struct("<q").unpack_from
+READ_UINT32 = struct.Struct("<I").unpack_from
+_READ_FLOAT = struct.Struct("<f").unpack_from
+_READ_DOUBLE = struct.Struct("<d").unpack_from
+
+
+def _read_sized(data: bytes, at: int) -> bytes:
+    size = READ_UINT32(data, at)[0]
+    if at + 4 + size > len(data):
+        raise IndexError("cut off")
+    return data[at + 4 : at + 4 + size]
+
+
+# Wider than any variant's decimal, as Python's default would round to 28 digits.
+_EXACT = Context(prec=100)
+
+
+def _read_decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], Decimal]:
+    def decimal(data: bytes, at: int) -> Decimal:
+        return Decimal(read(data, at + 1)).scaleb(-data[at], _EXACT)
+
+    return decimal
+
+
+def _int16_byte_decimal(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 16], "little", signed=True)
+
+
+def _instant(data: bytes, at: int) -> datetime:
+    # Faster than microseconds alone.
+    return _EPOCH + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
+
+
+def _wall_clock(data: bytes, at: int) -> datetime:
+    return _EPOCH_NTZ + timedelta(0, *divmod(_READ_INT64(data, at)[0], 1_000_000))
+
+
+_PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
+    0: lambda _data, _at: None,
+    1: lambda _data, _at: True,
+    2: lambda _data, _at: False,
+    3: lambda data, at: data[at] - 256 if data[at] > 127 else data[at],
+    4: lambda data, at: _READ_INT16(data, at)[0],
+    5: lambda data, at: _READ_INT32(data, at)[0],
+    6: lambda data, at: _READ_INT64(data, at)[0],
+    7: lambda data, at: _READ_DOUBLE(data, at)[0],
+    8: _read_decimal(lambda data, at: int(_READ_INT32(data, at)[0])),
+    9: _read_decimal(lambda data, at: int(_READ_INT64(data, at)[0])),
+    10: _read_decimal(_int16_byte_decimal),
+    11: lambda data, at: date.fromordinal(_READ_INT32(data, at)[0] + _EPOCH_DAY),
+    12: _instant,
+    13: _wall_clock,
+    14: lambda data, at: _READ_FLOAT(data, at)[0],
+    15: _read_sized,
+    16: lambda data, at: _read_sized(data, at).decode(),
+}
+
+
+def _short_string(size: int) -> Callable[[bytes, int], str]:
+    return lambda data, at: data[at : at + size].decode()
+
+
+READERS: tuple[Callable[[bytes, int], Any] | None, ...] = tuple(
+    _short_string(header >> 2)
+    if header & 3 == 1
+    else _PRIMITIVES.get(header >> 2)
+    if header & 3 == 0
+    else None
+    for header in range(256)
+)
+"""By the first byte of a value: what reads it, from the byte behind; None: no scalar."""

@@ -18,7 +18,7 @@ from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, 
 from cdcfmt_core.sources import open_claim_check_writer
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
-from pyspark_cdcfmt.rows.event_columns import check_events
+from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, Source
 from pyspark_cdcfmt.write.order_check import OrderCheck
