@@ -23,7 +23,7 @@ from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Image, Message, RowChange, TableSchema
 from cdcfmt_core.types import Enum, Json, LogicalType, Set
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.input_tables import InputTables

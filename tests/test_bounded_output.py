@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel import feeding, merging, plans
+from pyspark_cdcfmt.kernel import feeding, merging
+from pyspark_cdcfmt.kernel import settings as kernel_settings
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read import decoding
 from pyspark_cdcfmt.read.decoding import REPEATED_BYTES, REPEATED_SHARE
@@ -152,7 +153,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
 ) -> None:
     """In the order of the messages, within one and between those by the kernel and the others."""
     most = 20_000
-    for room in (record_batches, feeding, plans):
+    for room in (record_batches, feeding, kernel_settings):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
     monkeypatch.setattr(feeding, "MAX_MESSAGE_BYTES", most)
     monkeypatch.setattr(merging, "MAX_MESSAGE_BYTES", most)

@@ -21,7 +21,7 @@ from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, Table
 from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.testing.opening import open_decoder, open_encoder
-from pyspark_cdcfmt.read import missing_schemas
+from pyspark_cdcfmt.read import schemas
 from pyspark_cdcfmt.testing import parsed
 
 COLUMNS = 500
@@ -145,11 +145,11 @@ def test_what_is_kept_of_tables_is_bounded(variant: str, monkeypatch: pytest.Mon
 
 
 def test_tables_without_a_schema_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing_schemas, "_NAMES_BYTES", 64 << 10)
+    monkeypatch.setattr(schemas, "_NAMES_BYTES", 64 << 10)
     options = parsed({"protocol": "simple"})
 
     def work() -> Any:
-        missing = missing_schemas.MissingSchemas("corrupt", options, SchemaStore())
+        missing = schemas.MissingSchemas("corrupt", options, SchemaStore())
         for number in range(3_000):
             error = MissingSchemaError("d", f"t{number}", (1,))
             assert not missing.find(error, Message(None, b""))

@@ -22,7 +22,7 @@ from pyspark.sql.types import StringType, StructField, StructType, VariantType
 
 from cdcfmt_core.events import Event, Message, RowChange
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows

@@ -17,7 +17,7 @@ from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder
 from pyspark_cdcfmt.rows.row_schemas import SEQUENCE
 from pyspark_cdcfmt.rows.variant import encode_variant
-from pyspark_cdcfmt.write.order_check import OrderCheck
+from pyspark_cdcfmt.write.encoding import OrderCheck
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
 # Only to parse DDL.

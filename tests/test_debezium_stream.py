@@ -19,7 +19,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.options import is_of_stream, parse_options
-from pyspark_cdcfmt.read.missing_schemas import policy_of
+from pyspark_cdcfmt.read.schemas import policy_of
 
 PREFIX = "dbz_noschema_default"
 UNKNOWN = "kind = 'row' AND exists(columns, c -> c.source_type = '')"

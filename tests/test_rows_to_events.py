@@ -17,7 +17,7 @@ from cdcfmt_core.events import Event, Image, Message, RowChange, SchemaChange, T
 from cdcfmt_core.types import Bit, Enum, Int, Json, LogicalType, Set, Timestamp, Unknown
 from cdcfmt_core.types import Decimal as DecimalType
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.event_values import json_text

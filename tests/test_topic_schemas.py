@@ -27,7 +27,7 @@ from cdcfmt_core.sources.kafka import (
 from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.kafka import KafkaPartition, begins_around
+from pyspark_cdcfmt.read.inputs import KafkaSlice, begins_around
 
 OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 
@@ -120,27 +120,27 @@ class Query:
             # As with minPartitions: two tasks, the later one first.
             middle = (start + end) // 2
             for low, high in [(middle, end), (start, middle)]:
-                found |= self.task(KafkaPartition(*place, low, high), begins)
+                found |= self.task(KafkaSlice(*place, low, high), begins)
         return found
 
-    def task(self, share: KafkaPartition, begins: dict[TopicPartition, int]) -> Found:
+    def task(self, slice_: KafkaSlice, begins: dict[TopicPartition, int]) -> Found:
         options = parse_options(OPTIONS)
         scan = open_schema_scan(options.values, options.codec)
         assert scan is not None
         store = TopicSchemaStore(
             KeptSchemaStore(SchemaDirectory(str(self.folder))),
-            share.range,
-            begins_around(share, begins),
+            slice_.range,
+            begins_around(slice_, begins),
             self.kafka,
             scan,
             reach=1_000_000,
             run=self.name,
         )
         decoder = open_decoder(schemas=store, **OPTIONS)
-        place = share.topic, share.partition
+        place = slice_.topic, slice_.partition
         return {
             (*place, message.offset or 0): shown(decoder.decode(message))
-            for message in store.follow(read_range(share.range, self.kafka))
+            for message in store.follow(read_range(slice_.range, self.kafka))
         }
 
 

@@ -24,7 +24,8 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.mysql import InexactNumber, resolve_type
 from cdcfmt_core.wire_json import loads_exact
 from pyspark_cdcfmt.kernel.feeding import is_installed
-from pyspark_cdcfmt.kernel.plans import _encoding, _layout, _target, describe_zone
+from pyspark_cdcfmt.kernel.plans import _encoding, describe_zone
+from pyspark_cdcfmt.kernel.settings import _layout, _target
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 pytestmark = pytest.mark.skipif(

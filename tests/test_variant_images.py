@@ -15,7 +15,7 @@ from cdcfmt_core import default_registry
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.schemas import find_schemas
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.event_values import Misfit

@@ -12,7 +12,7 @@ from cdcfmt_core.errors import PolicyError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.declared_types import check_declared_types
+from pyspark_cdcfmt.read.declared import check_declared_types
 from pyspark_cdcfmt.read.survey import Survey
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
 

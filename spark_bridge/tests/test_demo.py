@@ -10,25 +10,25 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pyspark_cdcfmt.demo import picture
+from pyspark_cdcfmt.demo.__main__ import DDL, draw
 
 
 def test_picture_of_nothing() -> None:
-    assert len(picture.draw([])) == 1
+    assert len(draw([])) == 1
 
 
 def test_picture() -> None:
     events: list[tuple[str, str | None]] = [("a.b", None), ("c.d", None)]
     events += [("a.b", "insert")] * 40 + [("c.d", "insert"), ("c.d", "update"), ("c.d", "delete")]
-    head, first, second = picture.draw(events)
+    head, first, second = draw(events)
     assert head.startswith("table")
     assert first.split()[:3] == ["a.b", "█" * 27, "40"]
-    assert second.split()[:4] == ["c.d", "█▓░", "3", picture.DDL]
+    assert second.split()[:4] == ["c.d", "█▓░", "3", DDL]
 
 
 def test_picture_shows_the_most_changed() -> None:
     events = [(f"t.{number}", "update") for number in range(9) for _ in range(number + 1)]
-    assert [line.split()[0] for line in picture.draw(events, most=2)[1:]] == ["t.7", "t.8"]
+    assert [line.split()[0] for line in draw(events, most=2)[1:]] == ["t.7", "t.8"]
 
 
 @pytest.mark.smoke

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from cdcfmt_core.sources import FileInfo, FileOffset
-from pyspark_cdcfmt.read.file_stream import Watch
+from pyspark_cdcfmt.read.stream_readers import Watch
 
 SCHEMA = (
     "id int, _change_type string, _corrupt_record struct<reason:string,key:binary,value:binary>"

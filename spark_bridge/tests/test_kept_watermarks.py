@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdcfmt_core.errors import SinkError
-from pyspark_cdcfmt.write.encoding import Watermarks
-from pyspark_cdcfmt.write.watermarks import FOLDER, KeptWatermarks
+from pyspark_cdcfmt.write.watermarks import FOLDER, KeptWatermarks, Watermarks
 
 A, B = ("orders", None, 0), ("orders", None, 1)
 FILE = (None, "/dump/a.jsonl", None)

@@ -13,7 +13,7 @@ from pyspark.sql.types import IntegerType, StringType, StructType
 from pyspark_cdcfmt.read.batch_reader import plan_tasks
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.declared import GivenNames
-from pyspark_cdcfmt.read.slices import open_input
+from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.survey import Survey, Surveyor
 from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed

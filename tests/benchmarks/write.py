@@ -18,7 +18,7 @@ from run import load
 
 from cdcfmt_core.events import RowChange
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.engine import open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows

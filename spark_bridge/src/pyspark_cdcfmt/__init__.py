@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
-    from pyspark_cdcfmt.read.observing import observed, resolved_ts
-    from pyspark_cdcfmt.read.table_schemas import columns_schema, spark_schema
+    from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
     from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SEQUENCE, SOURCE
     from pyspark_cdcfmt.write.dataframes import encode
 
@@ -46,16 +45,16 @@ __all__ = [
 _MODULE_OF = {
     "CORRUPT_RECORD": "rows.row_schemas",
     "KAFKA_COLUMNS": "read.dataframes",
-    "SEQUENCE": "rows.change_schema",
+    "SEQUENCE": "rows.row_schemas",
     "SOURCE": "rows.row_schemas",
     "changes": "read.dataframes",
-    "columns_schema": "read.table_schemas",
+    "columns_schema": "read.reports",
     "decode": "read.dataframes",
     "encode": "write.dataframes",
     "learn_schemas": "read.dataframes",
-    "observed": "read.observing",
-    "resolved_ts": "read.observing",
-    "spark_schema": "read.table_schemas",
+    "observed": "read.reports",
+    "resolved_ts": "read.reports",
+    "spark_schema": "read.reports",
 }
 
 

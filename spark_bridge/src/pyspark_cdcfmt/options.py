@@ -245,5 +245,5 @@ def is_case_sensitive(option: bool | None) -> bool:
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    told = None if task is None else task.getLocalProperty(SPARKS_SWITCH)
-    return told is not None and told.lower() == "true"
+    known = None if task is None else task.getLocalProperty(SPARKS_SWITCH)
+    return known is not None and known.lower() == "true"

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pyspark_cdcfmt.read.inferred import InferredSchema
+    from pyspark_cdcfmt.read.inference import InferredSchema
 
 _SECONDS = 60
 _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"
@@ -52,7 +52,7 @@ class CdcDataSource(DataSource):
     def schema(self) -> StructType:
         from cdcfmt_core.errors import OptionError
         from pyspark_cdcfmt.options import is_of_stream, parse_options
-        from pyspark_cdcfmt.read.inferred import infer_schema, schema_of_store
+        from pyspark_cdcfmt.read.inference import infer_schema, schema_of_store
         from pyspark_cdcfmt.rows.row_schemas import events_schema
 
         options = parse_options(self.options)
@@ -99,7 +99,7 @@ class CdcDataSource(DataSource):
             from pyspark_cdcfmt.read.stream_readers import KafkaStreamReader
 
             return KafkaStreamReader(schema, options, options.kafka, inferred=inferred)
-        from pyspark_cdcfmt.read.file_stream import FileStreamReader
+        from pyspark_cdcfmt.read.stream_readers import FileStreamReader
 
         return FileStreamReader(schema, options, inferred=inferred)
 

@@ -28,7 +28,8 @@ from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of
 from cdcfmt_core.testing.outcome import expect
 from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.options import ReadOptions, parse_options
-from pyspark_cdcfmt.read.engine import Engine, open_decoder
+from pyspark_cdcfmt.read.decoding import open_decoder
+from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import infer_columns
 from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions

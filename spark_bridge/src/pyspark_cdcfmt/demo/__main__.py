@@ -1,16 +1,20 @@
-"""The tour: what is in the messages, one table typed, a file, a picture."""
+"""The tour: what is in the messages, one table typed, a file, a picture in text."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyspark_cdcfmt.demo import picture
-from pyspark_cdcfmt.demo.session import quiet_spark
+import attrs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +94,7 @@ def show_picture(events: DataFrame) -> None:
         .collect()
     )
     say("where the changes are:")
-    for line in picture.draw([(row["name"], row["op"]) for row in rows]):
+    for line in draw([(row["name"], row["op"]) for row in rows]):
         say("  " + line)
 
 
@@ -108,6 +112,123 @@ def next_lines(path: Path) -> list[str]:
         "from pyspark.sql import SparkSession; spark = SparkSession.builder.getOrCreate()",
         f'spark.read.format("cdc").option("table", "golden.pk_change").load({str(path)!r}).show()',
     ]
+
+
+_SHOWN_OF_LOG = 4_000
+
+
+@contextmanager
+def quiet_spark() -> Iterator[SparkSession]:
+    """A local session for the body; what Spark has to say is shown only if it does not start.
+
+    :raises SystemExit: if it does not start, with what Spark said and what it needs.
+    """
+    # Spark looks for data sources, and runs its workers, with the Python that these name.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory() as scratch:
+        # The JVM inherits this standard error for good: its first lines come before any
+        # log level can be set.
+        sys.stderr.flush()
+        standard_error = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        try:
+            spark = _start(scratch)
+        except Exception as error:
+            log.seek(0, os.SEEK_END)
+            log.seek(max(log.tell() - _SHOWN_OF_LOG, 0))
+            said = log.read().decode("utf-8", "replace")
+            raise SystemExit(f"{said}\nSpark does not start (it needs Java 17): {error}") from None
+        finally:
+            os.dup2(standard_error, 2)
+            os.close(standard_error)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _start(scratch: str) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .appName("cdcfmt demo")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.log.level", "ERROR")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.local.dir", scratch)
+        .config("spark.sql.warehouse.dir", scratch)
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+OPS = {"insert": "█", "update": "▓", "delete": "░"}
+DDL = "◆"
+BAR_WIDTH = 30
+TIME_WIDTH = 48
+
+_HEIGHTS = "▁▂▃▄▅▆▇█"
+
+
+@attrs.define
+class _Table:
+    name: str
+    ops: Counter[str] = attrs.field(factory=Counter)
+    slots: Counter[int] = attrs.field(factory=Counter)
+    ddl_slots: Counter[int] = attrs.field(factory=Counter)
+    first: int = 0
+
+
+def draw(events: Sequence[tuple[str, str | None]], *, most: int = 16) -> list[str]:
+    """A head line, then the ``most`` changed tables as lines, in the order of their first event.
+
+    ``events`` are (table, operation) in order; no operation means a DDL.  A table has a bar
+    with one character per row change (per several where there are too many), and a line
+    along all events that shows where its own lie.
+    """
+    tables: dict[str, _Table] = {}
+    for place, (name, op) in enumerate(events):
+        table = tables.setdefault(name, _Table(name, first=place))
+        slot = place * TIME_WIDTH // len(events)
+        if op is None:
+            table.ddl_slots[slot] += 1
+        else:
+            table.ops[op] += 1
+            table.slots[slot] += 1
+    chosen = sorted(tables.values(), key=lambda table: table.ops.total())[-most:]
+    chosen.sort(key=lambda table: table.first)
+    unit = max([1.0, *(table.ops.total() / (BAR_WIDTH - len(OPS)) for table in chosen)])
+    busiest = max((n for table in chosen for n in table.slots.values()), default=1)
+    width = max((len(table.name) for table in chosen), default=0)
+    legend = "  ".join(f"{sign} {op}" for op, sign in OPS.items())
+    lines = [f"{'table':<{width}}  {legend:<{BAR_WIDTH}}  rows  in order →   {DDL} DDL"]
+    for table in chosen:
+        bar, total = _bar(table.ops, unit), table.ops.total()
+        line = f"{table.name:<{width}}  {bar:<{BAR_WIDTH}}  {total:>4}  {_line(table, busiest)}"
+        lines.append(line.rstrip())
+    return lines
+
+
+def _bar(ops: Counter[str], unit: float) -> str:
+    # Rounded up, so that what is there is seen.
+    return "".join(sign * math.ceil(ops[op] / unit) for op, sign in OPS.items())
+
+
+def _line(table: _Table, busiest: int) -> str:
+    return "".join(_sign(table, slot, busiest) for slot in range(TIME_WIDTH))
+
+
+def _sign(table: _Table, slot: int, busiest: int) -> str:
+    rows = table.slots[slot]
+    if table.ddl_slots[slot] > rows:
+        return DDL
+    return _HEIGHTS[(rows * len(_HEIGHTS) - 1) // busiest] if rows else " "
 
 
 if __name__ == "__main__":

@@ -26,9 +26,9 @@ from cdcfmt_core.sources.lines import begins_message
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.merging import Made, in_order
 from pyspark_cdcfmt.kernel.origins import Origins, Span, headers_of_rows, source_of_rows
-from pyspark_cdcfmt.kernel.plans import describe_plan, describe_settings, describe_zone
+from pyspark_cdcfmt.kernel.plans import describe_plan, describe_zone
 from pyspark_cdcfmt.kernel.reference import Reference, Row
-from pyspark_cdcfmt.kernel.shape import Shape, Unlike
+from pyspark_cdcfmt.kernel.settings import Shape, Unlike, describe_settings
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
 
 try:
@@ -98,7 +98,12 @@ class KernelChunks:
         self._reference = reference
         self._recognises = recognises
         self._kernel = cdcfmt_kernel.Kernel(
-            json.dumps(describe_settings(layouts, shape, max_message_bytes))
+            json.dumps(
+                {
+                    **describe_settings(layouts, shape, max_message_bytes),
+                    "zone": describe_zone(shape.policy.time_zone),
+                }
+            )
         )
         self._known_schemas = shape.schemas.changes
         self._held = _Held()

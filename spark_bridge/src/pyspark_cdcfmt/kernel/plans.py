@@ -1,60 +1,28 @@
-"""What the kernel is given: layouts, outputs and plans, as data."""
+"""How a table schema becomes columns, and time zones, as data for the kernel."""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, get_args
+from typing import Any
 
-import attrs
 import orjson
-from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.encodings import Encoding
-from cdcfmt_core.events import Column, Op, TableSchema
-from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
-from pyspark_cdcfmt.kernel.shape import Shape, Unlike
-from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, table_bytes
+from pyspark_cdcfmt.kernel.settings import Shape, Unlike, _has_images, _target
+from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
 from pyspark_cdcfmt.rows.variant import VariantEncoder
 
-_EVENTS = (
-    "kind",
-    "op",
-    "database",
-    "schema",
-    "table",
-    "commit_time",
-    "source_time",
-    "emit_time",
-    "key_columns",
-    "extra",
-)
-_CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
-_TARGETS: dict[type, str] = {
-    spark.BooleanType: "boolean",
-    spark.ByteType: "byte",
-    spark.ShortType: "short",
-    spark.IntegerType: "integer",
-    spark.LongType: "long",
-    spark.FloatType: "float",
-    spark.DoubleType: "double",
-    spark.StringType: "string",
-    spark.BinaryType: "binary",
-    spark.DateType: "date",
-    spark.TimestampType: "timestamp",
-    spark.TimestampNTZType: "timestamp_ntz",
-    spark.DayTimeIntervalType: "interval",
-    spark.VariantType: "variant",
-}
 _PLAIN: dict[type, str] = {
     logical.Bool: "bool",
     logical.Float: "float",
@@ -69,85 +37,6 @@ _PLAIN: dict[type, str] = {
 _LATIN1 = ("latin_1", "cp1252")
 """Charsets whose characters from U+00A0 to U+00FF are bytes of these numbers."""
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
-_FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
-"""MySQL's TIMESTAMP ends in January 2038."""
-_STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
-"""Clocks change at full quarters of an hour, at least since 1972."""
-
-
-def describe_settings(
-    layouts: Sequence[Layout],
-    shape: Shape,
-    max_message_bytes: int,
-) -> dict[str, Any]:
-    """What holds for all messages.
-
-    :raises Unlike: if no message is for the kernel.
-    """
-    metadata = shape.metadata
-    outputs: list[dict[str, Any]] = []
-    if any("\0" in field.name for field in shape.fields):
-        # Arrow's C interface ends names there.
-        raise Unlike("a column has NUL in its name")
-    for field in shape.fields:
-        target = _target(field.dataType)
-        if target is not None:
-            outputs.append(
-                {"name": field.name, "content": "value", "nullable": field.nullable, **target}
-            )
-        elif not field.nullable:
-            raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
-    outputs += _events(metadata) if shape.events else _changes(metadata)
-    outputs.append({"name": "message", "content": "message"})
-    if {"source", "_source"} & set(metadata.values()):
-        outputs += [{"name": name, "content": name} for name in ("index", "offset")]
-    return {
-        "layouts": [_layout(layout) for layout in layouts],
-        "outputs": outputs,
-        "zone": describe_zone(shape.policy.time_zone),
-        "starting_commit_ts": shape.event_filter.starting_commit_ts,
-        "ending_commit_ts": shape.event_filter.ending_commit_ts,
-        "fence": shape.fence,
-        "wanted_ops": _wanted_ops(shape.event_filter),
-        "before_updates": shape.projection.before_updates,
-        "splits_keys": shape.split,
-        "max_message_bytes": max_message_bytes,
-        "max_rows": MAX_ROWS,
-        "max_bytes": MAX_BATCH_BYTES,
-        "row_bytes": shape.row_bytes,
-        "images": shape.events if _has_images(shape) else None,
-    }
-
-
-def _wanted_ops(event_filter: EventFilter) -> list[str] | None:
-    if not event_filter.wants_kind("row"):
-        return []
-    if event_filter.ops is None:
-        return None
-    # A truncation has no row.
-    return [op for op in get_args(Op) if op in event_filter.ops and op != "truncate"]
-
-
-def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
-    some = [(name, plain) for name, plain in metadata.items() if plain in _CHANGES]
-    return [{"name": name, "content": plain} for name, plain in some]
-
-
-def _events(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
-    outputs: list[dict[str, Any]] = []
-    for name in metadata:
-        if name in _EVENTS:
-            outputs.append({"name": name, "content": "event", "column": name})
-        elif name in ("before", "after"):
-            outputs.append({"name": name, "content": name})
-        elif name == "commit_ts":
-            outputs.append({"name": name, "content": "commit_version"})
-    return outputs
-
-
-def _has_images(shape: Shape) -> bool:
-    """Whether there are columns in images."""
-    return shape.events is not None and shape.projection.columns is None
 
 
 def describe_plan(
@@ -270,13 +159,6 @@ def _role(members: Members, path: tuple[str, ...]) -> str:
     return role if isinstance(role, str) else _role(role, path[1:])
 
 
-def _target(type_: spark.DataType) -> dict[str, Any] | None:
-    if isinstance(type_, spark.DecimalType):
-        return {"type": "decimal", "precision": type_.precision, "scale": type_.scale}
-    name = _TARGETS.get(type(type_))
-    return None if name is None else {"type": name}
-
-
 def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
@@ -350,34 +232,10 @@ def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
     return described
 
 
-def _layout(layout: Layout) -> dict[str, Any]:
-    return {
-        "begins": layout.begins.decode(),
-        "connect": layout.connect,
-        "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
-        "keyed": layout.keyed,
-        "members": _members(layout.members),
-        "ops": dict(layout.ops),
-        "max_events": layout.max_events,
-        "cell": layout.cell,
-        "doubts_nulls": layout.doubts_nulls,
-        "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
-        "in_lists": layout.in_lists,
-        "deleted_row": layout.deleted_row,
-        "completes_before": layout.completes_before,
-        "times": layout.times,
-        "orders_by_source_time": layout.orders_by_source_time,
-        "column_types": layout.column_types,
-        "reads_before": layout.reads_before,
-        "avro": None if layout.avro is None else attrs.asdict(layout.avro),
-    }
-
-
-def _members(members: Members) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "role": role if isinstance(role, str) else _members(role)}
-        for name, role in members.items()
-    ]
+_FIRST_DAY, _LAST_DAY = datetime(1970, 1, 1), datetime(2040, 1, 1)
+"""MySQL's TIMESTAMP ends in January 2038."""
+_STEP, _MICRO = timedelta(minutes=15), timedelta(microseconds=1)
+"""Clocks change at full quarters of an hour, at least since 1972."""
 
 
 @functools.cache

@@ -19,27 +19,27 @@ from cdcfmt_core.sources.kafka import TopicSchemaStore
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine
-from pyspark_cdcfmt.read.inferred import InferredSchema
-from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
-from pyspark_cdcfmt.read.schemas import find_schemas
-from pyspark_cdcfmt.read.slices import Input, Share, open_input
+from pyspark_cdcfmt.read.inference import InferredSchema
+from pyspark_cdcfmt.read.inputs import open_input
+from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
+from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
 
 
 def plan_tasks(
     source: Input,
-    shares: Sequence[Share],
+    slices: Sequence[Slice],
     options: ReadOptions,
     known: SchemaStore | None = None,
     *,
     streaming: bool = False,
-) -> list[Share]:
-    """The shares with the table schemas that are in all of them, unless these are ``known``."""
+) -> list[Slice]:
+    """The slices with the table schemas that are in all of them, unless these are ``known``."""
     if known is None:
         known = find_schemas(
-            options, lambda scan: source.scanned(shares, scan), statements=not streaming
+            options, lambda scan: source.scanned(slices, scan), statements=not streaming
         )
-    return [attrs.evolve(share, schemas=known) for share in shares]
+    return [attrs.evolve(slice_, schemas=known) for slice_ in slices]
 
 
 class CdcBatchReader(DataSourceReader):
@@ -57,9 +57,9 @@ class CdcBatchReader(DataSourceReader):
         policy_of(options, streaming=False)
 
     def partitions(self) -> Sequence[InputPartition]:
-        shares = self._input.plan()
-        known = None if self._found is None else self._found.schemas_in(shares)
-        tasks = plan_tasks(self._input, shares, self._options, known)
+        slices = self._input.plan()
+        known = None if self._found is None else self._found.schemas_in(slices)
+        tasks = plan_tasks(self._input, slices, self._options, known)
         check_batch(
             self._input,
             tasks,
@@ -75,9 +75,9 @@ class CdcBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         # Spark turns an empty list of partitions into one without a value.
-        if not isinstance(partition, Share):
+        if not isinstance(partition, Slice):
             return iter(())
-        return read_share(
+        return read_slice(
             self._input,
             partition,
             self._schema,
@@ -87,9 +87,9 @@ class CdcBatchReader(DataSourceReader):
         )
 
 
-def read_share(
+def read_slice(
     source: Input,
-    share: Share,
+    slice_: Slice,
     schema: StructType,
     options: ReadOptions,
     *,
@@ -97,16 +97,16 @@ def read_share(
     event_filter: EventFilter | None = None,
     streaming: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
-    """What a task does: the record batches of a share."""
-    schemas = share.schemas
+    """What a task does: the record batches of a slice."""
+    schemas = slice_.schemas
     if streaming:
         options = options.in_stream()
-        schemas = stream_schemas(source, share, options)
+        schemas = stream_schemas(source, slice_, options)
     missing = MissingSchemas(
         policy_of(options, streaming=streaming),
         options,
         schemas,
-        share=share,
+        slice_=slice_,
         source=source,
         streaming=streaming,
     )
@@ -117,23 +117,23 @@ def read_share(
         event_filter=event_filter,
         schemas=schemas,
         missing=missing,
-        fence=share.fence,
+        fence=slice_.fence,
     )
     messages: Iterator[Message | BadLine | Lines]
     if isinstance(schemas, TopicSchemaStore):
-        messages = schemas.follow(source.read(share, engine.counts))
+        messages = schemas.follow(source.read(slice_, engine.counts))
     else:
-        messages = source.read_lines(share, engine.counts)
+        messages = source.read_lines(slice_, engine.counts)
     batches = (
-        batch.rename_columns(schema.names) for batch in engine.batches(messages, share.describe())
+        batch.rename_columns(schema.names) for batch in engine.batches(messages, slice_.describe())
     )
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 
 
-def stream_schemas(source: Input, share: Share, options: ReadOptions) -> SchemaStore:
+def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:
     """Where a stream's task has table schemas from: what its rows mean may not hang on it."""
-    store = share.schemas
+    store = slice_.schemas
     if not isinstance(store, KeptSchemaStore):
         return NoSchemas()
     scan = open_schema_scan(options.values, options.codec)
@@ -141,7 +141,7 @@ def stream_schemas(source: Input, share: Share, options: ReadOptions) -> SchemaS
         return store
     context = TaskContext.get()
     run = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-    return source.schemas_around(share, store, scan, options["schemaSearchMessages"], run)
+    return source.schemas_around(slice_, store, scan, options["schemaSearchMessages"], run)
 
 
 class PushdownReader(CdcBatchReader):

@@ -11,11 +11,10 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.declared import GivenNames, unmatched_exclusion
-from pyspark_cdcfmt.read.declared_types import check_declared_types
+from pyspark_cdcfmt.read.declared import GivenNames, check_declared_types, unmatched_exclusion
 from pyspark_cdcfmt.read.inputs import FilesInput
 from pyspark_cdcfmt.read.notices import looks_for_zones, notices, warn
-from pyspark_cdcfmt.read.slices import Input, Share
+from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.read.survey import Survey, Surveyor, TableName
 
 logger = open_logger("pyspark_cdcfmt")
@@ -33,7 +32,7 @@ _MAY_COME = (
 
 def check_batch(
     source: Input,
-    shares: Sequence[Share],
+    slices: Sequence[Slice],
     options: ReadOptions,
     schema: StructType,
     *,
@@ -52,9 +51,9 @@ def check_batch(
     """
     names = GivenNames.of(options, schema, inferred=inferred)
     zones = looks_for_zones(options, schema)
-    if not shares or not (names or options.table or options["excludeTables"] or zones):
+    if not slices or not (names or options.table or options["excludeTables"] or zones):
         return Survey()
-    surveyor = Surveyor(source, shares, options, shares[0].schemas)
+    surveyor = Surveyor(source, slices, options, slices[0].schemas)
     survey = surveyor.survey
     if options["requireTables"] and names:
         surveyor.look_at_ends(names.all_in)
@@ -66,7 +65,7 @@ def check_batch(
     if not inferred:
         check_declared_types(schema, survey, options)
     if options.table is not None:
-        last = Surveyor(source, shares[-1:], options, shares[0].schemas, survey=survey)
+        last = Surveyor(source, slices[-1:], options, slices[0].schemas, survey=survey)
         last.look_at_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
     else:
         try:
@@ -74,7 +73,7 @@ def check_batch(
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
-    many = source.has_many_files(shares)
+    many = source.has_many_files(slices)
     for notice in notices(survey, options, schema, inferred=inferred, many_files=many):
         warn(notice)
     return survey
@@ -113,17 +112,17 @@ class StreamCheck:
         self._schema = schema
         self._noticed: set[str] = set()
 
-    def look(self, source: Input, shares: Sequence[Share]) -> None:
+    def look(self, source: Input, slices: Sequence[Slice]) -> None:
         """Look at the next micro-batch.
 
         :raises PolicyError: for a declared type that cannot hold a column.
         """
-        if not self._batches or not shares:
+        if not self._batches or not slices:
             return
         self._batches -= 1
         surveyor = Surveyor(
             source,
-            shares,
+            slices,
             self._options,
             # What the driver reads here is no part of the stream.
             SchemaStore(self._options["maxCachedSchemaBytes"]),

@@ -26,21 +26,19 @@ from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
-from pyspark_cdcfmt.read.missing_schemas import MissingSchemas, policy_of
-from pyspark_cdcfmt.read.schemas import open_store
+from pyspark_cdcfmt.read.schemas import MissingSchemas, open_store, policy_of
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
-from pyspark_cdcfmt.rows.stored_events import StoredEvents, stored_messages
+from pyspark_cdcfmt.rows.stored_events import (
+    STORED_COLUMNS,
+    StoredEvents,
+    is_of_table,
+    stored_messages,
+)
 
 ColumnName: TypeAlias = "str | Column"
 Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
-KAFKA_COLUMNS = {
-    "key": "key",
-    "topic": "topic",
-    "partition": "partition",
-    "offset": "offset",
-    "timestamp": "timestamp",
-}
+KAFKA_COLUMNS = {name: name for name in ("key", "topic", "partition", "offset", "timestamp")}
 """What Spark's Kafka source calls its columns: ``decode(df, **KAFKA_COLUMNS)``."""
 
 _NO_OFFSET = (
@@ -112,18 +110,13 @@ def decode(
         headers=headers,
         **_place(source, topic=topic, partition=partition, offset=offset, timestamp=timestamp),
     )
-    return _named(df.select(f.inline(_lists(cdc_decode, rows)(message))), rows, given)
+    return _inlined(df, cdc_decode, message, rows, given)
 
 
 _OPTIONS_OF_CHANGES = (
     *("typeMap", "sourceTimeZone", "images", "keyColumns", "caseSensitive", "splitKeyUpdates"),
     "metadataPrefix",
     *("mode", "incompleteRows", "onSchemaChange", "onTruncate", "invalidValues"),
-)
-
-_EVENT_COLUMNS = (
-    *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
-    *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
 )
 
 
@@ -157,16 +150,10 @@ def changes(
         yield from engine.lists(stored_messages(batches))
 
     assert parsed.table is not None
-    database, *schema_name, table_name = parsed.table
-    wanted = (
-        f.col("kind").isin("row", "ddl")
-        & (f.col("database") == database)
-        & f.col("schema").eqNullSafe(f.lit(schema_name[0] if schema_name else None))
-        & (f.col("table") == table_name)
-    ) | (f.col("kind") == "corrupt")
-    event = f.struct(*(f.col(name) for name in _EVENT_COLUMNS))
-    found = events.where(wanted)
-    return _named(found.select(f.inline(_lists(cdc_changes, rows)(event))), rows, given)
+    is_wanted = f.col("kind").isin("row", "ddl") & is_of_table(parsed.table)
+    wanted = is_wanted | (f.col("kind") == "corrupt")
+    event = f.struct(*(f.col(name) for name in STORED_COLUMNS))
+    return _inlined(events.where(wanted), cdc_changes, event, rows, given)
 
 
 def learn_schemas(
@@ -216,8 +203,13 @@ def learn_schemas(
     return store
 
 
-def _lists(function: Run, rows: StructType) -> Callable[[Column], Column]:
-    return _udf(function, ArrayType(rows, containsNull=False))
+def _inlined(
+    df: DataFrame, function: Run, column: Column, rows: StructType, given: StructType
+) -> DataFrame:
+    """The rows in the lists that a function makes of a column, under the names ``given``."""
+    lists = _udf(function, ArrayType(rows, containsNull=False))
+    found = df.select(f.inline(lists(column)))
+    return found if rows.names == given.names else found.toDF(*given.names)
 
 
 def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
@@ -229,10 +221,6 @@ def _udf(function: Run, result: DataType) -> Callable[[Column], Column]:
 def _parse(options: dict[str, Any]) -> ReadOptions:
     given = {name: value for name, value in options.items() if value is not None}
     return parse_options(given, of_dataframe=True)
-
-
-def _named(df: DataFrame, rows: StructType, given: StructType) -> DataFrame:
-    return df if rows.names == given.names else df.toDF(*given.names)
 
 
 def _row_schemas(

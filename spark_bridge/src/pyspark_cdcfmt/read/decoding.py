@@ -8,16 +8,43 @@ from typing import Any, Final
 
 import attrs
 
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine, open_claim_check_store
 from pyspark_cdcfmt.kernel.reference import Decoder
-from pyspark_cdcfmt.read.missing_schemas import MissingSchemas
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
 from pyspark_cdcfmt.rows.record_batches import table_bytes, value_bytes
+
+
+def open_decoder(
+    options: ReadOptions,
+    event_filter: EventFilter,
+    projection: Projection = Projection(),  # noqa: B008 (frozen)
+    counts: Counter[str] | None = None,
+    schemas: SchemaStore | None = None,
+    on_zoneless: Callable[[str, str], None] | None = None,
+) -> MessageDecoder:
+    """The message decoder that the options ask for."""
+    uri = options["claimCheckStorageUri"]
+    return open_message_decoder(
+        options.values,
+        options.codec,
+        event_filter,
+        projection=projection,
+        claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
+        schemas=schemas,
+        counts=counts,
+        on_zoneless=on_zoneless,
+    )
+
 
 MAX_LIST_BYTES = 32 << 20
 MAX_LIST_SHARE = 2

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
@@ -14,19 +14,19 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, Lines, one_by_one, open_claim_check_store
+from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.feeding import KernelChunks
 from pyspark_cdcfmt.kernel.merging import sized
-from pyspark_cdcfmt.kernel.opening import Opening, make_shape
+from pyspark_cdcfmt.kernel.opening import Opening
 from pyspark_cdcfmt.kernel.reference import Decoder, ObservedDecoder, Reference
+from pyspark_cdcfmt.kernel.settings import make_shape
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.decoding import RowMaker
-from pyspark_cdcfmt.read.missing_schemas import MissingSchemas
+from pyspark_cdcfmt.read.decoding import RowMaker, open_decoder
+from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import ValuePolicy
@@ -43,28 +43,6 @@ _LOOKED_AT_BYTES = 1 << 20
 
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
-
-
-def open_decoder(
-    options: ReadOptions,
-    event_filter: EventFilter,
-    projection: Projection = Projection(),  # noqa: B008 (frozen)
-    counts: Counter[str] | None = None,
-    schemas: SchemaStore | None = None,
-    on_zoneless: Callable[[str, str], None] | None = None,
-) -> MessageDecoder:
-    """The message decoder that the options ask for."""
-    uri = options["claimCheckStorageUri"]
-    return open_message_decoder(
-        options.values,
-        options.codec,
-        event_filter,
-        projection=projection,
-        claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
-        schemas=schemas,
-        counts=counts,
-        on_zoneless=on_zoneless,
-    )
 
 
 class Engine:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 
 import attrs
-from pyspark.sql.types import StructField
+from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.column_names import clashes, fold
 from cdcfmt_core.decimal_digits import DecimalDigits
@@ -16,17 +15,22 @@ from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.sources import BadLine, KeptSchemaStore
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
-from pyspark_cdcfmt.options import SPARKS_SWITCH
-from pyspark_cdcfmt.read.survey import Survey
+from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
+from pyspark_cdcfmt.read.decoding import open_decoder
+from pyspark_cdcfmt.read.inputs import open_input
+from pyspark_cdcfmt.read.schemas import find_schemas, open_store
+from pyspark_cdcfmt.read.slices import Slice, with_progress
+from pyspark_cdcfmt.read.survey import SECONDS, Survey
+from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
 
 logger = open_logger("pyspark_cdcfmt")
 
 _LOOKED_AT_FOR_NAMES = 10_000
-_SECONDS_BETWEEN_NEWS = 10
 
 
 def infer_columns(
@@ -56,7 +60,15 @@ def infer_columns(
     """
     columns = UnitedColumns(options)
     rows = 0
-    for message in _with_progress(read(), table):
+
+    def say(count: int) -> None:
+        logger.warning(
+            "cdc: inferring the schema of %s, %d messages read so far; .schema(...) spares it",
+            table_names([table]),
+            count,
+        )
+
+    for message in with_progress(read(), say):
         rows += columns.see(message, decoder)
         if rows >= sample:
             for message in ends():
@@ -140,13 +152,10 @@ class UnitedColumns:
 
 def merge_columns(schemas: Iterable[TableSchema], options: TypeOptions) -> list[StructField]:
     """The columns of all versions of a table; a type that changed on the way widens."""
-    names = ColumnNames(options)
-    types: dict[str, LogicalType] = {}
+    united = UnitedColumns(options)
     for schema in schemas:
-        for name, column in names.of(schema).items():
-            known = types.get(name)
-            types[name] = merge(known, column.type) if known else column.type
-    return [StructField(name, spark_type(type_, options)) for name, type_ in types.items()]
+        united.add(schema, ())
+    return united.fields()
 
 
 class ColumnNames:
@@ -174,21 +183,6 @@ class ColumnNames:
         return self._first.setdefault(fold(column, case_sensitive=self._case_sensitive), column)
 
 
-def _with_progress(
-    messages: Iterable[Message | BadLine], table: tuple[str, ...]
-) -> Iterator[Message | BadLine]:
-    said = time.monotonic()
-    for count, message in enumerate(messages):
-        if count % 1000 == 0 and time.monotonic() - said > _SECONDS_BETWEEN_NEWS:
-            said = time.monotonic()
-            logger.warning(
-                "cdc: inferring the schema of %s, %d messages read so far; .schema(...) spares it",
-                table_names([table]),
-                count,
-            )
-        yield message
-
-
 def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
     """Schemas, each with the columns of unknown type of which its row has no value."""
     for event in events:
@@ -203,16 +197,8 @@ def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, f
                     and all(values.get(column.name) is None for values in images)
                 ),
             )
-        else:
-            yield from ((schema, frozenset()) for schema in _schemas([event]))
-
-
-def _schemas(events: Iterable[Event]) -> Iterator[TableSchema]:
-    for event in events:
-        if isinstance(event, RowChange):
-            yield event.table
-        elif getattr(event, "table_schema", None) is not None:
-            yield event.table_schema  # type: ignore[union-attr, misc]
+        elif (schema := getattr(event, "table_schema", None)) is not None:
+            yield schema, frozenset()
 
 
 def _nothing_found(
@@ -230,3 +216,66 @@ def _nothing_found(
         text = text if text.endswith("?") else f"{text}."
         text += f" A message is corrupt: {survey.bad}"
     return text
+
+
+@attrs.frozen
+class InferredSchema:
+    """A schema and what its inference has read, so that the reader need not read it again.
+
+    ``of_store`` schemas are those that the schema store has, which a stream may have, too.
+    ``schemas`` are the table schemas found in ``slices``.
+    """
+
+    schema: StructType
+    of_store: bool = False
+    slices: Sequence[Slice] = ()
+    schemas: SchemaStore | None = None
+
+    def schemas_in(self, slices: Sequence[Slice]) -> SchemaStore | None:
+        """The table schemas in these slices; None if the input is another one by now."""
+        return self.schemas if list(self.slices) == list(slices) else None
+
+
+def schema_of_store(options: ReadOptions) -> InferredSchema | None:
+    """The table's columns as ``schemaStore`` has them, and else the messages' schema events."""
+    store = open_store(options)
+    if not isinstance(store, KeptSchemaStore):
+        return None
+    assert options.table is not None
+    database, *schema, table = options.table
+    name = (database, table, schema[0] if schema else None)
+    records = store.reload(*name)
+    if not records:
+        source = open_input(options)
+        slices = source.plan()
+        find_schemas(options, lambda scan: source.scanned(slices, scan), statements=False)
+        records = store.reload(*name)
+    if not records:
+        return None
+    records.sort(key=lambda record: (record.stream, record.position))
+    columns = merge_columns((record.table for record in records), TypeOptions.of(options.values))
+    return InferredSchema(changes_schema(columns, options), of_store=True)
+
+
+def infer_schema(options: ReadOptions) -> InferredSchema:
+    """The schema that the input's messages give.
+
+    :raises SourceError: if no message of the table is found.
+    """
+    source = open_input(options)
+    slices = source.plan()
+    event_filter = attrs.evolve(options.event_filter(), kinds=None)
+    table = options.table
+    assert table is not None
+    schemas = find_schemas(options, lambda scan: source.scanned(slices, scan))
+    columns = infer_columns(
+        lambda: source.read_all(slices),
+        open_decoder(options, event_filter, schemas=schemas),
+        table,
+        options["inferSampleMessages"],
+        TypeOptions.of(options.values),
+        any_table=open_decoder(options, attrs.evolve(event_filter, table=None), schemas=schemas),
+        ends=lambda: source.ends(slices, seconds=SECONDS, thorough=True),
+        schemas=schemas.versions_of(table),
+    )
+    return InferredSchema(changes_schema(columns, options), slices=slices, schemas=schemas)

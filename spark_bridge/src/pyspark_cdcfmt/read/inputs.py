@@ -1,4 +1,4 @@
-"""Files as input: which task reads what, and the messages in it."""
+"""Files and topics as input: which task reads which part, and the messages in it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from cdcfmt_core.events import Message
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.events import Message, Watermark
+from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.sources import (
     BadLine,
     FileInfo,
     FileSplit,
     HowToRead,
+    KeptSchemaStore,
     Lines,
     list_files,
     plan_partitions,
@@ -22,12 +25,26 @@ from cdcfmt_core.sources import (
     read_lines,
     read_split,
 )
+from cdcfmt_core.sources.kafka import (
+    Fences,
+    KafkaClient,
+    KafkaOptions,
+    OffsetRange,
+    SchemaSearch,
+    TopicSchemaStore,
+    plan_ranges,
+    read_range,
+    split_ranges,
+)
+from cdcfmt_core.sources.kafka import read_ends as read_ends_of_topics
+from cdcfmt_core.sources.kafka.offsets import TopicPartition
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.slices import Input, Share
+from pyspark_cdcfmt.read.decoding import open_decoder
+from pyspark_cdcfmt.read.slices import Input, Slice
 
 
 @attrs.frozen
-class FilesPartition(Share):
+class FilesSlice(Slice):
     """Splits of files that one task reads, in order."""
 
     splits: Sequence[FileSplit]
@@ -53,36 +70,36 @@ class FilesInput(Input):
 
     options: ReadOptions
 
-    def plan(self) -> list[Share]:
-        return self.share_out(find_files(self.options))
+    def plan(self) -> list[Slice]:
+        return self.slices_of(find_files(self.options))
 
-    def share_out(self, files: Iterable[FileInfo]) -> list[Share]:
+    def slices_of(self, files: Iterable[FileInfo]) -> list[Slice]:
         """Which task reads what of these files."""
         planned = plan_partitions(
             files,
             max_partition_bytes=self.options["maxPartitionBytes"],
             min_partitions=self.options["minPartitions"] or os.cpu_count() or 1,
         )
-        return [FilesPartition(splits) for splits in planned]
+        return [FilesSlice(splits) for splits in planned]
 
     def read(
         self,
-        share: Share,
+        slice_: Slice,
         counts: Counter[str] | None = None,
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
-        assert isinstance(share, FilesPartition)
+        assert isinstance(slice_, FilesSlice)
         how: HowToRead = {**self._how(), "marks": marks}
-        for split in share.splits:
+        for split in slice_.splits:
             yield from read_split(split, **how)
 
     def ends(
-        self, shares: Sequence[Share], *, seconds: float, thorough: bool
+        self, slices: Sequence[Slice], *, seconds: float, thorough: bool
     ) -> Iterator[Message | BadLine]:
         files: dict[str, FileSplit] = {}
-        for share in shares:
-            assert isinstance(share, FilesPartition)
-            for split in share.splits:
+        for slice_ in slices:
+            assert isinstance(slice_, FilesSlice)
+            for split in slice_.splits:
                 files[split.path] = FileSplit(split.path, 0, None, split.size)
         deadline = time.monotonic() + seconds
         for message in read_ends(files.values(), compressed_tails=thorough, **self._how()):
@@ -90,16 +107,16 @@ class FilesInput(Input):
             if time.monotonic() > deadline:
                 return
 
-    def has_many_files(self, shares: Sequence[Share]) -> bool:
-        splits = (share.splits for share in shares if isinstance(share, FilesPartition))
+    def has_many_files(self, slices: Sequence[Slice]) -> bool:
+        splits = (slice_.splits for slice_ in slices if isinstance(slice_, FilesSlice))
         return len({split.path for each in splits for split in each}) > 1
 
     def read_lines(
-        self, share: Share, counts: Counter[str] | None = None
+        self, slice_: Slice, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:
-        assert isinstance(share, FilesPartition)
+        assert isinstance(slice_, FilesSlice)
         how = self._how()
-        for split in share.splits:
+        for split in slice_.splits:
             yield from read_lines(split, **how)
 
     def _how(self) -> HowToRead:
@@ -111,3 +128,137 @@ class FilesInput(Input):
             "max_message_bytes": options["maxMessageBytes"],
             "line_format": options["lineFormat"],
         }
+
+
+@attrs.frozen
+class KafkaSlice(Slice):
+    """The messages of a topic's partition with ``start`` <= offset < ``end``.
+
+    ``begins``, of a stream's, has where its batch begins here and in the partitions that may
+    tell of its tables.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    begins: Mapping[TopicPartition, int] = attrs.field(factory=dict, kw_only=True)
+
+    @property
+    def range(self) -> OffsetRange:
+        return OffsetRange(self.topic, self.partition, self.start, self.end)
+
+    def describe(self) -> Mapping[str, object]:
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "from": self.start,
+            "to": self.end,
+        }
+
+
+@attrs.frozen
+class KafkaInput(Input):
+    """The topics that the options select."""
+
+    options: KafkaOptions
+    read_options: ReadOptions
+
+    def plan(self) -> list[Slice]:
+        self.options.check_batch()
+        client = KafkaClient(self.options)
+        return [*slices_of(plan_ranges(self.options, client), self.read_options, client)]
+
+    def read(
+        self,
+        slice_: Slice,
+        counts: Counter[str] | None = None,
+        marks: Sequence[bytes] = (),
+    ) -> Iterator[Message | BadLine]:
+        assert isinstance(slice_, KafkaSlice)
+        return read_range(slice_.range, self.options, counts)
+
+    def ends(self, slices: Sequence[Slice], *, seconds: float, thorough: bool) -> Iterator[Message]:
+        ranges: dict[TopicPartition, OffsetRange] = {}
+        for slice_ in slices:
+            assert isinstance(slice_, KafkaSlice)
+            place = slice_.topic, slice_.partition
+            start = min(slice_.start, ranges[place].start) if place in ranges else slice_.start
+            end = max(slice_.end, ranges[place].end) if place in ranges else slice_.end
+            ranges[place] = OffsetRange(*place, start, end)
+        return read_ends_of_topics([*ranges.values()], self.options, seconds=seconds)
+
+    def first_partitions(self, slices: Sequence[Slice]) -> Sequence[Slice]:
+        places = [slice_ for slice_ in slices if isinstance(slice_, KafkaSlice)]
+        first: dict[str, int] = {}
+        for slice_ in places:
+            first[slice_.topic] = min(slice_.partition, first.get(slice_.topic, slice_.partition))
+        return [slice_ for slice_ in places if slice_.partition == first[slice_.topic]]
+
+    def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch:
+        assert isinstance(slice_, KafkaSlice)
+        return SchemaSearch(slice_.range, self.options, scan, reach)
+
+    def schemas_around(
+        self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
+    ) -> KeptSchemaStore:
+        assert isinstance(slice_, KafkaSlice)
+        return TopicSchemaStore(
+            store, slice_.range, slice_.begins, self.options, scan, reach=reach, run=run
+        )
+
+
+def begins_around(
+    slice_: KafkaSlice, begins: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Of where a batch begins, what :class:`TopicSchemaStore` asks for."""
+    parts = slice_.topic.split(".")
+    topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
+    places = [(slice_.topic, slice_.partition), *((topic, 0) for topic in sorted(topics))]
+    return {place: begins[place] for place in places if place in begins}
+
+
+def slices_of(
+    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
+) -> list[KafkaSlice]:
+    """Which task reads what of these ranges, one of each partition of the topics."""
+    fences: dict[str, int] = {}
+    if options["deduplicate"] == "watermark":
+        fences = find_fences(ranges, options, client)
+    pieces = split_ranges(
+        ranges,
+        min_partitions=options["minPartitions"],
+        max_records=options["maxRecordsPerPartition"],
+    )
+    return [
+        KafkaSlice(
+            piece.topic, piece.partition, piece.start, piece.end, fence=fences.get(piece.topic, 0)
+        )
+        for piece in pieces
+    ]
+
+
+def find_fences(
+    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
+) -> dict[str, int]:
+    """Below which commit_ts a topic's row changes are duplicates, where the ranges begin."""
+    assert options.kafka is not None
+    decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
+
+    def watermark_of(message: Message) -> int | None:
+        found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
+        return max(found, default=None)
+
+    fences = Fences(options.kafka, client, watermark_of, options["watermarkLookback"])
+    return fences.find({(each.topic, each.partition): each.start for each in ranges})
+
+
+def open_input(options: ReadOptions) -> Input:
+    """The input that the options name.
+
+    :raises OptionError: if they name none, or two.
+    """
+    options.require_input()
+    if options.kafka is not None:
+        return KafkaInput(options.kafka, options)
+    return FilesInput(options)

@@ -1,10 +1,11 @@
-"""What a reader reads: an input is planned into shares, and each task reads one."""
+"""What a reader reads: an input is planned into slices, and each task reads one."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -16,11 +17,13 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
 from cdcfmt_core.sources.kafka import SchemaSearch
-from pyspark_cdcfmt.options import ReadOptions
+
+SECONDS_BETWEEN_NEWS = 10.0
+"""Of what the driver or a task waits for, in its log."""
 
 
 @attrs.frozen
-class Share(InputPartition):
+class Slice(InputPartition):
     """What one task reads; ``schemas`` are the table schemas found before it.
 
     Row changes with a commit_ts below ``fence`` are duplicates (``deduplicate``).
@@ -38,81 +41,78 @@ class Input(ABC):
     """Files or topics; goes to the executors with the reader."""
 
     @abstractmethod
-    def plan(self) -> list[Share]:
-        """The shares of a batch; SourceError for what does not exist.  On the driver."""
+    def plan(self) -> list[Slice]:
+        """The slices of a batch; SourceError for what does not exist.  On the driver."""
 
     @abstractmethod
     def read(
         self,
-        share: Share,
+        slice_: Slice,
         counts: Counter[str] | None = None,
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
-        """The messages of a share, in order, streamed; ``counts`` takes what was passed over.
+        """The messages of a slice, in order, streamed; ``counts`` takes what was passed over.
 
         With ``marks`` only messages are wanted whose value holds one of these bytes.
         """
 
     def read_lines(
-        self, share: Share, counts: Counter[str] | None = None
+        self, slice_: Slice, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:
         """As :meth:`read`, for who can do with lines in one piece."""
-        return self.read(share, counts)
+        return self.read(slice_, counts)
 
     @abstractmethod
     def ends(
-        self, shares: Sequence[Share], *, seconds: float, thorough: bool
+        self, slices: Sequence[Slice], *, seconds: float, thorough: bool
     ) -> Iterator[Message | BadLine]:
-        """The first and last messages of every file or topic partition of ``shares``; lazily.
+        """The first and last messages of every file or topic partition of ``slices``; lazily.
 
         A bounded look of about ``seconds`` at most.  ``thorough`` also reads what has no end to
         go to: the last compressed files.  A message may come twice.
         """
 
-    def has_many_files(self, shares: Sequence[Share]) -> bool:
-        """Whether these shares are of more than one file."""
+    def has_many_files(self, slices: Sequence[Slice]) -> bool:
+        """Whether these slices are of more than one file."""
         return False
 
-    def schema_search(self, share: Share, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
-        """A search for table schemas around a share; None where there is nothing around it."""
+    def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
+        """A search for table schemas around a slice; None where there is nothing around it."""
         return None
 
     def schemas_around(
-        self, share: Share, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
+        self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
     ) -> KeptSchemaStore:
-        """The store of a stream's task, which may look around the share for what it lacks.
+        """The store of a stream's task, which may look around the slice for what it lacks.
 
         ``run`` names the query through all of its restarts.
         """
         return store
 
-    def read_all(self, shares: Iterable[Share]) -> Iterator[Message | BadLine]:
-        """The messages of all shares."""
-        return chain.from_iterable(self.read(share) for share in shares)
+    def read_all(self, slices: Iterable[Slice]) -> Iterator[Message | BadLine]:
+        """The messages of all slices."""
+        return chain.from_iterable(self.read(slice_) for slice_ in slices)
 
     def scanned(
-        self, shares: Sequence[Share], scan: MarkedScan[Any]
+        self, slices: Sequence[Slice], scan: MarkedScan[Any]
     ) -> Iterator[Message | BadLine]:
-        """The messages of all shares in which a scan may find something."""
+        """The messages of all slices in which a scan may find something."""
         if scan.one_partition:
-            shares = self.first_partitions(shares)
-        return chain.from_iterable(self.read(share, marks=scan.marks) for share in shares)
+            slices = self.first_partitions(slices)
+        return chain.from_iterable(self.read(slice_, marks=scan.marks) for slice_ in slices)
 
-    def first_partitions(self, shares: Sequence[Share]) -> Sequence[Share]:
-        """The shares that lie in the first partition of each topic; all where there are none."""
-        return shares
+    def first_partitions(self, slices: Sequence[Slice]) -> Sequence[Slice]:
+        """The slices that lie in the first partition of each topic; all where there are none."""
+        return slices
 
 
-def open_input(options: ReadOptions) -> Input:
-    """The input that the options name.
-
-    :raises OptionError: if they name none, or two.
-    """
-    options.require_input()
-    if options.kafka is not None:
-        from pyspark_cdcfmt.read.kafka import KafkaInput
-
-        return KafkaInput(options.kafka, options)
-    from pyspark_cdcfmt.read.inputs import FilesInput
-
-    return FilesInput(options)
+def with_progress(
+    messages: Iterable[Message | BadLine], say: Callable[[int], None]
+) -> Iterator[Message | BadLine]:
+    """The messages; ``say`` is told every ten seconds how many they are by now."""
+    said = time.monotonic()
+    for count, message in enumerate(messages):
+        if count % 1000 == 0 and time.monotonic() - said > SECONDS_BETWEEN_NEWS:
+            said = time.monotonic()
+            say(count)
+        yield message

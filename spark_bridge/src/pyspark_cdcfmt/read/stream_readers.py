@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,20 +12,31 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxFiles,
     ReadMaxRows,
     ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
 
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.sources import FileInfo, FileOffset
 from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
 from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
+from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.batch_reader import read_share
+from pyspark_cdcfmt.read.batch_reader import plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck
-from pyspark_cdcfmt.read.kafka import KafkaInput, KafkaPartition, begins_around, share_out
-from pyspark_cdcfmt.read.missing_schemas import check_stream
-from pyspark_cdcfmt.read.schemas import open_store
+from pyspark_cdcfmt.read.inputs import (
+    FilesInput,
+    FilesSlice,
+    KafkaInput,
+    KafkaSlice,
+    begins_around,
+    find_files,
+    slices_of,
+)
+from pyspark_cdcfmt.read.schemas import check_stream, open_store
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -76,17 +88,17 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # The end offset alone: a batch that runs again must read the same.
         offset = StreamOffset.of_json(end)
-        shares = share_out(offset.ranges(), self._options, self._client)
-        self._check.look(KafkaInput(self._kafka, self._options), shares)
+        slices = slices_of(offset.ranges(), self._options, self._client)
+        self._check.look(KafkaInput(self._kafka, self._options), slices)
         schemas = open_store(self._options)
         return [
-            attrs.evolve(share, schemas=schemas, begins=begins_around(share, offset.starts))
-            for share in shares
+            attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_, offset.starts))
+            for slice_ in slices
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        assert isinstance(partition, KafkaPartition)
-        return read_share(
+        assert isinstance(partition, KafkaSlice)
+        return read_slice(
             KafkaInput(self._kafka, self._options),
             partition,
             self._schema,
@@ -102,3 +114,145 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @functools.cached_property
     def _progress(self) -> StreamProgress:
         return StreamProgress(self._kafka, self._client)
+
+
+logger = open_logger("pyspark_cdcfmt")
+
+_NAMES_IN_WARNING = 5
+
+
+class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads the files that come into a directory, oldest first."""
+
+    def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool = False) -> None:
+        self._schema = schema
+        self._options = options
+        self._inferred = inferred
+        self._watch = Watch()
+        self._target: list[FileInfo] | None = None
+        self._files: list[FileInfo] = []
+        self._offset = FileOffset()
+        self._input = FilesInput(options)
+        check_stream(options)
+        self._check = StreamCheck(options, schema, inferred=inferred)
+
+    def initialOffset(self) -> dict[str, Any]:
+        return FileOffset().to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxFiles(self._options["maxFilesPerTrigger"])
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._list()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        offset = FileOffset.from_json(start)
+        self._files = self._target if self._target is not None else self._list()
+        self._watch.look(self._files, offset)
+        self._offset = offset.advance(
+            self._files,
+            limit=_files_of(limit),
+            max_age=self._options["maxFileAge"],
+            now=time.time_ns() // 1000,
+        )
+        # Nothing new must be the very same offset.
+        return start if self._offset is offset else self._offset.to_json()
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """For the query's progress: how many files wait behind this batch, and came too late."""
+        return {
+            "waiting": len(self._offset.unread(self._files)),
+            "tooLate": self._watch.too_late,
+            "changed": self._watch.changed,
+        }
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before, after = FileOffset.from_json(start), FileOffset.from_json(end)
+        if before == after:
+            return []
+        if after.number != before.number + 1:
+            raise SourceError(
+                f"a micro-batch goes from step {before.number} to {after.number} of the stream "
+                "of files, and an offset names the files of one step only"
+            )
+        files = [FileInfo(path, size) for path, size in after.batch.items()]
+        slices = self._input.slices_of(files)
+        self._check.look(self._input, slices)
+        if self._options["schemaStore"] is None:
+            # What its own files tell would hang on where a micro-batch ends.
+            return slices
+        return plan_tasks(self._input, slices, self._options, streaming=True)
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, FilesSlice)
+        return read_slice(
+            self._input,
+            partition,
+            self._schema,
+            self._options,
+            inferred=self._inferred,
+            streaming=True,
+        )
+
+    def _list(self) -> list[FileInfo]:
+        return find_files(self._options, empty_globs=True)
+
+
+class Watch:
+    """Warns of files that the stream will not read, as far as this run can tell.
+
+    What lay there when the run began, and only its time says that it was read, is not judged.
+    """
+
+    def __init__(self) -> None:
+        self.too_late = 0
+        self.changed = 0
+        self._known: set[str] | None = None
+        self._warned: dict[str, float | None] = {}
+
+    def look(self, files: list[FileInfo], offset: FileOffset) -> None:
+        known = self._known
+        self._known = {file.path for file in files}
+        late = [
+            file.path
+            for file in files
+            if known is not None
+            and file.path not in known
+            and file.path not in offset.read
+            and offset.is_old(file)
+        ]
+        if late:
+            self.too_late += len(late)
+            logger.warning(
+                "cdc: %d files came too late and are not read, as they are older than the newest "
+                "file by more than maxFileAge: %s; read them in batch",
+                len(late),
+                _some(late),
+            )
+        changed = [
+            file
+            for file in files
+            if offset.is_changed(file) and self._warned.get(file.path) != file.mtime
+        ]
+        if changed:
+            self.changed += len(changed)
+            self._warned |= {file.path: file.mtime for file in changed}
+            logger.warning(
+                "cdc: %d files were changed after they were read, and are not read again: %s; "
+                "write files elsewhere and move them into the directory",
+                len(changed),
+                _some([file.path for file in changed]),
+            )
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMES_IN_WARNING} more" if len(paths) > _NAMES_IN_WARNING else ""
+    return ", ".join(sorted(paths)[:_NAMES_IN_WARNING]) + more
+
+
+def _files_of(limit: ReadLimit) -> int | None:
+    if isinstance(limit, ReadMaxFiles):
+        return limit.max_files
+    if isinstance(limit, ReadAllAvailable):
+        return None
+    raise SourceError(f"a stream of files cannot be limited by {type(limit).__name__}")

@@ -31,8 +31,8 @@ from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.engine import open_decoder
-from pyspark_cdcfmt.read.slices import Input, Share
+from pyspark_cdcfmt.read.decoding import open_decoder
+from pyspark_cdcfmt.read.slices import Input, Slice
 
 TableName: TypeAlias = tuple[str, ...]
 """Database, schema where the source has one, and table."""
@@ -142,7 +142,7 @@ Question: TypeAlias = Callable[[Survey], bool]
 
 
 class Surveyor:
-    """Looks at the shares of a batch until a question is answered.
+    """Looks at the slices of a batch until a question is answered.
 
     ``schemas`` are those that the scan for table schemas has found, which stay as they are;
     ``survey`` is an earlier one to go on with.  Every look takes about ``seconds`` at most.
@@ -151,7 +151,7 @@ class Surveyor:
     def __init__(
         self,
         source: Input,
-        shares: Sequence[Share],
+        slices: Sequence[Slice],
         options: ReadOptions,
         schemas: SchemaStore,
         *,
@@ -160,7 +160,7 @@ class Surveyor:
     ) -> None:
         self.survey = Survey() if survey is None else survey
         self._source = source
-        self._shares = shares
+        self._slices = slices
         self._seconds = seconds
         self._seen: set[tuple[object, ...]] = set()
         for table in _stored(schemas, options):
@@ -184,7 +184,7 @@ class Surveyor:
         :raises SourceError: if a file cannot be read.
         """
         if not until(self.survey):
-            ends = self._source.ends(self._shares, seconds=self._seconds, thorough=thorough)
+            ends = self._source.ends(self._slices, seconds=self._seconds, thorough=thorough)
             self._look(islice(ends, most), until)
 
     def read_on(self, until: Question) -> None:
@@ -193,7 +193,7 @@ class Surveyor:
         :raises SourceError: if it cannot be read.
         """
         deadline = time.monotonic() + self._seconds
-        messages = self._source.read_all(self._shares)
+        messages = self._source.read_all(self._slices)
         self._look(islice(messages, _MOST_MESSAGES), until, deadline)
 
     def _look(

@@ -219,10 +219,10 @@ def _inner(schema: StructType, path: str) -> StructType | None:
 def column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
     """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
     array = batch.column("columns")
-    told = array.drop_null()
-    if len(told) < 2 or not _all_alike(told):
+    known = array.drop_null()
+    if len(known) < 2 or not _all_alike(known):
         return _column_cells_of(array)
-    (alike,) = _column_cells_of(told.slice(0, 1))
+    (alike,) = _column_cells_of(known.slice(0, 1))
     return [alike if there else None for there in array.is_valid().to_pylist()]
 
 

@@ -1,8 +1,8 @@
-"""Table schemas of the rows that are written: made once per table, then looked up.
+"""Table schemas of the rows that are written: described once per table, then looked up.
 
 A column's type is what its source type says under the type map of the format that it was
 read from.  ``typesFrom=values`` takes the types of the values themselves: for rows that
-no cdc source made, whose types are what their author gave them.
+no cdc source described, whose types are what their author gave them.
 """
 
 from __future__ import annotations
@@ -168,16 +168,16 @@ class InputTables:
         own = self._own_types(identity, columns)
         resolve = self._resolver(protocol)
         keys = option_names("keyColumns", keys, columns[0])
-        made = []
+        described = []
         for name, source_type, nullable, key in zip(*columns, strict=True):
             type_ = own.get(name) or (resolve(source_type) if source_type else Unknown(""))
             if isinstance(type_, Unknown) and self._by_values:
                 type_ = _own_type(name, cells) or type_
-            made.append(Column(name, source_type, type_, nullable, bool(key) or name in keys))
+            described.append(Column(name, source_type, type_, nullable, bool(key) or name in keys))
         database, schema, name = table
-        converters = {column.name: self._converter(column.type) for column in made}
-        read = TableSchema(database, name, tuple(made), keys, schema)
-        found = InputTable(read, converters, ImageReader(made, converters))
+        converters = {column.name: self._converter(column.type) for column in described}
+        read = TableSchema(database, name, tuple(described), keys, schema)
+        found = InputTable(read, converters, ImageReader(described, converters))
         return self._tables.add(identity, found, table_size(read, _COLUMN_BYTES))
 
     def _own_types(self, identity: Any, columns: ColumnCells) -> dict[str, LogicalType]:

@@ -15,13 +15,15 @@ from typing import Any, TypeAlias
 
 import attrs
 import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as f
 from pyspark.sql.types import VariantVal
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column as TableColumn
 from cdcfmt_core.events import (
-    Column,
     Corrupt,
     Event,
     Image,
@@ -36,6 +38,12 @@ from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.values import ParsedJson
 
 Restore: TypeAlias = Callable[[Any], Any]
+
+STORED_COLUMNS = (
+    *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
+    *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
+)
+"""What :class:`StoredEvents` needs of events."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -109,7 +117,7 @@ class StoredEvents:
                 row["database"],
                 row["table"],
                 tuple(
-                    Column(name, source_type, resolve(source_type), nullable, key)
+                    TableColumn(name, source_type, resolve(source_type), nullable, key)
                     for name, source_type, nullable, key in columns
                 ),
                 keys,
@@ -216,6 +224,16 @@ _RESTORE: dict[type[LogicalType], Restore] = {
     logical.Json: ParsedJson,
     logical.Geometry: _geometry,
 }
+
+
+def is_of_table(table: tuple[str, ...]) -> Column:
+    """Whether an event is of the table."""
+    database, *schema, name = table
+    return (
+        (f.col("database") == database)
+        & f.col("schema").eqNullSafe(f.lit(schema[0] if schema else None))
+        & (f.col("table") == name)
+    )
 
 
 def stored_messages(batches: Iterable[pa.StructArray]) -> Iterator[StoredMessage]:

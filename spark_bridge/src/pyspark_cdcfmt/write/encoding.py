@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -13,21 +13,18 @@ from pyspark.sql.types import StructType
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
-from cdcfmt_core.errors import SinkError, UnsupportedEventError
+from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
-from pyspark_cdcfmt.rows.rows_to_events import EventInput, Source
-from pyspark_cdcfmt.write.order_check import OrderCheck
+from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
+from pyspark_cdcfmt.write.watermarks import Watermarks
 from pyspark_cdcfmt.write_options import WriteOptions
 
 logger = open_logger("pyspark_cdcfmt")
-
-Watermarks: TypeAlias = dict[Source, int | None]
-"""The last watermark of each topic partition (or file) that rows were read from."""
 
 
 def check_rows(schema: StructType, options: WriteOptions) -> None:
@@ -98,7 +95,7 @@ class EventWriter:
         encoder = open_encoder(self.options, self.partitions, self.counts)
         order = OrderCheck() if self.options["ordered"] else None
         statements = _Statements()
-        told = False
+        checked = False
         takes_rows = "row" not in self.refused
         source = None
         for read in rows.events(batches):
@@ -116,10 +113,10 @@ class EventWriter:
                 self._refuse(KIND_OF[type(event)])
                 continue
             if isinstance(event, Watermark):
-                if not told:
+                if not checked:
                     # The driver writes them; what it cannot write shall fail before that.
                     open_encoder(self.options, None).encode(event)
-                    told = True
+                    checked = True
                 last = self.watermarks.get(read.source)
                 self.watermarks[read.source] = max(last or 0, event.commit_ts)
                 continue
@@ -186,19 +183,62 @@ def check_statements(of_tasks: Sequence[int]) -> None:
         )
 
 
-def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
-    """The last watermark of each source; None where none of the reports has one."""
-    merged: Watermarks = {}
-    for report in reports:
-        for source, commit_ts in report.items():
-            known = merged.get(source)
-            merged[source] = commit_ts if known is None else max(known, commit_ts or 0)
-    return merged
+MAX_KEYS = 1 << 17
+"""So many keys are remembered at most, half of them at least; about 50 MB.  A change that
+is out of order by more keys than that is not seen."""
+
+_ADVICE = (
+    "changes of one key must come in order: repartition by the key and sortWithinPartitions by "
+    "_sequence (changes) or commit_ts and _source (events), or set ordered=false"
+)
 
 
-def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
-    """What all tasks together may promise: None while a source that has rows told nothing."""
-    values = list(merge_watermarks(reports).values())
-    if not values or None in values:
-        return None
-    return min(value for value in values if value is not None)
+class OrderCheck:
+    """Remembers the last position of each key, by a hash of table and key."""
+
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self._half = max_keys // 2
+        # The older half is forgotten as a whole: no bookkeeping per change.
+        self._recent: dict[int, tuple[Any, Any]] = {}
+        self._older: dict[int, tuple[Any, Any]] = {}
+
+    def __len__(self) -> int:
+        return len(self._recent) + len(self._older)
+
+    def check(self, read: InputEvent) -> None:
+        """:raises EncodeError: if this change comes before one that is there already."""
+        event = read.event
+        if read.order is None or not isinstance(event, RowChange):
+            return
+        names = event.table.key_columns
+        image = event.after or event.before
+        if image is None or not names:
+            return
+        key = [image.values.get(name) for name in names]
+        self._check(read, event, key)
+        before = None if event.before is None else event.before.values
+        # A change of the key moves the row: of both its places it is a change.
+        if before is not None and image is event.after and before.keys() >= set(names):
+            left = [before[name] for name in names]
+            if left != key:
+                self._check(read, event, left)
+
+    def _check(self, read: InputEvent, event: RowChange, cells: list[Any]) -> None:
+        table = event.table
+        key = hash((table.database, table.schema, table.table, *map(str, cells)))
+        last = self._recent.get(key) or self._older.get(key)
+        position = (read.order_by, read.order)
+        if last is not None and last[0] == read.order_by and read.order < last[1]:
+            raise EncodeError(
+                f"a change at {_show(read.order)} comes after one of the same key at "
+                f"{_show(last[1])}; {_ADVICE}",
+                table=f"{table.database}.{table.table}",
+                commit_ts=event.commit_ts,
+            )
+        self._recent[key] = position
+        if len(self._recent) >= self._half:
+            self._older, self._recent = self._recent, {}
+
+
+def _show(order: Any) -> str:
+    return f"({', '.join(map(str, order))})" if isinstance(order, tuple) else str(order)

@@ -24,15 +24,8 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Watermark
 from cdcfmt_core.sinks import CommitId, FileSink, line_writer
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.write.encoding import (
-    EventWriter,
-    Watermarks,
-    check_rows,
-    check_statements,
-    lowest_watermark,
-    open_encoder,
-)
-from pyspark_cdcfmt.write.watermarks import KeptWatermarks
+from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
+from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
 
 logger = open_logger("pyspark_cdcfmt")

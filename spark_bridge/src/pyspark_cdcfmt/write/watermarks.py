@@ -10,13 +10,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from cdcfmt_core.errors import CdcfmtError, SinkError
 from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
-from pyspark_cdcfmt.write.encoding import Watermarks, lowest_watermark, merge_watermarks
+from pyspark_cdcfmt.rows.rows_to_events import Source
+
+Watermarks: TypeAlias = dict[Source, int | None]
+"""The last watermark of each topic partition (or file) that rows were read from."""
+
+
+def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
+    """The last watermark of each source; None where none of the reports has one."""
+    merged: Watermarks = {}
+    for report in reports:
+        for source, commit_ts in report.items():
+            known = merged.get(source)
+            merged[source] = commit_ts if known is None else max(known, commit_ts or 0)
+    return merged
+
+
+def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
+    """What all tasks together may promise: None while a source that has rows told nothing."""
+    values = list(merge_watermarks(reports).values())
+    if not values or None in values:
+        return None
+    return min(value for value in values if value is not None)
+
 
 FOLDER: Final = "cdcfmt-watermarks"
 _KEPT_BATCHES = 3
@@ -38,13 +60,13 @@ class KeptWatermarks:
 
         :raises SinkError: if there is a watermark, and the checkpoint cannot be read.
         """
-        told = merge_watermarks(reports)
-        of_topics = {source: last for source, last in told.items() if source[1] is None}
+        reported = merge_watermarks(reports)
+        of_topics = {source: last for source, last in reported.items() if source[1] is None}
         if of_topics:
             self._load(needed=any(last is not None for last in of_topics.values()))
             self._sources = merge_watermarks((self._sources, of_topics))
         # A file comes once, and is not waited for.
-        lowest = lowest_watermark([told, self._sources])
+        lowest = lowest_watermark([reported, self._sources])
         if lowest is None or lowest <= self._written:
             return None
         self._written = lowest

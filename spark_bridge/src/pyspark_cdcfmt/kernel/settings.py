@@ -1,0 +1,281 @@
+"""What a read wants of all tables, and what holds for all its messages, as data for the kernel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import types as spark
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.column_names import lacking
+from cdcfmt_core.errors import PolicyError
+from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.layout import Layout, Members
+from cdcfmt_core.schema_store import SchemaStore
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.rows.columns import match_fields, match_keys
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
+from pyspark_cdcfmt.rows.row_schemas import metadata_fields
+
+
+class Unlike(Exception):
+    """Such messages are for the reference."""
+
+
+@attrs.frozen
+class Shape:
+    """What is wanted of every table.
+
+    ``schema`` is that of the rows.  ``metadata`` are the names of its columns besides the table's
+    own, with what they are without prefix; ``fields`` are the table's own.
+    ``inferred``: a column that the schema lacks is a change of the table's schema.
+    ``split``: an update of the key is two changes, which the reference makes.
+    ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
+    images are in it; there are no ``fields`` then.
+    ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``fence`` may be
+    duplicates.
+    """
+
+    schema: pa.Schema
+    metadata: Mapping[str, str]
+    fields: Sequence[StructField]
+    projection: Projection
+    event_filter: EventFilter
+    schemas: SchemaStore
+    policy: ValuePolicy
+    inferred: bool
+    split: bool
+    events: Literal["json", "variant"] | None = None
+    row_bytes: int = 0
+    fence: int = 0
+
+    def key_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The key here, whether or not the table has such columns.
+
+        :raises Unlike: if a name is not clear, which is the reference path's to say.
+        """
+        given = self.projection.key_columns
+        if not given:
+            return table.key_columns
+        try:
+            keys = match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
+        except PolicyError as error:
+            raise Unlike(str(error)) from error
+        reason = None if self.events else lacking(keys, table.column_names)
+        if reason:
+            raise Unlike(reason)
+        return keys
+
+    def keys_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The table's columns that are its key here."""
+        return tuple(name for name in self.key_of(table) if name in table.column_names)
+
+    def is_keyed(self, table: TableSchema) -> bool:
+        """Whether the table's rows have key columns."""
+        return bool(self.projection.key_columns or table.key_columns)
+
+    def wanted_of(self, table: TableSchema) -> tuple[str, ...]:
+        """The table's columns that have to be parsed."""
+        looked_at = self.projection.wanted_of(table.column_names, self.keys_of(table))
+        if looked_at is None:
+            return table.column_names
+        return tuple(name for name in table.column_names if name in looked_at)
+
+    @property
+    def _case_sensitive(self) -> bool:
+        return self.projection.case_sensitive
+
+    def own_of(self, table: TableSchema) -> dict[str, StructField]:
+        """The fields by the names of the table's columns.
+
+        :raises Unlike: if their names are not clear, which is the reference path's to say.
+        """
+        try:
+            return match_fields(
+                self.fields, table.column_names, case_sensitive=self._case_sensitive
+            )
+        except PolicyError as error:
+            raise Unlike(str(error)) from error
+
+
+def make_shape(
+    schema: StructType,
+    options: ReadOptions,
+    *,
+    projection: Projection,
+    event_filter: EventFilter,
+    schemas: SchemaStore,
+    policy: ValuePolicy,
+    inferred: bool,
+    fence: int,
+) -> Shape:
+    """What a read wants of every table."""
+    events = options.table is None
+    added = schema.fields if events else metadata_fields(options)
+    prefix = "" if events else options["metadataPrefix"]
+    names = {field.name for field in added}
+    metadata = {name: name.removeprefix(prefix) for name in schema.names if name in names}
+    return Shape(
+        schema=to_arrow_schema(schema, timezone="UTC"),
+        metadata=metadata,
+        fields=[field for field in schema.fields if field.name not in metadata],
+        projection=projection,
+        event_filter=event_filter,
+        schemas=schemas,
+        policy=policy,
+        inferred=inferred,
+        split=options.splits_keys,
+        events=options["imageFormat"] if events else None,
+        row_bytes=fixed_bytes(schema),
+        fence=fence,
+    )
+
+
+_EVENTS = (
+    "kind",
+    "op",
+    "database",
+    "schema",
+    "table",
+    "commit_time",
+    "source_time",
+    "emit_time",
+    "key_columns",
+    "extra",
+)
+_CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
+_TARGETS: dict[type, str] = {
+    spark.BooleanType: "boolean",
+    spark.ByteType: "byte",
+    spark.ShortType: "short",
+    spark.IntegerType: "integer",
+    spark.LongType: "long",
+    spark.FloatType: "float",
+    spark.DoubleType: "double",
+    spark.StringType: "string",
+    spark.BinaryType: "binary",
+    spark.DateType: "date",
+    spark.TimestampType: "timestamp",
+    spark.TimestampNTZType: "timestamp_ntz",
+    spark.DayTimeIntervalType: "interval",
+    spark.VariantType: "variant",
+}
+
+
+def describe_settings(
+    layouts: Sequence[Layout],
+    shape: Shape,
+    max_message_bytes: int,
+) -> dict[str, Any]:
+    """What holds for all messages.
+
+    :raises Unlike: if no message is for the kernel.
+    """
+    metadata = shape.metadata
+    outputs: list[dict[str, Any]] = []
+    if any("\0" in field.name for field in shape.fields):
+        # Arrow's C interface ends names there.
+        raise Unlike("a column has NUL in its name")
+    for field in shape.fields:
+        target = _target(field.dataType)
+        if target is not None:
+            outputs.append(
+                {"name": field.name, "content": "value", "nullable": field.nullable, **target}
+            )
+        elif not field.nullable:
+            raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
+    outputs += _events(metadata) if shape.events else _changes(metadata)
+    outputs.append({"name": "message", "content": "message"})
+    if {"source", "_source"} & set(metadata.values()):
+        outputs += [{"name": name, "content": name} for name in ("index", "offset")]
+    return {
+        "layouts": [_layout(layout) for layout in layouts],
+        "outputs": outputs,
+        "starting_commit_ts": shape.event_filter.starting_commit_ts,
+        "ending_commit_ts": shape.event_filter.ending_commit_ts,
+        "fence": shape.fence,
+        "wanted_ops": _wanted_ops(shape.event_filter),
+        "before_updates": shape.projection.before_updates,
+        "splits_keys": shape.split,
+        "max_message_bytes": max_message_bytes,
+        "max_rows": MAX_ROWS,
+        "max_bytes": MAX_BATCH_BYTES,
+        "row_bytes": shape.row_bytes,
+        "images": shape.events if _has_images(shape) else None,
+    }
+
+
+def _wanted_ops(event_filter: EventFilter) -> list[str] | None:
+    if not event_filter.wants_kind("row"):
+        return []
+    if event_filter.ops is None:
+        return None
+    # A truncation has no row.
+    return [op for op in get_args(Op) if op in event_filter.ops and op != "truncate"]
+
+
+def _changes(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    some = [(name, plain) for name, plain in metadata.items() if plain in _CHANGES]
+    return [{"name": name, "content": plain} for name, plain in some]
+
+
+def _events(metadata: Mapping[str, str]) -> list[dict[str, Any]]:
+    outputs: list[dict[str, Any]] = []
+    for name in metadata:
+        if name in _EVENTS:
+            outputs.append({"name": name, "content": "event", "column": name})
+        elif name in ("before", "after"):
+            outputs.append({"name": name, "content": name})
+        elif name == "commit_ts":
+            outputs.append({"name": name, "content": "commit_version"})
+    return outputs
+
+
+def _has_images(shape: Shape) -> bool:
+    """Whether there are columns in images."""
+    return shape.events is not None and shape.projection.columns is None
+
+
+def _target(type_: spark.DataType) -> dict[str, Any] | None:
+    if isinstance(type_, spark.DecimalType):
+        return {"type": "decimal", "precision": type_.precision, "scale": type_.scale}
+    name = _TARGETS.get(type(type_))
+    return None if name is None else {"type": name}
+
+
+def _layout(layout: Layout) -> dict[str, Any]:
+    return {
+        "begins": layout.begins.decode(),
+        "connect": layout.connect,
+        "lacks": [text.decode("utf-8", "replace") for text in layout.lacks],
+        "keyed": layout.keyed,
+        "members": _members(layout.members),
+        "ops": dict(layout.ops),
+        "max_events": layout.max_events,
+        "cell": layout.cell,
+        "doubts_nulls": layout.doubts_nulls,
+        "row_words": [json.dumps(word, ensure_ascii=False) for word in layout.row_words],
+        "in_lists": layout.in_lists,
+        "deleted_row": layout.deleted_row,
+        "completes_before": layout.completes_before,
+        "times": layout.times,
+        "orders_by_source_time": layout.orders_by_source_time,
+        "column_types": layout.column_types,
+        "reads_before": layout.reads_before,
+        "avro": None if layout.avro is None else attrs.asdict(layout.avro),
+    }
+
+
+def _members(members: Members) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "role": role if isinstance(role, str) else _members(role)}
+        for name, role in members.items()
+    ]
