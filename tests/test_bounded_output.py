@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel import feeding, merging
+from pyspark_cdcfmt.kernel import batches, feeding
 from pyspark_cdcfmt.kernel import settings as kernel_settings
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read import decoding
@@ -156,7 +156,7 @@ def test_batches_are_cut_by_bytes_on_both_paths(
     for room in (record_batches, feeding, kernel_settings):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
     monkeypatch.setattr(feeding, "MAX_MESSAGE_BYTES", most)
-    monkeypatch.setattr(merging, "MAX_MESSAGE_BYTES", most)
+    monkeypatch.setattr(batches, "MAX_MESSAGE_BYTES", most)
     good = [{"a": "1", "b": "x" * 40}] * 4
     types = {"sqlType": {"a": 4, "b": 12}, "mysqlType": {"a": "int", "b": "varchar(40)"}}
     mixed = [{"a": "no number" * 9, "b": "y"}, *good] * 90

@@ -332,6 +332,6 @@ def test_a_mistake_in_a_plan_costs_no_row(
     def fail(*_: object) -> None:
         raise mistake("c0")
 
-    monkeypatch.setattr("pyspark_cdcfmt.kernel.feeding.describe_plan", fail)
+    monkeypatch.setattr("pyspark_cdcfmt.kernel.learning.describe_plan", fail)
     messages = [update(at, {"c0": "int"}, {"c0": str(at)}, {"c0": "0"}) for at in range(20)]
     assert check_events(messages).by_kernel == 0

@@ -1,17 +1,177 @@
-"""What is made of messages: batches of rows, in the order of the input."""
+"""What goes into the kernel in chunks, and comes out in batches, in the order of the input."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from operator import attrgetter
+from typing import Any, Protocol, TypeAlias, cast
 
 import attrs
 import pyarrow as pa
 
-from pyspark_cdcfmt.rows.record_batches import MAX_MESSAGE_BYTES, MAX_ROWS
+from cdcfmt_core.events import Message
+from cdcfmt_core.sources import BadLine, Lines
+from pyspark_cdcfmt.kernel.learning import ObservedDecoder
+from pyspark_cdcfmt.kernel.settings import Shape
+from pyspark_cdcfmt.rows.event_rows import microseconds
+from pyspark_cdcfmt.rows.record_batches import MAX_MESSAGE_BYTES, MAX_ROWS, to_array
+
+Chunk: TypeAlias = list[Message | BadLine]
+Origins: TypeAlias = Sequence[Message | BadLine] | Lines
+Row: TypeAlias = tuple[Any, ...]
+
+_VALUE = attrgetter("value")
+_CHUNK_MESSAGES = 1024
+_TOGETHER = 15
+_CHUNK_BYTES = 4 << 20
+
+
+def cut_chunks(
+    messages: Iterable[Message | BadLine | Lines], are_values: Callable[[Lines], bool]
+) -> Iterator[Chunk | Lines]:
+    """Messages, some at a time; lines of a file in one piece where they are values."""
+    chunk: Chunk = []
+    size = 0
+    items = iter(messages)
+    while (item := next(items, None)) is not None:
+        if isinstance(item, Lines):
+            if chunk:
+                yield chunk
+                chunk, size = [], 0
+            if are_values(item):
+                yield item
+            else:
+                yield from cut_chunks(item.cut(), are_values)
+            continue
+        chunk.append(item)
+        size += len(item.value or b"")
+        if type(item) is Message:
+            # Not one by one in Python, but few enough if all of them are large.
+            some = list(islice(items, _TOGETHER))
+            if Lines in set(map(type, some)):
+                items = chain(some, items)
+            else:
+                chunk += cast(Chunk, some)
+                size += sum(map(len, filter(None, map(_VALUE, some))))
+        if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+class Rows(Protocol):
+    """What makes the rows of a message: one by one, or as a list that must not be split."""
+
+    def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
+
+    def listed(self, message: Message | BadLine, weigh: Callable[[Row], int]) -> Iterable[Row]: ...
 
 
 @attrs.frozen
-class Made:
+class Reference:
+    """The reference path: ``make`` raises in FAILFAST mode.
+
+    ``weigh`` gives about the bytes of a row in a batch, ``batch`` makes one of rows.
+    """
+
+    make: Rows
+    decoder: ObservedDecoder
+    weigh: Callable[[Row], int]
+    batch: Callable[[list[Row]], pa.RecordBatch]
+
+    def rows(self, message: Message | BadLine, *, in_list: bool) -> Iterable[Row]:
+        """The rows of a message; ``in_list`` if they stay together."""
+        return self.make.listed(message, self.weigh) if in_list else self.make.rows(message)
+
+
+@attrs.frozen
+class Span:
+    """Messages one by one, or so many lines of a file in one piece."""
+
+    origins: Origins
+    count: int
+
+    def values_of(self, name: str) -> list[Any]:
+        """An attribute of each message; of lines the path alone is known."""
+        if isinstance(self.origins, Lines):
+            return [self.origins.path if name == "path" else None] * self.count
+        if set(map(type, self.origins)) == {Message}:
+            return list(map(attrgetter(name), self.origins))
+        return [getattr(each, name, None) for each in self.origins]
+
+    def headers(self) -> list[list[dict[str, Any]]]:
+        """The headers of each message; lines have none."""
+        if isinstance(self.origins, Lines):
+            return [[]] * self.count
+        return [
+            [{"key": name, "value": value} for name, value in getattr(each, "headers", ())]
+            for each in self.origins
+        ]
+
+
+@attrs.define
+class Buffer:
+    """What a batch has of messages: the reference's rows, and where messages come from.
+
+    ``owners`` are the numbers of the rows' messages in the batch; ``spans`` are all messages of
+    the batch.  ``size`` is the bytes of the reference's messages, ``row_bytes`` those of its rows.
+    """
+
+    rows: list[Row] = attrs.field(factory=list)
+    owners: list[int] = attrs.field(factory=list)
+    spans: list[Span] = attrs.field(factory=list)
+    size: int = 0
+    row_bytes: int = 0
+
+    def batch_of(self, rows: pa.RecordBatch, shape: Shape, protocol: str) -> pa.RecordBatch:
+        """The kernel's rows with all columns that are wanted."""
+        arrays = []
+        for field in shape.schema:
+            what = shape.metadata.get(field.name)
+            if field.name in rows.schema.names:
+                arrays.append(rows.column(field.name).cast(field.type))
+            elif what in ("source", "_source"):
+                arrays.append(self._sources(rows, protocol, field.type))
+            elif what == "headers":
+                headers = [each for span in self.spans for each in span.headers()]
+                arrays.append(to_array(headers, field.type).take(rows.column("message")))
+            elif what == "invalid":
+                # A row with a changed value is the reference's.
+                arrays.append(_repeated([], rows.num_rows, field.type))
+            else:
+                arrays.append(pa.nulls(rows.num_rows, field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=shape.schema)
+
+    def _sources(self, rows: pa.RecordBatch, protocol: str, type_: pa.DataType) -> pa.Array:
+        """``_source`` of rows that have ``message``, ``index`` and ``offset``."""
+        arrays = []
+        for field in type_:
+            if field.name in ("index", "offset"):
+                array = rows.column(field.name)
+            elif field.name == "protocol":
+                array = _repeated(protocol, rows.num_rows, field.type)
+            else:
+                values = [value for span in self.spans for value in span.values_of(field.name)]
+                if pa.types.is_timestamp(field.type):
+                    known = any(values)
+                    values = list(map(microseconds, values)) if known else [None] * len(values)
+                if values and values.count(values[0]) == len(values):
+                    # Most messages are of one file or topic.
+                    array = _repeated(values[0], rows.num_rows, field.type)
+                else:
+                    array = to_array(values, field.type).take(rows.column("message"))
+            arrays.append(array)
+        return pa.StructArray.from_arrays(arrays, fields=list(type_))
+
+
+def _repeated(value: Any, count: int, type_: pa.DataType) -> pa.Array:
+    return to_array([value], type_).take(pa.repeat(pa.scalar(0, pa.int32()), count))
+
+
+@attrs.frozen
+class SizedBatch:
     """The rows of some messages, the next ones in the input.
 
     ``size`` is the bytes of messages or rows, whichever are more; ``counts``, where they are asked
@@ -23,22 +183,19 @@ class Made:
     counts: Sequence[int] = ()
 
 
-def in_order(
-    pieces: Sequence[pa.RecordBatch], owners: Sequence[int]
-) -> tuple[pa.RecordBatch | None, Sequence[int]]:
-    """The rows of all pieces in the order of their messages, and these."""
-    if len(pieces) < 2:
-        return (pieces[0] if pieces else None), owners
+def in_order(pieces: Sequence[pa.RecordBatch], owners: Sequence[int]) -> pa.RecordBatch:
+    """The rows of all pieces, one at least, in the order of their messages."""
+    if len(pieces) == 1:
+        return pieces[0]
     order = sorted(range(len(owners)), key=owners.__getitem__)
-    batch = pa.concat_batches(pieces).take(pa.array(order, pa.int32()))
-    return batch, [owners[at] for at in order]
+    return pa.concat_batches(pieces).take(pa.array(order, pa.int32()))
 
 
-def sized(made: Iterable[Made]) -> Iterator[Made]:
+def merge_small(batches: Iterable[SizedBatch]) -> Iterator[SizedBatch]:
     """Merge consecutive small batches, up to MAX_ROWS and MAX_MESSAGE_BYTES."""
-    held: list[Made] = []
+    held: list[SizedBatch] = []
     rows = size = 0
-    for each in made:
+    for each in batches:
         more = max(each.batch.num_rows, len(each.counts))
         if not held and (more >= MAX_ROWS // 2 or each.size >= MAX_MESSAGE_BYTES):
             yield each
@@ -54,9 +211,9 @@ def sized(made: Iterable[Made]) -> Iterator[Made]:
         yield _together(held)
 
 
-def _together(made: Sequence[Made]) -> Made:
-    return Made(
-        pa.concat_batches([each.batch for each in made]),
-        sum(each.size for each in made),
-        [count for each in made for count in each.counts],
+def _together(batches: Sequence[SizedBatch]) -> SizedBatch:
+    return SizedBatch(
+        pa.concat_batches([each.batch for each in batches]),
+        sum(each.size for each in batches),
+        [count for each in batches for count in each.counts],
     )

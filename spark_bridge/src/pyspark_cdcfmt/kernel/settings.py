@@ -175,7 +175,7 @@ def describe_settings(
     shape: Shape,
     max_message_bytes: int,
 ) -> dict[str, Any]:
-    """What holds for all messages.
+    """What holds for all messages, apart from the time zone.
 
     :raises Unlike: if no message is for the kernel.
     """

@@ -19,10 +19,9 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.kernel.feeding import KernelChunks
-from pyspark_cdcfmt.kernel.merging import sized
-from pyspark_cdcfmt.kernel.opening import Opening
-from pyspark_cdcfmt.kernel.reference import Decoder, ObservedDecoder, Reference
+from pyspark_cdcfmt.kernel.batches import Reference, merge_small
+from pyspark_cdcfmt.kernel.feeding import KernelChunks, Opening
+from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import make_shape
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import RowMaker, open_decoder
@@ -161,7 +160,7 @@ class Engine:
         if self.chunks is None:
             yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
             return
-        batches = (each.batch for each in sized(self.chunks.batches(messages)))
+        batches = (each.batch for each in merge_small(self.chunks.batches(messages)))
         yield from self._by_kernel(self.chunks, batches, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
@@ -175,7 +174,7 @@ class Engine:
         if self.chunks is None:
             yield from self._run(one_by_one(items), builder)
             return
-        made = sized(self.chunks.batches(items, count_rows=True))
+        made = merge_small(self.chunks.batches(items, count_rows=True))
         lists = (builder.of_batch(each.batch, each.counts) for each in made)
         yield from self._by_kernel(self.chunks, lists)
 

@@ -1,0 +1,219 @@
+"""What the kernel learns from messages that the reference decoded: plans, tables to skip, zones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+from zoneinfo import ZoneInfo
+
+import orjson
+
+from cdcfmt_core.caches import Cache, text_size
+from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.events import (
+    Corrupt,
+    Event,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+)
+from cdcfmt_core.layout import Layout, Zoned
+from cdcfmt_core.sources import BadLine
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.kernel.plans import describe_plan, describe_zone
+from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+
+if TYPE_CHECKING:
+    from cdcfmt_kernel import Kernel
+
+logger = open_logger("pyspark_cdcfmt")
+
+_LEARNT = ("unknown", "a time zone that the kernel lacks")
+"""Why the kernel stops at messages from which there is something to learn."""
+_LARGEST_EXAMPLE = 8 << 20
+"""Bytes of a message that may be looked at once more, for its schema."""
+_PLANS_OF_TABLE = 16
+_WORTH_A_PLAN = 1000
+"""So many messages read by the kernel pay for one more plan of a table."""
+_TABLE_BYTES = 8 << 20
+
+
+class Decoder(Protocol):
+    """What makes events of messages."""
+
+    def decode(self, message: Message) -> list[Event]: ...
+
+    @property
+    def protocol(self) -> str | None: ...
+
+
+class ObservedDecoder:
+    """A message decoder that remembers what the last message held."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._events: list[Event] = []
+
+    @property
+    def protocol(self) -> str | None:
+        """The format of the last message."""
+        return self._decoder.protocol
+
+    def decode(self, message: Message) -> list[Event]:
+        """As the decoder does."""
+        self._events = []  # those of a large message are not kept beside the next one's
+        self._events = self._decoder.decode(message)
+        return self._events
+
+    def note_format(self, name: str) -> None:
+        """Take note of the format of the last message, which the kernel has read."""
+        if isinstance(self._decoder, MessageDecoder):
+            self._decoder.note_format(name)
+
+    def found_nothing_wrong(self) -> bool:
+        """Whether the last message was neither corrupt nor in part."""
+        return not any(isinstance(event, Corrupt) for event in self._events)
+
+    def changes(self) -> list[RowChange]:
+        """The last message's row changes; none if it was about a schema."""
+        if any(isinstance(event, SchemaChange | TableSchemaEvent) for event in self._events):
+            return []
+        return [event for event in self._events if isinstance(event, RowChange)]
+
+
+class Learner:
+    """Adds to a kernel what it lacks for messages at which it stopped."""
+
+    def __init__(
+        self, kernel: Kernel, layouts: Sequence[Layout], shape: Shape, decoder: ObservedDecoder
+    ) -> None:
+        self._kernel = kernel
+        self._layouts = layouts
+        self._shape = shape
+        self._decoder = decoder
+        self._known_schemas = shape.schemas.changes
+        self._in_frames = layouts[0].max_events is not None
+        self._repeats_database = any(layout.repeats_database for layout in layouts)
+        self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
+        self._learned_more = 0
+
+    def forget_old_plans(self) -> None:
+        """Drop the plans that were made with other schemas than are known now."""
+        if self._shape.schemas.changes != self._known_schemas:
+            self._known_schemas = self._shape.schemas.changes
+            self._kernel.clear_plans()
+
+    def skips(self, message: Message | BadLine) -> bool:
+        """Whether the refused message is of an unwanted table, which the kernel knows from now.
+
+        A schema beside its payload has to be good for that, which the reference knows.
+        """
+        if self._kernel.stop[0] != "unknown" or not self._is_unwanted(message):
+            return False
+        if any(layout.connect for layout in self._layouts):
+            return False
+        self._kernel.skip(*self._row(message), all=True)
+        return True
+
+    def is_example(self, message: Message | BadLine) -> bool:
+        """Whether there is something to learn from the refused message."""
+        is_small = len(message.value or b"") <= _LARGEST_EXAMPLE
+        return self._kernel.stop[0] in _LEARNT and isinstance(message, Message) and is_small
+
+    def learn(self, message: Message | BadLine, by_kernel: int) -> None:
+        """Learn from an example that the reference has decoded.
+
+        ``by_kernel`` is how many messages the kernel has read.
+        """
+        is_unwanted = self._is_unwanted(message)
+        changes = self._decoder.changes()
+        if changes and not is_unwanted:
+            self._add_plans(message, changes, by_kernel)
+        elif self._decoder.found_nothing_wrong():
+            # The filters refused it.
+            try:
+                self._kernel.skip(*self._row(message), all=is_unwanted)
+            except ValueError as error:
+                logger.debug("not skipped by the kernel: %s", error)
+
+    def _row(
+        self, message: Message | BadLine, event: int | None = None
+    ) -> tuple[bytes, bytes | None]:
+        """Value and key of a message, or of the event in it at which the kernel stopped."""
+        value, key = message.value or b"", getattr(message, "key", None)
+        if self._in_frames:
+            return self._kernel.event(value, key, self._kernel.stop[1] if event is None else event)
+        return value, key
+
+    def _is_unwanted(self, message: Message | BadLine) -> bool:
+        if not self._shape.event_filter.wants_kind("row"):
+            return True
+        database, schema, table = self._kernel.names(*self._row(message))
+        own = None if schema == database and self._repeats_database else schema or None
+        return not self._shape.event_filter.wants_table(database, table, own)
+
+    def _is_worth_a_plan(self, table: TableSchema, by_kernel: int) -> bool:
+        """Whether there are few plans of this table, or messages enough to pay for more."""
+        name = (table.database, table.schema or "", table.table)
+        learned = self._learned.get(name) or 0
+        if learned < _PLANS_OF_TABLE:
+            self._learned.add(name, learned + 1, text_size(*name))
+            return True
+        is_worth = self._learned_more * _WORTH_A_PLAN < by_kernel
+        self._learned_more += is_worth
+        return is_worth
+
+    def _add_plans(
+        self, message: Message | BadLine, changes: Sequence[RowChange], by_kernel: int
+    ) -> None:
+        tables = {id(each.table): each for each in changes if self._tells_schema(each)}
+        if len(tables) > 1 and not self._in_frames:
+            logger.debug("not by the kernel: its rows have several schemas")
+            return
+        for change in tables.values():
+            if not self._is_worth_a_plan(change.table, by_kernel):
+                continue
+            try:
+                self._add_plan(change.table, *self._row(message, change.index))
+            except (Unlike, ValueError) as error:
+                logger.debug("not by the kernel: %s", error)
+            except Exception as error:
+                # A mistake here costs time, and no row.
+                logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
+
+    def _tells_schema(self, change: RowChange) -> bool:
+        """Whether a plan is made of a row; an event may have its key only."""
+        image = change.before if change.after is None else change.after
+        return image is not None and (image.complete or not self._in_frames)
+
+    def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
+        """Adds the plan of a table schema, for messages or events like this one."""
+        layout = next(each for each in self._layouts if value.startswith(each.begins))
+        if layout.avro is None:
+            wire = orjson.loads((self._in_frames and key) or value)
+        else:
+            wire = json.loads(self._kernel.envelope(value))
+        if layout.connect and "payload" in wire:
+            wire = wire["payload"]
+        plan = describe_plan(layout, value, table, self._shape, wire)
+        self._kernel.add_plan(value, key, json.dumps(plan))
+        if layout.zoned is not None:
+            self._add_zones(layout.zoned, value, key)
+
+    def _add_zones(self, zoned: Zoned, value: bytes, key: bytes | None) -> None:
+        """Adds the time zones of a message's values."""
+        known: set[str] = set()
+        name = self._kernel.missing_zone(value, key)
+        while name is not None and name not in known:
+            known.add(name)
+            zone = self._shape.policy.time_zone
+            if name.lower() not in zoned.own:
+                try:
+                    zone = ZoneInfo(name)
+                except (KeyError, OSError) as error:
+                    raise Unlike(str(error)) from error
+            self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
+            name = self._kernel.missing_zone(value, key)
