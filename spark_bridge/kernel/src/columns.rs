@@ -328,16 +328,14 @@ impl Cells for Column {
         let value = match column_scale.checked_sub(scale) {
             Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,
             None => {
-                let less = 10_i128
-                    .checked_pow(u32::from(scale - *column_scale))
-                    .ok_or(RANGE)?;
+                let less = numbers::power_of_ten(scale - *column_scale).ok_or(RANGE)?;
                 if value % less != 0 {
                     return Err(RANGE);
                 }
                 value / less
             }
         };
-        if value.abs() >= 10_i128.checked_pow(u32::from(*precision)).ok_or(RANGE)? {
+        if value.abs() >= numbers::power_of_ten(*precision).ok_or(RANGE)? {
             return Err(RANGE);
         }
         values.push(value);
@@ -484,12 +482,12 @@ pub fn variant_fields() -> Fields {
 pub const UNIT: TimeUnit = TimeUnit::Microsecond;
 
 /// The text of a token, without its escapes.
+#[inline]
 pub fn plain<'a>(token: json::Token, document: &'a str, scratch: &'a mut String) -> &'a str {
     let text = token.text(document);
     if token.kind != json::Kind::Escaped {
         return text;
     }
-    scratch.clear();
     json::unescape(text, scratch);
     scratch
 }

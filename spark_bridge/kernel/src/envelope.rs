@@ -216,7 +216,7 @@ impl Envelope {
             let at = cursor.position();
             let next = members.get(expected);
             // Members mostly come in the layout's order.
-            let place = if next.is_some_and(|member| cursor.take_name(&member.name)) {
+            let place = if next.is_some_and(|member| cursor.take_name(member.name.as_bytes())) {
                 expected
             } else {
                 let name = cursor.name()?.text(cursor.document);

@@ -112,6 +112,26 @@ fn special(word: u64) -> u64 {
     (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
 }
 
+/// What letters behind a backslash stand for; 0 for those that are no escape of one letter.
+const SHORT_ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    escapes[b'"' as usize] = b'"';
+    escapes[b'\\' as usize] = b'\\';
+    escapes[b'/' as usize] = b'/';
+    escapes[b'b' as usize] = 0x8;
+    escapes[b'f' as usize] = 0xc;
+    escapes[b'n' as usize] = b'\n';
+    escapes[b'r' as usize] = b'\r';
+    escapes[b't' as usize] = b'\t';
+    escapes
+};
+
+/// The lowest set bit marks the first of eight bytes that is no digit.
+fn not_digits(word: u64) -> u64 {
+    let digits = word ^ (LOW_BITS * b'0' as u64);
+    (((digits & !HIGH_BITS) + LOW_BITS * 0x76) | digits) & HIGH_BITS
+}
+
 /// Where the first quote, backslash or control character is.
 pub fn find_special(data: &[u8]) -> Option<usize> {
     let mut words = data.chunks_exact(8);
@@ -208,8 +228,12 @@ impl<'a> Cursor<'a> {
 
     /// Whether the next character is this one, which is taken then.
     pub fn take(&mut self, byte: u8) -> bool {
-        self.blanks();
-        let found = self.peek() == byte && byte != 0;
+        let mut next = self.peek();
+        if next <= b' ' {
+            self.blanks();
+            next = self.peek();
+        }
+        let found = next == byte;
         self.at += usize::from(found);
         found
     }
@@ -233,11 +257,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether the next member has this name, as names stand in documents; it is taken then.
-    pub fn take_name(&mut self, name: &str) -> bool {
-        let rest = self.data[self.at..].strip_prefix(b"\"");
-        let rest = rest.and_then(|rest| rest.strip_prefix(name.as_bytes()));
-        let found = rest.is_some_and(|rest| rest.starts_with(b"\":"));
-        self.at += if found { name.len() + 3 } else { 0 };
+    pub fn take_name(&mut self, name: &[u8]) -> bool {
+        let end = self.at + name.len() + 3;
+        let Some([b'"', text @ .., b'"', b':']) = self.data.get(self.at..end) else {
+            return false;
+        };
+        let found = text == name;
+        if found {
+            self.at = end;
+        }
         found
     }
 
@@ -260,6 +288,11 @@ impl<'a> Cursor<'a> {
 
     /// Any value.
     pub fn value(&mut self) -> Step<Token> {
+        if self.peek() == b'"' && self.values < MAX_VALUES {
+            self.values += 1;
+            self.at += 1;
+            return self.string();
+        }
         self.value_within(0)
     }
 
@@ -329,6 +362,14 @@ impl<'a> Cursor<'a> {
 
     fn digits(&mut self) -> Step<()> {
         let start = self.at;
+        while let Some(word) = self.word_at(self.at) {
+            let others = not_digits(word);
+            if others != 0 {
+                self.at += (others.trailing_zeros() / 8) as usize;
+                break;
+            }
+            self.at += 8;
+        }
         while self.peek().is_ascii_digit() {
             self.at += 1;
         }
@@ -391,8 +432,7 @@ impl<'a> Cursor<'a> {
         let mut kind = Kind::Text;
         let mut at = start;
         loop {
-            while let Some(bytes) = self.data.get(at..at + 8) {
-                let word = u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+            while let Some(word) = self.word_at(at) {
                 let found = special(word);
                 if found != 0 {
                     at += (found.trailing_zeros() / 8) as usize;
@@ -407,8 +447,14 @@ impl<'a> Cursor<'a> {
                 }
                 Some(b'\\') => {
                     kind = Kind::Escaped;
-                    self.at = at;
-                    at += escape(self.data, at).ok_or(Refusal::new("a broken escape", at))?;
+                    let letter = self.data.get(at + 1).map_or(0, |letter| *letter);
+                    at += match SHORT_ESCAPES[usize::from(letter)] {
+                        0 => {
+                            self.at = at;
+                            escape(self.data, at).ok_or(Refusal::new("a broken escape", at))?
+                        }
+                        _ => 2,
+                    }
                 }
                 Some(0x20..) => at += 1,
                 _ => {
@@ -417,6 +463,11 @@ impl<'a> Cursor<'a> {
                 }
             }
         }
+    }
+
+    fn word_at(&self, at: usize) -> Option<u64> {
+        let bytes = self.data.get(at..at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
     }
 }
 
@@ -429,10 +480,9 @@ fn hex(data: &[u8], at: usize) -> Option<u32> {
     Some(value)
 }
 
-/// The length of the escape at a backslash; None for a broken one or a lone surrogate.
+/// The length of a long escape at a backslash; None for a broken one or a lone surrogate.
 fn escape(data: &[u8], at: usize) -> Option<usize> {
     match data.get(at + 1)? {
-        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(2),
         b'u' => match hex(data, at + 2)? {
             0xd800..=0xdbff => {
                 let pair = data.get(at + 6..at + 8)? == b"\\u"
@@ -446,32 +496,48 @@ fn escape(data: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// The text of an escaped token, appended to `out`.
+/// The text of an escaped token, instead of what `out` holds.
 pub fn unescape(text: &str, out: &mut String) {
-    let mut rest = text;
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let data = rest.as_bytes();
-        let length = escape(data, at).unwrap_or(1);
-        let character = match data.get(at + 1) {
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => {
-                let mut code = hex(data, at + 2).unwrap_or(0);
-                if length == 12 {
-                    let low = hex(data, at + 8).unwrap_or(0xdc00);
-                    code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-                }
-                char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER)
+    let data = text.as_bytes();
+    let mut bytes = std::mem::take(out).into_bytes();
+    // The text is no longer than this, and words are written as a whole.
+    bytes.resize(data.len() + 8, 0);
+    let (mut at, mut length) = (0, 0);
+    while at < data.len() {
+        let (word, most) = match data.get(at..at + 8) {
+            Some(word) => (u64::from_le_bytes(word.try_into().unwrap_or_default()), 8),
+            None => {
+                let mut word = [0; 8];
+                word[..data.len() - at].copy_from_slice(&data[at..]);
+                (u64::from_le_bytes(word), data.len() - at)
             }
-            Some(other) => *other as char,
-            None => break,
         };
-        out.push(character);
-        rest = &rest[at + length..];
+        bytes[length..length + 8].copy_from_slice(&word.to_le_bytes());
+        let slashes = word ^ (LOW_BITS * b'\\' as u64);
+        let found = slashes.wrapping_sub(LOW_BITS) & !slashes & HIGH_BITS;
+        let plain = most.min((found.trailing_zeros() / 8) as usize);
+        at += plain;
+        length += plain;
+        if found == 0 {
+            continue;
+        }
+        let letter = data.get(at + 1).map_or(0, |letter| *letter);
+        if letter != b'u' {
+            bytes[length] = SHORT_ESCAPES[usize::from(letter)];
+            length += 1;
+            at += 2;
+            continue;
+        }
+        let mut code = hex(data, at + 2).unwrap_or(0);
+        at += 6;
+        if (0xd800..0xdc00).contains(&code) {
+            let low = hex(data, at + 2).unwrap_or(0xdc00);
+            code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            at += 6;
+        }
+        let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        length += character.encode_utf8(&mut bytes[length..]).len();
     }
-    out.push_str(rest);
+    bytes.truncate(length);
+    *out = String::from_utf8(bytes).unwrap_or_default();
 }

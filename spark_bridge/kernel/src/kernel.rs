@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use serde::Deserialize;
+use simdutf8::basic::from_utf8;
 
 use crate::batch::{Batch, Output};
 use crate::connect;
@@ -264,7 +265,7 @@ impl Kernel {
         if value.len() > self.settings.max_message_bytes {
             return Err(Refusal::new("a message that is too long", 0));
         }
-        let Ok(document) = std::str::from_utf8(value) else {
+        let Ok(document) = from_utf8(value) else {
             return Err(Refusal::new("bytes that are no UTF-8", 0));
         };
         let plans = guess.then_some(&self.plans);
@@ -329,7 +330,7 @@ impl Kernel {
         if self.max_events().is_some() || self.is_avro() {
             return Ok(None);
         }
-        let text = key.map(std::str::from_utf8).transpose();
+        let text = key.map(from_utf8).transpose();
         text.map_err(|_| Refusal::new("a key that is no UTF-8", 0))
     }
 
@@ -466,7 +467,7 @@ impl Kernel {
         let (at, layout) = (self.layout, &self.settings.layouts[self.layout]);
         let schema = layout.schema.and_then(|part| plan.bytes_of_part(part));
         let payload = schema.and_then(|schema| connect::payload_beside(value, schema));
-        let document = payload.and_then(|payload| std::str::from_utf8(payload).ok());
+        let document = payload.and_then(|payload| from_utf8(payload).ok());
         let Some(document) = document.filter(|_| value.len() <= self.settings.max_message_bytes)
         else {
             return Ok(None);

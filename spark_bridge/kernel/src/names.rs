@@ -1,8 +1,7 @@
 //! Texts one behind the other, and names that are found by their texts.
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
 
 #[derive(Default, PartialEq, Eq)]
 pub struct Texts {
@@ -24,10 +23,20 @@ impl Texts {
         self.ends.push(self.text.len());
     }
 
-    pub fn get(&self, place: usize) -> Option<&str> {
+    fn span(&self, place: usize) -> Option<(usize, usize)> {
         let end = *self.ends.get(place)?;
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
+        Some((start, end))
+    }
+
+    pub fn get(&self, place: usize) -> Option<&str> {
+        let (start, end) = self.span(place)?;
         Some(&self.text[start..end])
+    }
+
+    pub fn bytes_of(&self, place: usize) -> Option<&[u8]> {
+        let (start, end) = self.span(place)?;
+        self.text.as_bytes().get(start..end)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
@@ -39,28 +48,66 @@ impl Texts {
 #[derive(Default)]
 pub struct Names {
     pub texts: Texts,
-    places: HashTable<usize>,
-    hasher: DefaultHashBuilder,
+    /// Numbers of names plus one from the places of their hashes on; half of them are 0 at least.
+    slots: Vec<u32>,
+}
+
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+
+/// Multiplies two numbers, and folds the product.
+fn fold(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    #[allow(clippy::cast_possible_truncation)]
+    let low = product as u64;
+    low ^ (product >> 64) as u64
+}
+
+fn hash(name: &[u8]) -> u64 {
+    const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut state = *SEED ^ name.len() as u64;
+    let mut chunks = name.chunks_exact(8);
+    for chunk in chunks.by_ref() {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        state = fold(state ^ word, MULTIPLIER);
+    }
+    let mut last = 0;
+    if let Some(bytes) = name.last_chunk::<8>() {
+        // Some bytes twice.
+        last = u64::from_le_bytes(*bytes);
+    } else {
+        for byte in chunks.remainder() {
+            last = last << 8 | u64::from(*byte);
+        }
+    }
+    fold(state ^ last, MULTIPLIER)
 }
 
 impl Names {
     pub fn clear(&mut self) {
-        self.texts.text.clear();
-        self.texts.ends.clear();
-        self.places.clear();
+        if !self.texts.is_empty() {
+            self.texts.text.clear();
+            self.texts.ends.clear();
+            self.slots.clear();
+        }
     }
 
     pub fn find(&self, name: &str) -> Option<usize> {
-        if self.texts.is_empty() {
-            return None;
+        let name = name.as_bytes();
+        let places = self.slots.len().checked_sub(1)?;
+        #[allow(clippy::cast_possible_truncation)]
+        let mut at = hash(name) as usize;
+        loop {
+            let place = (self.slots[at & places] as usize).checked_sub(1)?;
+            if self.texts.bytes_of(place) == Some(name) {
+                return Some(place);
+            }
+            at = at.wrapping_add(1);
         }
-        let is = |place: &usize| self.texts.get(*place) == Some(name);
-        self.places.find(self.hasher.hash_one(name), is).copied()
     }
 
     /// The number of a name, which is mostly the expected one.
     pub fn find_from(&self, expected: usize, name: &str) -> Option<usize> {
-        if self.texts.get(expected) == Some(name) {
+        if self.texts.bytes_of(expected) == Some(name.as_bytes()) {
             return Some(expected);
         }
         self.find(name)
@@ -73,11 +120,31 @@ impl Names {
         }
         let place = self.texts.len();
         self.texts.push(name);
-        let (texts, hasher) = (&self.texts, &self.hasher);
-        let hash = |place: &usize| hasher.hash_one(texts.get(*place).unwrap_or_default());
-        self.places
-            .insert_unique(hasher.hash_one(name), place, hash);
+        if 2 * self.texts.len() > self.slots.len() {
+            let places = (2 * self.texts.len()).next_power_of_two().max(8);
+            self.slots.clear();
+            self.slots.resize(places, 0);
+            for place in 0..self.texts.len() {
+                self.insert(place);
+            }
+        } else {
+            self.insert(place);
+        }
         first + place
+    }
+
+    fn insert(&mut self, place: usize) {
+        let places = self.slots.len() - 1;
+        let name = self.texts.bytes_of(place).unwrap_or_default();
+        #[allow(clippy::cast_possible_truncation)]
+        let mut at = hash(name) as usize;
+        while self.slots[at & places] != 0 {
+            at = at.wrapping_add(1);
+        }
+        #[allow(clippy::cast_possible_truncation)]
+        {
+            self.slots[at & places] = place as u32 + 1;
+        }
     }
 
     /// About what they take.

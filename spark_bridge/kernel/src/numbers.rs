@@ -147,8 +147,26 @@ pub fn year(text: &str) -> Option<i128> {
 
 /// `value` × 10^`power`, where that fits.
 pub fn scaled(value: i128, power: u8) -> Option<i128> {
-    value.checked_mul(10_i128.checked_pow(u32::from(power))?)
+    match power {
+        0 => Some(value),
+        _ => value.checked_mul(power_of_ten(power)?),
+    }
 }
+
+/// 10^`power`, up to 10^38.
+pub fn power_of_ten(power: u8) -> Option<i128> {
+    POWERS.get(usize::from(power)).copied()
+}
+
+const POWERS: [i128; MAX_DIGITS + 1] = {
+    let mut powers = [1; MAX_DIGITS + 1];
+    let mut place = 1;
+    while place < powers.len() {
+        powers[place] = 10 * powers[place - 1];
+        place += 1;
+    }
+    powers
+};
 
 #[cfg(test)]
 mod tests {

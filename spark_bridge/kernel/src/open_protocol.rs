@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use simdutf8::basic::from_utf8;
 
 use crate::envelope::Envelope;
 use crate::json::{Cursor, Kind, Token};
@@ -63,7 +64,7 @@ pub struct Joined {
 impl Joined {
     fn set(&mut self, key: &[u8], value: &[u8]) -> Step<()> {
         let refusal = Refusal::new("bytes that are no UTF-8", 0);
-        let text = |data| std::str::from_utf8(data).map_err(|_| refusal);
+        let text = |data| from_utf8(data).map_err(|_| refusal);
         self.document.clear();
         self.document.push_str(text(key)?);
         self.document.push_str(text(value)?);

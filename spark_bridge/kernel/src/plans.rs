@@ -136,6 +136,8 @@ pub struct Plan {
     pub schema_key: Vec<u8>,
     pub columns: Vec<PlanColumn>,
     pub names: Names,
+    /// The column that mostly is the first, and the ones behind each of them.
+    next: Vec<u32>,
     /// Of the columns, where values lie in unions.
     pub forms: Vec<Forms>,
     /// Of the columns, where values lie in cells.
@@ -241,6 +243,11 @@ impl Plan {
                 return Err(Refusal::new("cells of other columns", 0));
             }
         }
+        let next = if layout.avro.is_none() && cells.is_empty() {
+            next_of(&names, envelope.row_token(), document)?
+        } else {
+            Vec::new()
+        };
         let lacking = (0..outputs).filter(|place| lacking[*place]).collect();
         let table = [envelope.database, envelope.schema, envelope.table];
         let event = match description.event {
@@ -266,6 +273,7 @@ impl Plan {
             schema_key: envelope.schema_key.clone(),
             columns,
             bytes,
+            next,
             names,
             forms,
             cells,
@@ -384,7 +392,7 @@ impl Plan {
         tokens.resize(start + self.columns.len(), Token::MISSING);
         cursor.expect(b'{', "an image that is no object")?;
         let mut count = 0;
-        let mut expected = 0;
+        let mut expected = self.next.first().map_or(0, |place| *place as usize);
         if !cursor.take(b'}') {
             loop {
                 let at = cursor.position();
@@ -392,7 +400,7 @@ impl Plan {
                     Some(cell) => cell.take(cursor),
                     None if !self.cells.is_empty() => false,
                     None => {
-                        let name = self.names.texts.get(expected);
+                        let name = self.names.texts.bytes_of(expected);
                         name.is_some_and(|name| cursor.take_name(name))
                     }
                 };
@@ -426,7 +434,10 @@ impl Plan {
                     return Ok(None);
                 }
                 count += 1;
-                expected = place + 1;
+                expected = self
+                    .next
+                    .get(place + 1)
+                    .map_or(place + 1, |place| *place as usize);
                 if !cursor.more(b'}')? {
                     break;
                 }
@@ -434,6 +445,28 @@ impl Plan {
         }
         Ok((!whole || count == self.columns.len()).then_some(()))
     }
+}
+
+/// In which order columns lie in a row, as `Plan::next`.
+fn next_of(names: &Names, row: Token, document: &str) -> Step<Vec<u32>> {
+    let mut next: Vec<u32> = (0..=names.texts.len())
+        .zip(0..)
+        .map(|(_, place)| place)
+        .collect();
+    let mut cursor = Cursor::at(document, row.start)?;
+    let mut before = 0;
+    cursor.take(b'[');
+    if cursor.take(b'{') && !cursor.take(b'}') {
+        while let Some(place) = names.find(cursor.name()?.text(document)) {
+            next[before] = u32::try_from(place).unwrap_or(0);
+            before = place + 1;
+            cursor.value()?;
+            if !cursor.more(b'}')? {
+                break;
+            }
+        }
+    }
+    Ok(next)
 }
 
 fn part_of(token: Token, document: &str) -> Step<Part> {
@@ -485,14 +518,11 @@ impl Members {
             return Ok(self.values.is_empty());
         }
         loop {
-            let name = cursor.name()?;
-            let name = name.text(cursor.document);
-            let mut place = expected;
-            if met.is_some() || self.names.texts.get(place) != Some(name) {
-                let Some(found) = self.names.find(name) else {
-                    return Ok(false);
-                };
-                place = found;
+            let name = cursor.name()?.text(cursor.document);
+            let Some(place) = self.names.find_from(expected, name) else {
+                return Ok(false);
+            };
+            if met.is_some() || place != expected {
                 let met = met.get_or_insert_with(|| {
                     let mut met = vec![false; self.values.len()];
                     met[..count].fill(true);
@@ -502,8 +532,9 @@ impl Members {
                     return Ok(false);
                 }
             }
-            let value = cursor.value()?;
-            if self.values.get(place) != Some(value.whole_text(cursor.document)) {
+            cursor.blanks();
+            let value = self.values.get(place).unwrap_or_default();
+            if !cursor.take_all(value) || !cursor.ends_value() {
                 return Ok(false);
             }
             expected = place + 1;

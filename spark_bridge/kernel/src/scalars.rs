@@ -72,7 +72,7 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
             doubles,
         } => {
             let (value, own_scale) = json_decimal(token, text, *doubles)?;
-            let limit = 10_i128.checked_pow(u32::from(*whole) + u32::from(own_scale));
+            let limit = numbers::power_of_ten(whole.saturating_add(own_scale));
             if limit.is_some_and(|limit| value.abs() >= limit) {
                 return Err(RANGE);
             }

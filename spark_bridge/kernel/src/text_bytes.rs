@@ -11,9 +11,14 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
     if text.is_ascii() {
         out.extend_from_slice(text.as_bytes());
     } else {
-        for character in text.chars() {
-            let byte = u8::try_from(u32::from(character));
-            out.push(byte.map_err(|_| Refusal::new("a character that is no byte", 0))?);
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            out.push(match byte {
+                ..0x80 => byte,
+                // Two bytes of UTF-8 up to U+00FF.
+                0xc2 | 0xc3 => byte << 6 | bytes.next().unwrap_or_default() & 0x3f,
+                _ => return Err(Refusal::new("a character that is no byte", 0)),
+            });
         }
     }
     let length = (out.len() - start).max(padded);
@@ -33,45 +38,73 @@ pub fn decode_base64(text: &str, out: &mut Vec<u8>) -> Step<()> {
     if digits.len() % 4 != 0 || padding > 2 {
         return Err(BROKEN);
     }
-    for (place, group) in digits.chunks_exact(4).enumerate() {
-        let is_last = (place + 1) * 4 == digits.len();
-        let some = if is_last { 4 - padding } else { 4 };
+    let (whole, last) = digits.split_at(digits.len() - if padding > 0 { 4 } else { 0 });
+    let start = out.len();
+    out.resize(start + whole.len() / 4 * 3, 0);
+    let mut wrong = 0;
+    for (group, bytes) in whole.chunks_exact(4).zip(out[start..].chunks_exact_mut(3)) {
+        let sextet = |place: usize| SEXTETS[usize::from(group[place])];
+        let [first, second, third, fourth] = [sextet(0), sextet(1), sextet(2), sextet(3)];
+        wrong |= first | second | third | fourth;
+        bytes.copy_from_slice(&[
+            first << 2 | second >> 4,
+            second << 4 | third >> 2,
+            third << 6 | fourth,
+        ]);
+    }
+    if !last.is_empty() {
         let mut bits = 0_u32;
-        for digit in &group[..some] {
-            bits = bits << 6 | u32::from(sextet(*digit).ok_or(BROKEN)?);
+        for digit in &last[..4 - padding] {
+            let sextet = SEXTETS[usize::from(*digit)];
+            wrong |= sextet;
+            bits = bits << 6 | u32::from(sextet);
         }
-        bits <<= 6 * (4 - some);
-        if bits.trailing_zeros() < 8 * (4 - some) as u32 {
+        bits <<= 6 * padding;
+        if bits.trailing_zeros() < 8 * padding as u32 {
             // Bits that no byte takes.
             return Err(BROKEN);
         }
-        out.extend_from_slice(&bits.to_be_bytes()[1..some]);
+        out.extend_from_slice(&bits.to_be_bytes()[1..4 - padding]);
     }
-    Ok(())
-}
-
-fn sextet(digit: u8) -> Option<u8> {
-    match digit {
-        b'A'..=b'Z' => Some(digit - b'A'),
-        b'a'..=b'z' => Some(digit - b'a' + 26),
-        b'0'..=b'9' => Some(digit - b'0' + 52),
-        b'+' => Some(62),
-        b'/' => Some(63),
-        _ => None,
+    if wrong & NO_SEXTET == 0 {
+        Ok(())
+    } else {
+        Err(BROKEN)
     }
 }
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+const NO_SEXTET: u8 = 0x80;
+const SEXTETS: [u8; 256] = {
+    let mut sextets = [NO_SEXTET; 256];
+    let mut place = 0;
+    while place < DIGITS.len() {
+        sextets[DIGITS[place] as usize] = place as u8;
+        place += 1;
+    }
+    sextets
+};
+
 /// Appends padded base64.
 pub fn encode_base64(data: &[u8], out: &mut Vec<u8>) {
-    for group in data.chunks(3) {
-        let mut bytes = [0; 4];
-        bytes[1..=group.len()].copy_from_slice(group);
-        let bits = u32::from_be_bytes(bytes);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place > group.len() { b'=' } else { digit });
+    let digit = |bits: u32| DIGITS[(bits & 63) as usize];
+    let groups = data.chunks_exact(3);
+    let rest = groups.remainder();
+    let start = out.len();
+    out.resize(start + data.len().div_ceil(3) * 4, b'=');
+    let mut digits = out[start..].chunks_exact_mut(4);
+    for (group, digits) in groups.zip(digits.by_ref()) {
+        let bits = u32::from_be_bytes([0, group[0], group[1], group[2]]);
+        let four = [bits >> 18, bits >> 12, bits >> 6, bits];
+        digits.copy_from_slice(&four.map(digit));
+    }
+    if let (Some(digits), [first, second @ ..]) = (digits.next(), rest) {
+        let bits = u32::from_be_bytes([0, *first, second.first().map_or(0, |byte| *byte), 0]);
+        digits[0] = digit(bits >> 18);
+        digits[1] = digit(bits >> 12);
+        if !second.is_empty() {
+            digits[2] = digit(bits >> 6);
         }
     }
 }

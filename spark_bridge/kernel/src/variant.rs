@@ -3,6 +3,7 @@
 //! The bytes are those of `pyspark_cdcfmt/variant.py`. What that keeps as text (numbers beyond
 //! 38 digits, deep nesting, text that is no JSON) and duplicate names are refused.
 
+use crate::columns::plain;
 use crate::json::{Cursor, Kind, Token, unescape};
 use crate::names::{Names, Texts};
 use crate::numbers;
@@ -55,6 +56,8 @@ pub struct Variants {
     fields: Vec<Field>,
     texts: String,
     ends: Vec<usize>,
+    /// The last text without its escapes.
+    plain: String,
 }
 
 impl Variants {
@@ -145,10 +148,8 @@ impl Variants {
             Kind::False => boolean(false, out),
             Kind::Text => string(token.text(text).as_bytes(), out),
             Kind::Escaped => {
-                let start = self.texts.len();
-                unescape(token.text(text), &mut self.texts);
-                string(&self.texts.as_bytes()[start..], out);
-                self.texts.truncate(start);
+                unescape(token.text(text), &mut self.plain);
+                string(self.plain.as_bytes(), out);
             }
             Kind::Integer | Kind::Fraction => {
                 number(token, text, out).ok_or(Refusal::new("a number in JSON", 0))?;
@@ -201,7 +202,7 @@ impl Variants {
             loop {
                 let name = cursor.name()?;
                 let start = self.texts.len();
-                unescape(name.text(text), &mut self.texts);
+                self.texts.push_str(plain(name, text, &mut self.plain));
                 let name = (start, self.texts.len());
                 let value = cursor.value()?;
                 self.fields.push(Field { name, value });
