@@ -2,6 +2,9 @@
 //!
 //! No length is believed: nothing is made by it before the bytes are there.
 
+use std::fmt;
+use std::io::Write;
+
 use crate::refusal::{Refusal, Step};
 
 /// Of an array or a map; the reference reads no more.
@@ -39,11 +42,19 @@ impl<'a> Datum<'a> {
     }
 
     /// A long, or an int: zigzag, seven bits a byte, the lowest first.
+    #[inline]
     pub fn long(&mut self) -> Step<i64> {
-        let byte = self.byte()?;
-        if byte < 0x80 {
-            return Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1));
+        match self.data.get(self.at) {
+            Some(byte @ ..0x80) => {
+                self.at += 1;
+                Ok(i64::from(byte >> 1) ^ -i64::from(byte & 1))
+            }
+            _ => self.long_of_bytes(),
         }
+    }
+
+    fn long_of_bytes(&mut self) -> Step<i64> {
+        let byte = self.byte()?;
         let mut value = u64::from(byte & 0x7f);
         for place in 1..LONGEST {
             let byte = self.byte()?;
@@ -142,19 +153,41 @@ pub fn encode_long(value: i64, out: &mut Vec<u8>) {
     }
 }
 
-/// The double of the fewest digits, up to eight, that make a float, as JSON has it.
+/// The double of the fewest digits, from six to eight, that make a float, as JSON has it.
 pub fn shortest_double(value: f32) -> f64 {
     let exact = f64::from(value);
-    for digits in 5..8 {
-        let Ok(shortest) = format!("{exact:.digits$e}").parse::<f64>() else {
-            break;
-        };
-        #[allow(clippy::cast_possible_truncation)]
-        if (shortest as f32).to_bits() == value.to_bits() {
+    let mut room = [0; 32];
+    let mut fewest = 6;
+    let is_power_of_two = value.to_bits() << 9 == 0;
+    // Roundings to 64 bits first and then to 32 are not those to 32 in a case beyond.
+    if (1e-20..1e20).contains(&value.abs()) && !is_power_of_two {
+        let text = print(format_args!("{value:e}"), &mut room);
+        let digits = text.bytes().take_while(|byte| *byte != b'e');
+        // The digits themselves may differ: of two that are as near they need not be the even ones.
+        fewest = digits.filter(u8::is_ascii_digit).count().max(6);
+    }
+    for digits in fewest.min(8)..=8 {
+        let behind = digits - 1;
+        let text = print(format_args!("{exact:.behind$e}"), &mut room);
+        if let Ok(shortest) = text.parse::<f64>()
+            && is_of(shortest, value)
+        {
             return shortest;
         }
     }
     exact
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn is_of(double: f64, float: f32) -> bool {
+    (double as f32).to_bits() == float.to_bits()
+}
+
+fn print<'a>(number: fmt::Arguments, room: &'a mut [u8; 32]) -> &'a str {
+    let mut rest = &mut room[..];
+    let _ = rest.write_fmt(number);
+    let left = rest.len();
+    std::str::from_utf8(&room[..32 - left]).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -199,5 +232,27 @@ mod tests {
         assert_eq!(shortest_double(f32::from_bits(1)), 1.4013e-45);
         assert_eq!(shortest_double(16_777_216.0), 16_777_216.0);
         assert_eq!(shortest_double(-0.0).to_bits(), (-0.0_f64).to_bits());
+        assert!(shortest_double(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn digits_of_floats() {
+        let slow = |value: f32| {
+            let exact = f64::from(value);
+            let of_digits = |digits: usize| format!("{exact:.digits$e}").parse().unwrap();
+            let mut some = (5..8).map(of_digits);
+            some.find(|some| is_of(*some, value)).unwrap_or(exact)
+        };
+        let mut bits = 1_u32;
+        for _ in 0..200_000 {
+            bits = bits.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let value = f32::from_bits(bits);
+            let rounded = (value * 1000.0).round() / 1000.0;
+            for value in [value, rounded] {
+                if value.is_finite() {
+                    assert_eq!(shortest_double(value), slow(value), "{value}");
+                }
+            }
+        }
     }
 }

@@ -82,7 +82,7 @@ impl Forms {
     }
 
     /// The token of a value; None where the plan does not know its branch.
-    fn read(&self, datum: &mut Datum, document: &mut String) -> Step<Option<Token>> {
+    fn read(&self, datum: &mut Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
         let start = document.len();
         match &self.0[datum.choice(self.0.len())?] {
             Form::Unknown => Ok(None),
@@ -93,7 +93,7 @@ impl Forms {
                 }
                 datum.refuse("a column without a value")
             }
-            Form::Scalar(type_) => type_.scalar(datum, document),
+            Form::Scalar(type_) => type_.scalar(datum, true, document),
             Form::Parts(type_) => {
                 type_.print(datum, true, document)?;
                 Ok(Some(Token::new(Kind::Array, start, document.len())))
@@ -102,7 +102,7 @@ impl Forms {
                 let mut token = None;
                 for part in parts {
                     match part {
-                        Part::Value(type_) => token = type_.scalar(datum, document)?,
+                        Part::Value(type_) => token = type_.scalar(datum, true, document)?,
                         Part::Expected(some) => {
                             if !some.iter().any(|bytes| datum.take_all(bytes)) {
                                 return Ok(None);
@@ -172,7 +172,7 @@ impl Plan {
         &self,
         is_map: bool,
         datum: &mut Datum,
-        document: &mut String,
+        document: &mut Vec<u8>,
         tokens: &mut [Token],
     ) -> Step<Option<usize>> {
         let mut found = 0;
@@ -187,7 +187,7 @@ impl Plan {
             }
             for _ in 0..count {
                 let place = if is_map {
-                    let name = datum.text()?;
+                    let name = datum.bytes()?;
                     let Some(place) = self.names.find_from(expected, name) else {
                         return Ok(None);
                     };

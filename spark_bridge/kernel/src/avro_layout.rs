@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::avro::Datum;
 use crate::avro_schema::Type;
-use crate::envelope::Envelope;
+use crate::envelope::{Envelope, long};
 use crate::json::{Kind, Token};
 use crate::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::refusal::{Refusal, Step};
@@ -104,7 +104,7 @@ impl Envelope {
         avro: &AvroLayout,
         datum: &mut Datum,
         prints: bool,
-        document: &mut String,
+        document: &mut Vec<u8>,
     ) -> Step<usize> {
         self.start(layout);
         for (place, slot) in avro.slots.iter().enumerate() {
@@ -123,21 +123,26 @@ impl Envelope {
         slot: &Slot,
         datum: &mut Datum,
         prints: bool,
-        document: &mut String,
+        document: &mut Vec<u8>,
     ) -> Step<()> {
         if slot.is_optional && datum.is_at_end() {
             return Ok(());
         }
         let (start, mut ahead) = (datum.position(), *datum);
         let is_printed = prints && slot.role == Role::Extra;
-        let token = match slot.type_.scalar(datum, document)? {
+        let is_bare = matches!(
+            slot.role,
+            Role::CommitTs | Role::SourceTime | Role::OtherTime | Role::Position | Role::Passed
+        );
+        // Parts of `extra` are read as text.
+        let token = match slot.type_.scalar(datum, is_bare && !prints, document)? {
             Some(token) => token,
             None if is_printed => {
                 // Behind the branch's number, if there is one.
                 *datum = Datum::clone(&ahead);
                 let start = document.len();
                 slot.type_.print(datum, false, document)?;
-                let is_list = document[start..].starts_with('[');
+                let is_list = document[start..].starts_with(b"[");
                 let kind = if is_list { Kind::Array } else { Kind::Object };
                 Token::new(kind, start, document.len())
             }
@@ -148,7 +153,7 @@ impl Envelope {
             }
         };
         if let Some(least) = slot.least
-            && !matches!(token.text(document).parse::<i64>(), Ok(number) if number == 0 || number >= least)
+            && long(token, document).is_none_or(|number| number != 0 && number < least)
         {
             return datum.refuse("a number that is too small");
         }
@@ -200,16 +205,16 @@ impl Envelope {
     }
 
     /// Splits a table's whole name.
-    fn object_name(&mut self, token: Token, document: &str) -> Step<()> {
-        let text = token.text(document);
+    fn object_name(&mut self, token: Token, document: &[u8]) -> Step<()> {
+        let text = token.bytes(document);
         let refusal = Refusal::new("a name of another form", token.start as usize);
         // A backslash may stand for a dot.
-        if token.kind != Kind::Text || text.contains('\\') {
+        if token.kind != Kind::Text || text.contains(&b'\\') {
             return Err(refusal);
         }
         let mut start = token.start as usize;
         let mut tokens = Vec::with_capacity(3);
-        for part in text.split('.') {
+        for part in text.split(|byte| *byte == b'.') {
             if part.is_empty() {
                 return Err(refusal);
             }
@@ -219,7 +224,7 @@ impl Envelope {
         (self.database, self.schema, self.table) = match tokens[..] {
             [database, table] => (database, Token::MISSING, table),
             // Some sources have no schemas, and write the database for one.
-            [database, schema, table] if database.text(document) != schema.text(document) => {
+            [database, schema, table] if database.bytes(document) != schema.bytes(document) => {
                 (database, schema, table)
             }
             _ => return Err(refusal),

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use simdutf8::basic::from_utf8;
+
 use crate::avro::Datum;
 use crate::avro_schema::Type;
 use crate::json::Kind;
@@ -21,6 +23,11 @@ pub struct Opened {
     at: usize,
 }
 
+/// Text, of which a message's texts were pieces between quotes.
+pub fn text_of(document: &[u8]) -> Step<&str> {
+    from_utf8(document).map_err(|_| Refusal::new("bytes that are no UTF-8", 0))
+}
+
 impl Kernel {
     /// Reads a message; its texts and numbers become a document, in which they are found.
     pub fn record(&mut self, value: &[u8], offset: Option<i64>) -> Step<Outcome> {
@@ -34,7 +41,7 @@ impl Kernel {
     }
 
     /// Reads the fields before the images, by the layout that fits.
-    pub fn open_record(&mut self, value: &[u8], document: &mut String) -> Step<Opened> {
+    pub fn open_record(&mut self, value: &[u8], document: &mut Vec<u8>) -> Step<Opened> {
         // All numbers of a message are at most twenty digits for a byte.
         if value.len() > self.settings.max_message_bytes || value.len() > u32::MAX as usize / 32 {
             return Err(Refusal::new("a message that is too long", 0));
@@ -74,30 +81,35 @@ impl Kernel {
         &mut self,
         value: &[u8],
         offset: Option<i64>,
-        document: &mut String,
+        document: &mut Vec<u8>,
     ) -> Step<Outcome> {
         let opened = self.open_record(value, document)?;
         let Some(op) = self.envelope.op else {
             return Err(Refusal::new("no operation", 0));
         };
-        if let Some(outcome) = self.refused_by_filters(opened.layout, document)? {
+        let text = text_of(document)?;
+        if let Some(outcome) = self.refused_by_filters(opened.layout, text)? {
             return Ok(outcome);
         }
         let length = document.len();
-        let guess = self.guess_for(document).cloned();
+        let guess = self.guess_for(text).cloned();
         if let Some(plan) = guess
             && self.record_by(&plan, &opened, op, value, document)?
         {
-            self.rows(&plan, opened.layout, op, document, offset)?;
+            self.rows(&plan, opened.layout, op, text_of(document)?, offset)?;
             return Ok(Outcome::Read);
         }
-        let plans = self.plans.of(self.envelope.name(document)).to_vec();
+        document.truncate(length);
+        let plans = self
+            .plans
+            .of(self.envelope.name(text_of(document)?))
+            .to_vec();
         for plan in plans {
             document.truncate(length);
             if plan.layout == opened.layout
                 && self.record_by(&plan, &opened, op, value, document)?
             {
-                self.rows(&plan, opened.layout, op, document, offset)?;
+                self.rows(&plan, opened.layout, op, text_of(document)?, offset)?;
                 self.guess = Some(plan);
                 return Ok(Outcome::Read);
             }
@@ -112,7 +124,7 @@ impl Kernel {
         opened: &Opened,
         op: Op,
         value: &[u8],
-        document: &mut String,
+        document: &mut Vec<u8>,
     ) -> Step<bool> {
         let envelope = &mut self.envelope;
         let layout = &self.settings.layouts[opened.layout];
@@ -176,15 +188,16 @@ impl Kernel {
 
     /// The fields of the envelope that are text or integers, as JSON.
     pub fn envelope_as_json(&mut self, value: &[u8]) -> Step<String> {
-        let mut document = String::new();
+        let mut document = Vec::new();
         let opened = self.open_record(value, &mut document)?;
         let mut members = serde_json::Map::new();
         for (path, leaf) in &self.settings.layouts[opened.layout].leaves {
             let token = self.envelope.leaves[*leaf];
-            let text = token.text(&document);
+            let text = token.text(text_of(&document)?);
             let value = match token.kind {
                 Kind::Text => text.into(),
                 Kind::Integer => serde_json::from_str(text).unwrap_or_default(),
+                Kind::Long => token.long().into(),
                 _ => continue,
             };
             if let [name] = &path[..] {

@@ -1,6 +1,7 @@
 //! Avro's schemas, compiled once: what reads, prints and passes over the values of a type.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -190,60 +191,75 @@ impl Type {
         Ok(())
     }
 
-    /// Appends a value to the document and gives its token; None for objects and lists.
+    /// The token of a value, which is appended to the document; None for objects and lists.
     ///
-    /// Text stands between quotes, without escapes; bytes are characters (Latin-1).
-    pub fn scalar(&self, datum: &mut Datum, document: &mut String) -> Step<Option<Token>> {
-        let (kind, quotes) = match self {
-            Self::Null => (Kind::Null, ""),
-            Self::Boolean => (Kind::True, ""),
-            Self::Long | Self::Unsigned => (Kind::Integer, ""),
-            Self::Float | Self::Double => (Kind::Fraction, ""),
-            Self::Text | Self::Bytes | Self::Enum(_) => (Kind::Text, "\""),
+    /// Text stands between quotes, without escapes, and may be no UTF-8; bytes are characters
+    /// (Latin-1). `bare`: numbers are tokens of their own.
+    pub fn scalar(
+        &self,
+        datum: &mut Datum,
+        bare: bool,
+        document: &mut Vec<u8>,
+    ) -> Step<Option<Token>> {
+        let start = document.len();
+        let simple = |kind| Ok(Some(Token::new(kind, start, start)));
+        let mut quoted = |push: &mut dyn FnMut(&mut Vec<u8>)| {
+            document.push(b'"');
+            push(document);
+            document.push(b'"');
+            Ok(Some(Token::new(Kind::Text, start + 1, document.len() - 1)))
+        };
+        match self {
+            Self::Null => simple(Kind::Null),
+            Self::Boolean if datum.boolean()? => simple(Kind::True),
+            Self::Boolean => simple(Kind::False),
+            Self::Long => long(datum.long()?, bare, document),
+            Self::Unsigned => {
+                let value = datum.long()?;
+                if value >= 0 {
+                    return long(value, bare, document);
+                }
+                push_unsigned(value as u64, document);
+                Ok(Some(Token::new(Kind::Integer, start, document.len())))
+            }
+            Self::Float => {
+                let value = f32::from_le_bytes(datum.fixed()?);
+                double(shortest_double(value), bare, datum, document)
+            }
+            Self::Double => double(f64::from_le_bytes(datum.fixed()?), bare, datum, document),
+            Self::Text => {
+                let text = datum.bytes()?;
+                quoted(&mut |document| document.extend_from_slice(text))
+            }
+            Self::Bytes => {
+                let bytes = datum.bytes()?;
+                quoted(&mut |document| push_latin1(bytes, document))
+            }
+            Self::Enum(symbols) => {
+                let symbol = &symbols[datum.choice(symbols.len())?];
+                quoted(&mut |document| document.extend_from_slice(symbol.as_bytes()))
+            }
             Self::Union(branches) => {
                 let branch = datum.choice(branches.len())?;
-                return branches[branch].type_.scalar(datum, document);
+                branches[branch].type_.scalar(datum, bare, document)
             }
-            Self::Record(_) | Self::Array(_) | Self::Map(_) => return Ok(None),
-        };
-        document.push_str(quotes);
-        let start = document.len();
-        let mut kind = kind;
-        match self {
-            Self::Boolean if !datum.boolean()? => kind = Kind::False,
-            Self::Long => push_long(datum.long()?, document),
-            Self::Unsigned => push_unsigned(datum.long()? as u64, document),
-            Self::Float => {
-                push_double(
-                    shortest_double(f32::from_le_bytes(datum.fixed()?)),
-                    datum,
-                    document,
-                )?;
-            }
-            Self::Double => push_double(f64::from_le_bytes(datum.fixed()?), datum, document)?,
-            Self::Text => document.push_str(datum.text()?),
-            Self::Bytes => push_latin1(datum.bytes()?, document),
-            Self::Enum(symbols) => {
-                let symbol = datum.choice(symbols.len())?;
-                document.push_str(&symbols[symbol]);
-            }
-            _ => {}
+            Self::Record(_) | Self::Array(_) | Self::Map(_) => Ok(None),
         }
-        let token = Token::new(kind, start, document.len());
-        document.push_str(quotes);
-        Ok(Some(token))
     }
 
     /// Appends a value as JSON; records are objects, or lists of their values.
-    pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut String) -> Step<()> {
+    pub fn print(&self, datum: &mut Datum, in_lists: bool, document: &mut Vec<u8>) -> Step<()> {
         let (opens, closes) = match self {
-            Self::Record(_) if in_lists => ('[', ']'),
-            Self::Array(_) => ('[', ']'),
-            _ => ('{', '}'),
+            Self::Record(_) if in_lists => (b'[', b']'),
+            Self::Array(_) => (b'[', b']'),
+            _ => (b'{', b'}'),
         };
         match self {
-            Self::Null => document.push_str("null"),
-            Self::Boolean => document.push_str(if datum.boolean()? { "true" } else { "false" }),
+            Self::Null => document.extend_from_slice(b"null"),
+            Self::Boolean => {
+                let word: &[u8] = if datum.boolean()? { b"true" } else { b"false" };
+                document.extend_from_slice(word);
+            }
             Self::Text => push_escaped(datum.text()?, document),
             Self::Bytes => return datum.refuse("bytes among other values"),
             Self::Union(branches) => {
@@ -254,11 +270,11 @@ impl Type {
                 document.push(opens);
                 for (place, field) in fields.iter().enumerate() {
                     if place > 0 {
-                        document.push(',');
+                        document.push(b',');
                     }
                     if !in_lists {
                         push_escaped(&field.name, document);
-                        document.push(':');
+                        document.push(b':');
                     }
                     field.type_.print(datum, in_lists, document)?;
                 }
@@ -274,11 +290,11 @@ impl Type {
                     }
                     for place in all..all + count {
                         if place > 0 {
-                            document.push(',');
+                            document.push(b',');
                         }
                         if matches!(self, Self::Map(_)) {
                             push_escaped(datum.text()?, document);
-                            document.push(':');
+                            document.push(b':');
                         }
                         inner.print(datum, in_lists, document)?;
                     }
@@ -286,20 +302,38 @@ impl Type {
                 }
                 document.push(closes);
             }
-            _ => _ = self.scalar(datum, document)?,
+            _ => _ = self.scalar(datum, false, document)?,
         }
         Ok(())
     }
 }
 
-pub fn push_long(value: i64, out: &mut String) {
-    if value < 0 {
-        out.push('-');
+fn long(value: i64, bare: bool, document: &mut Vec<u8>) -> Step<Option<Token>> {
+    if bare {
+        return Ok(Some(Token::of_long(value)));
     }
-    push_unsigned(value.unsigned_abs(), out);
+    let start = document.len();
+    if value < 0 {
+        document.push(b'-');
+    }
+    push_unsigned(value.unsigned_abs(), document);
+    Ok(Some(Token::new(Kind::Integer, start, document.len())))
 }
 
-fn push_unsigned(value: u64, out: &mut String) {
+fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Step<Option<Token>> {
+    if !value.is_finite() {
+        return datum.refuse("a number that is not finite");
+    }
+    if bare {
+        return Ok(Some(Token::of_double(value)));
+    }
+    let start = document.len();
+    // Writing to a vector does not fail.
+    let _ = write!(document, "{value:?}");
+    Ok(Some(Token::new(Kind::Fraction, start, document.len())))
+}
+
+fn push_unsigned(value: u64, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
     let mut at = digits.len();
     let mut rest = value;
@@ -311,32 +345,28 @@ fn push_unsigned(value: u64, out: &mut String) {
             break;
         }
     }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    out.extend_from_slice(&digits[at..]);
 }
 
-fn push_double(value: f64, datum: &Datum, out: &mut String) -> Step<()> {
-    use std::fmt::Write;
-    if !value.is_finite() {
-        return datum.refuse("a number that is not finite");
+fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
+    if bytes.is_ascii() {
+        return out.extend_from_slice(bytes);
     }
-    // Writing to text does not fail.
-    let _ = write!(out, "{value:?}");
-    Ok(())
-}
-
-fn push_latin1(bytes: &[u8], out: &mut String) {
-    match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.is_ascii() => out.push_str(text),
-        _ => out.extend(bytes.iter().map(|byte| char::from(*byte))),
+    for byte in bytes {
+        if *byte < 0x80 {
+            out.push(*byte);
+        } else {
+            out.extend_from_slice(&[0xc0 | byte >> 6, 0x80 | byte & 0x3f]);
+        }
     }
 }
 
-fn push_escaped(text: &str, out: &mut String) {
+fn push_escaped(text: &str, out: &mut Vec<u8>) {
     if find_special(text.as_bytes()).is_some() {
-        out.push_str(&serde_json::to_string(text).unwrap_or_default());
+        out.extend_from_slice(serde_json::to_string(text).unwrap_or_default().as_bytes());
         return;
     }
-    out.push('"');
-    out.push_str(text);
-    out.push('"');
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }

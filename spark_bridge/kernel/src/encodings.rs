@@ -2,7 +2,6 @@
 //!
 //! The table of their names is in `cdcfmt_core/encodings.py`, with the Python readers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -11,6 +10,7 @@ use crate::calendar::{self, Part};
 use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
 use crate::json::{Cursor, Kind, Token};
+use crate::names::ByText;
 use crate::noted::Noted;
 use crate::packed::{self, BytesText, Unscaled};
 use crate::refusal::{Refusal, Step};
@@ -86,7 +86,7 @@ pub enum Encoding {
     /// Text as it stands; some of it stands for other text.
     Text {
         json: bool,
-        aliases: HashMap<String, String>,
+        aliases: ByText<String>,
     },
     /// MySQL's text, perhaps with a `Z` behind it.
     IsoText(MysqlText),
@@ -132,11 +132,12 @@ pub struct Tools {
     /// Of text that brings none.
     pub zone: Zone,
     /// By the names that values bring.
-    pub zones: HashMap<String, Zone>,
+    pub zones: ByText<Zone>,
     pub variants: Variants,
     pub text: String,
     pub more: String,
     pub bytes: Vec<u8>,
+    pub number: String,
     /// Of the values of a message that are counted.
     pub notes: Vec<Arc<str>>,
     /// Of the last value with a zone that is not among `zones`.
@@ -144,6 +145,16 @@ pub struct Tools {
 }
 
 impl Encoding {
+    /// Whether a number is read in place of its text.
+    fn takes(&self, token: Token) -> bool {
+        match self {
+            Self::JsonNumber(Number::Decimal { .. }) => token.kind == Kind::Long,
+            Self::JsonNumber(_) | Self::EpochDays => true,
+            Self::EpochMillis(_) | Self::EpochMicros(_) | Self::EpochNanos(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether values are bytes, as text of one character a byte.
     pub fn is_of_bytes(&self) -> bool {
         matches!(
@@ -161,13 +172,13 @@ const BROKEN: Refusal = Refusal::new("text that is no value of the column's type
 pub struct Reader {
     encoding: Encoding,
     /// Text → name, of an enum.
-    names: HashMap<String, String>,
+    names: ByText<String>,
     noted: Option<Noted>,
 }
 
 impl Reader {
     pub fn new(encoding: Encoding, noted: Option<Noted>) -> Self {
-        let mut known = HashMap::new();
+        let mut known = ByText::default();
         if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
             && let MysqlText::Enum { names: Some(names) } = logical
         {
@@ -211,6 +222,11 @@ impl Reader {
     ) -> Step<()> {
         if token.kind == Kind::Null {
             return column.push_null();
+        }
+        if matches!(token.kind, Kind::Long | Kind::Double)
+            && (self.noted.is_some() || !self.encoding.takes(token))
+        {
+            return self.read_printed(token, column, tools);
         }
         let at = token.start as usize;
         let located = |refusal| Refusal { at, ..refusal };
@@ -378,6 +394,21 @@ impl Reader {
             }
             _ => Err(Refusal::new("a value of another form", at)),
         }
+    }
+
+    /// Reads a number by its text.
+    fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Step<()> {
+        use std::fmt::Write;
+        let mut text = std::mem::take(&mut tools.number);
+        text.clear();
+        // Writing to text does not fail.
+        let (kind, _) = match token.double() {
+            Some(value) => (Kind::Fraction, write!(text, "{value:?}")),
+            None => (Kind::Integer, write!(text, "{}", token.long().unwrap_or(0))),
+        };
+        let read = self.read(Token::new(kind, 0, text.len()), &text, column, tools);
+        tools.number = text;
+        read
     }
 
     /// Reads a value that is not kept.

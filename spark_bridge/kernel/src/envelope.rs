@@ -6,6 +6,7 @@ use crate::connect::{self, Form};
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
+use crate::numbers;
 use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
@@ -234,7 +235,13 @@ impl Envelope {
                 RoleOrMembers::Role(role) => {
                     let token = self.value(layout, *role, member.part, cursor, guess)?;
                     self.leaves[member.leaf] = token;
-                    self.member(layout, *role, member.part, token, cursor.document)?;
+                    self.member(
+                        layout,
+                        *role,
+                        member.part,
+                        token,
+                        cursor.document.as_bytes(),
+                    )?;
                 }
             }
             if !cursor.more(b'}')? {
@@ -305,7 +312,7 @@ impl Envelope {
         role: Role,
         part: usize,
         token: Token,
-        document: &str,
+        document: &[u8],
     ) -> Step<()> {
         let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
         match role {
@@ -327,18 +334,22 @@ impl Envelope {
                 }
             }
             Role::Row => {
-                let word = token.whole_text(document);
-                if !layout.row_words.iter().any(|known| known == word) {
+                let (start, end) = token.whole_span();
+                let word = document.get(start..end);
+                if !layout
+                    .row_words
+                    .iter()
+                    .any(|known| Some(known.as_bytes()) == word)
+                {
                     return refuse("a message without rows");
                 }
                 self.has_row_word = true;
             }
             Role::Op => {
-                let word = token.text(document);
-                self.op = layout
-                    .ops
-                    .get(word)
-                    .copied()
+                let word = token.bytes(document);
+                let known = layout.ops.iter().find(|known| known.0.as_bytes() == word);
+                self.op = known
+                    .map(|known| *known.1)
                     .filter(|_| token.kind == Kind::Text);
                 if self.op.is_none() {
                     return refuse("a message without rows");
@@ -375,9 +386,11 @@ impl Envelope {
                 }
             }
             Role::RowId | Role::Integer => {
-                let text = token.text(document);
-                let is_integer = token.kind == Kind::Integer
-                    && (text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok());
+                let number = (token.kind == Kind::Integer)
+                    .then(|| numbers::integer(token.bytes(document)))
+                    .flatten();
+                let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
+                let is_integer = token.kind == Kind::Long || number.is_some_and(fits);
                 if !is_integer && token.kind != Kind::Null {
                     return refuse("a member that is no integer of 64 bits");
                 }
@@ -389,15 +402,19 @@ impl Envelope {
     }
 }
 
-fn time(token: Token, document: &str, low: i64, high: i64) -> Step<Option<i64>> {
+/// An integer of 64 bits.
+pub fn long(token: Token, document: &[u8]) -> Option<i64> {
+    match token.kind {
+        Kind::Integer => i64::try_from(numbers::integer(token.bytes(document))?).ok(),
+        _ => token.long(),
+    }
+}
+
+fn time(token: Token, document: &[u8], low: i64, high: i64) -> Step<Option<i64>> {
     if token.kind == Kind::Null {
         return Ok(None);
     }
-    let value = match token.kind {
-        Kind::Integer => token.text(document).parse::<i64>().ok(),
-        _ => None,
-    };
-    match value {
+    match long(token, document) {
         Some(value) if (low..=high).contains(&value) => Ok(Some(value)),
         _ => Err(Refusal::new("a time out of range", token.start as usize)),
     }

@@ -292,8 +292,7 @@ fn cell_of(image: &[Token], earlier: Earlier, place: usize, source: Source) -> C
     Cell {
         token: if is_missing { other } else { token },
         is_earlier: is_missing
-            || (token.kind == other.kind
-                && token.text(source.document) == other.text(source.document)
+            || (token.equals(other, source.document)
                 && !source.plan.columns[place].reader.counts()),
     }
 }

@@ -33,6 +33,10 @@ pub enum Kind {
     Fraction,
     Object,
     Array,
+    /// An integer in place of its position, as messages in Avro have it.
+    Long,
+    /// A finite number of 64 bits, likewise.
+    Double,
 }
 
 /// A value's kind and place in its document.
@@ -65,6 +69,52 @@ impl Token {
             start: start as u32,
             end: end as u32,
         }
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn of_bits(kind: Kind, bits: u64) -> Self {
+        Self {
+            kind,
+            start: bits as u32,
+            end: (bits >> 32) as u32,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.end) << 32 | u64::from(self.start)
+    }
+
+    pub fn of_long(value: i64) -> Self {
+        Self::of_bits(Kind::Long, value as u64)
+    }
+
+    pub fn of_double(value: f64) -> Self {
+        Self::of_bits(Kind::Double, value.to_bits())
+    }
+
+    pub fn long(self) -> Option<i64> {
+        (self.kind == Kind::Long).then_some(self.bits() as i64)
+    }
+
+    pub fn double(self) -> Option<f64> {
+        (self.kind == Kind::Double).then_some(f64::from_bits(self.bits()))
+    }
+
+    /// Whether two values of a document are of one kind, and of the same bytes.
+    pub fn equals(self, other: Self, document: &str) -> bool {
+        let is_number = matches!(self.kind, Kind::Long | Kind::Double);
+        self.kind == other.kind
+            && if is_number {
+                self.bits() == other.bits()
+            } else {
+                self.text(document) == other.text(document)
+            }
+    }
+
+    pub fn bytes<'a>(&self, document: &'a [u8]) -> &'a [u8] {
+        document
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
     }
 
     pub fn text<'a>(&self, document: &'a str) -> &'a str {
@@ -210,10 +260,15 @@ impl<'a> Cursor<'a> {
     }
 
     /// Whether these bytes are next; they are taken then.
-    pub fn take_all(&mut self, text: &str) -> bool {
-        let found = self.data[self.at..].starts_with(text.as_bytes());
+    pub fn take_all(&mut self, text: impl AsRef<[u8]>) -> bool {
+        let text = text.as_ref();
+        let found = self.data[self.at..].starts_with(text);
         self.at += if found { text.len() } else { 0 };
         found
+    }
+
+    pub fn bytes_of(&self, token: Token) -> &'a [u8] {
+        token.bytes(self.data)
     }
 
     fn peek(&self) -> u8 {

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use simdutf8::basic::from_utf8;
 
+use crate::avro_rows::text_of;
 use crate::batch::{Batch, Output};
 use crate::connect;
 use crate::encodings::Tools;
@@ -88,7 +89,7 @@ pub struct Kernel {
     /// The number of its layout.
     pub layout: usize,
     /// Of a message that is none itself.
-    pub document: String,
+    pub document: Vec<u8>,
     /// Rows show `extra`.
     pub prints: bool,
     /// The number of the event in its message that was read last.
@@ -119,7 +120,7 @@ impl Kernel {
             envelope: Envelope::default(),
             guess: None,
             layout: 0,
-            document: String::new(),
+            document: Vec::new(),
             prints: batch.shows_extra(),
             batch,
             event: 0,
@@ -204,9 +205,9 @@ impl Kernel {
     /// Reads the envelope of a message, or of its first event; its layout and document.
     fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
         if self.is_avro() {
-            let mut document = String::new();
+            let mut document = Vec::new();
             let opened = self.open_record(value, &mut document)?;
-            return Ok((opened.layout, document));
+            return Ok((opened.layout, text_of(&document)?.to_owned()));
         }
         if self.max_events().is_none() {
             let (layout, document) = self.envelope_of(value, false)?;

@@ -7,8 +7,8 @@
 const MAX_DIGITS: usize = 38;
 
 /// An integer; zeros before it and a sign are fine.
-pub fn integer(text: &str) -> Option<i128> {
-    let (negative, digits) = sign(text.as_bytes());
+pub fn integer(text: impl AsRef<[u8]>) -> Option<i128> {
+    let (negative, digits) = sign(text.as_ref());
     let value = digits_of(digits)?;
     Some(if negative { -value } else { value })
 }

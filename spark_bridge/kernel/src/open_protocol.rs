@@ -230,11 +230,10 @@ impl Envelope {
         else {
             return true;
         };
-        let unchanged = before.iter().zip(after).any(|(old, new)| {
-            old.kind != Kind::Missing
-                && old.kind == new.kind
-                && old.text(document) == new.text(document)
-        });
+        let unchanged = before
+            .iter()
+            .zip(after)
+            .any(|(old, new)| old.kind != Kind::Missing && old.equals(*new, document));
         !unchanged && before.iter().any(|old| old.kind == Kind::Null)
     }
 }

@@ -408,8 +408,7 @@ impl Plan {
                     expected
                 } else {
                     let name = cursor.name()?;
-                    let Some(place) = self.names.find_from(expected, name.text(cursor.document))
-                    else {
+                    let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
                         return Ok(None);
                     };
                     if let Some(cell) = self.cells.get(place) {
@@ -518,8 +517,8 @@ impl Members {
             return Ok(self.values.is_empty());
         }
         loop {
-            let name = cursor.name()?.text(cursor.document);
-            let Some(place) = self.names.find_from(expected, name) else {
+            let name = cursor.name()?;
+            let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
                 return Ok(false);
             };
             if met.is_some() || place != expected {
@@ -533,7 +532,7 @@ impl Members {
                 }
             }
             cursor.blanks();
-            let value = self.values.get(place).unwrap_or_default();
+            let value = self.values.bytes_of(place).unwrap_or_default();
             if !cursor.take_all(value) || !cursor.ends_value() {
                 return Ok(false);
             }

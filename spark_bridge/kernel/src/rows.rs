@@ -196,7 +196,7 @@ impl Batch {
     ) -> Step<()> {
         let rows = self.row_count();
         for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
-            if old.kind == new.kind && old.text(document) == new.text(document) {
+            if old.equals(*new, document) {
                 continue;
             }
             append(column, *old, document, self, tools)?;
@@ -250,8 +250,7 @@ fn append(
 
 fn same_key(plan: &Plan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
     for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
-        let same = old.kind == Kind::Missing
-            || (old.kind == new.kind && old.text(document) == new.text(document));
+        let same = old.kind == Kind::Missing || old.equals(*new, document);
         if column.key && !same {
             return Err(Refusal::new("another key than before", old.start as usize));
         }

@@ -98,6 +98,9 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
 
 /// An integer that Python's parser makes one of, too.
 pub fn small(token: Token, text: &str) -> Step<i128> {
+    if let Some(value) = token.long() {
+        return Ok(value.into());
+    }
     if token.kind != Kind::Integer {
         return Err(OTHER);
     }
@@ -111,6 +114,9 @@ pub fn within(value: i128, low: i64, high: u64) -> Step<i128> {
 }
 
 fn double(token: Token, text: &str) -> Step<f64> {
+    if let Some(value) = token.double().or(token.long().map(|value| value as f64)) {
+        return Ok(value);
+    }
     if !matches!(token.kind, Kind::Integer | Kind::Fraction) || text == "-0" {
         return Err(OTHER);
     }
@@ -124,7 +130,7 @@ fn double(token: Token, text: &str) -> Step<f64> {
 
 /// A number's digits, and how many of them are behind the point.
 fn json_decimal(token: Token, text: &str, doubles: bool) -> Step<(i128, u8)> {
-    if token.kind == Kind::Integer {
+    if matches!(token.kind, Kind::Integer | Kind::Long) {
         return Ok((small(token, text)?, 0));
     }
     if token.kind != Kind::Fraction || !doubles {

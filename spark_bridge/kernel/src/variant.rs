@@ -156,7 +156,9 @@ impl Variants {
             }
             Kind::Array => self.array(dictionary, text, token, out)?,
             Kind::Object => self.object(dictionary, text, token, out)?,
-            Kind::Missing => return Err(Refusal::new("no JSON value", 0)),
+            Kind::Missing | Kind::Long | Kind::Double => {
+                return Err(Refusal::new("no JSON value", 0));
+            }
         }
         Ok(())
     }
