@@ -12,7 +12,7 @@ from hostile import hostile
 from memory import peak_mib
 from test_bounded_output import SHAPES, opened, parsed
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.engine import Engine
+from pyspark_cdcfmt.read.engine import Engine
 
 logging.disable(logging.CRITICAL)
 size, most = map(int, sys.argv[1:])

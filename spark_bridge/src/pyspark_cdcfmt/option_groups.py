@@ -1,4 +1,4 @@
-"""The options of ``format("cdc")``: one table, from which validation and docs are made."""
+"""The options of reading: one table, from which validation and docs are made."""
 
 from __future__ import annotations
 

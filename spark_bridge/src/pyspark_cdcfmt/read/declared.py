@@ -1,4 +1,4 @@
-"""The names that the user gave, compared with those that the input has (``requireTables``)."""
+"""Names (``requireTables``) and types that the user declared, compared with the input's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a message to its rows: the reference path, whatever a row does."""
+"""The reference path: a decoder as the options ask for it, and the rows of each message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema of a table's changes, from the messages themselves."""
+"""The schema of a table's changes, from the schema store or the messages themselves."""
 
 from __future__ import annotations
 

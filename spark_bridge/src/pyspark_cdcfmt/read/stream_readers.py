@@ -1,4 +1,4 @@
-"""The stream reader over Kafka: offsets on the driver, record batches on the executors."""
+"""The stream readers over topics and files: offsets on the driver, batches on the executors."""
 
 from __future__ import annotations
 
@@ -122,7 +122,11 @@ _NAMES_IN_WARNING = 5
 
 
 class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the files that come into a directory, oldest first."""
+    """Reads the files that come into a directory, each once, oldest first.
+
+    Everything that a micro-batch is stands in its end offset, so that it is the same when it is
+    replayed, whatever has come into the directory since.
+    """
 
     def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool = False) -> None:
         self._schema = schema

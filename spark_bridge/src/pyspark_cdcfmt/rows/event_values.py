@@ -1,4 +1,4 @@
-"""From the values of rows to the Python values of events: the way back of ``values``.
+"""From the values of rows to the Python values of events: the way back of ``rows.values``.
 
 :func:`event_value` is asked once per column; what it returns is called per cell, and
 raises :class:`Misfit` for a value that the type does not have.

@@ -1,4 +1,12 @@
-"""JSON columns: their text parsed with exact numbers, or kept where that cannot be."""
+"""JSON columns and JSON images.
+
+The text of a column is parsed with exact numbers, or kept where that cannot be.  The text of an
+image says what Spark's ``to_json`` says of the same image as a VARIANT
+(:mod:`pyspark_cdcfmt.rows.variant`), in a session whose time zone is UTC: keys sorted, binary as
+base64, times with a blank and without trailing zeros, decimals in plain digits without trailing
+zeros, what no variant holds (decimals beyond 38 digits, NaN) as text.  Doubles are printed the
+shortest way that reads back (``1e300``; Spark prints ``1.0E300``).
+"""
 
 from __future__ import annotations
 

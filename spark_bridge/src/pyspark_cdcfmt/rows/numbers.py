@@ -1,4 +1,4 @@
-"""Numbers as the integers, decimals and floats of Spark columns: only those that these hold."""
+"""Numbers as integers, decimals and floats of Spark columns: only those that these hold."""
 
 from __future__ import annotations
 

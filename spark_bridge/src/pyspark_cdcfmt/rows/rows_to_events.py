@@ -260,8 +260,8 @@ def _take_unsaid(common: dict[str, Any]) -> dict[str, Any]:
     extra = common["extra"] or {}
     unsaid = {name: extra[name] for name in UNSAID if name in extra}
     if unsaid:
-        left = {name: value for name, value in extra.items() if name not in unsaid}
-        common["extra"] = left or None
+        others = {name: value for name, value in extra.items() if name not in unsaid}
+        common["extra"] = others or None
     return unsaid
 
 

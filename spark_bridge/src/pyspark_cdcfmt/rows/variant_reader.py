@@ -79,7 +79,7 @@ def numbers(data: bytes, start: int, count: int, width: int) -> tuple[int, ...] 
     return struct.unpack_from(f"<{count}{'H' if width == 2 else 'I'}", data, start)
 
 
-def _value(data: bytes, at: int, names: tuple[str, ...], left: list[int]) -> Any:
+def _value(data: bytes, at: int, names: tuple[str, ...], budget: list[int]) -> Any:
     header = data[at]
     read = READERS[header]
     if read is not None:
@@ -88,19 +88,19 @@ def _value(data: bytes, at: int, names: tuple[str, ...], left: list[int]) -> Any
     if basic == 0:
         raise EncodeError(f"a variant of type {info} cannot be written to any format")
     if basic == 2:
-        return _object(data, at + 1, info, names, left)
+        return _object(data, at + 1, info, names, budget)
     large, width = info >> 2 & 1, (info & 3) + 1
-    count, at = _count(data, at + 1, large, left)
+    count, at = _count(data, at + 1, large, budget)
     offsets = numbers(data, at, count + 1, width)
     start = at + (count + 1) * width
-    return [_value(data, start + offset, names, left) for offset in offsets[:count]]
+    return [_value(data, start + offset, names, budget) for offset in offsets[:count]]
 
 
 def _object(
-    data: bytes, at: int, info: int, names: tuple[str, ...], left: list[int]
+    data: bytes, at: int, info: int, names: tuple[str, ...], budget: list[int]
 ) -> dict[str, Any]:
     large, id_width, width = info >> 4 & 1, (info >> 2 & 3) + 1, (info & 3) + 1
-    count, at = _count(data, at, large, left)
+    count, at = _count(data, at, large, budget)
     ids = numbers(data, at, count, id_width)
     at += count * id_width
     offsets = numbers(data, at, count + 1, width)
@@ -111,15 +111,15 @@ def _object(
         # Most are scalars: spare them a call.
         read = READERS[data[place]]
         fields[names[field]] = (
-            read(data, place + 1) if read is not None else _value(data, place, names, left)
+            read(data, place + 1) if read is not None else _value(data, place, names, budget)
         )
     return fields
 
 
-def _count(data: bytes, at: int, large: int, left: list[int]) -> tuple[int, int]:
+def _count(data: bytes, at: int, large: int, budget: list[int]) -> tuple[int, int]:
     count, end = (READ_UINT32(data, at)[0], at + 4) if large else (data[at], at + 1)
-    left[0] -= count
-    if left[0] < 0:
+    budget[0] -= count
+    if budget[0] < 0:
         raise IndexError("more values than bytes")
     return count, end
 
@@ -153,7 +153,12 @@ _AS_THEY_ARE: dict[type, tuple[int, ...]] = {
 
 
 class ImageReader:
-    """Reads the images of one table; ``converters`` are those of its columns."""
+    """Reads the images of one table straight from their variants; ``converters`` by column.
+
+    The fast way for rows that are as they should be: the fields of an image and what reads each
+    of them are found once for all rows with the same fields.  Where anything is unusual it gives
+    up, and :func:`decode_variant` says what is wrong, or finds that it is well after all.
+    """
 
     def __init__(self, columns: Iterable[Column], converters: dict[str, Convert]) -> None:
         self._fields: dict[str, _Field] = {

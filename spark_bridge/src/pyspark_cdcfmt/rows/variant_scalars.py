@@ -1,4 +1,4 @@
-"""Scalars of a variant, and the text forms that stand in for what it cannot hold.
+"""Scalars of a variant, written and read, and the text that stands in for what it cannot hold.
 
 Source: the Parquet Variant encoding, "Encoding types": Primitive and Short string.
 """

@@ -1,4 +1,4 @@
-"""From the rows of one task to messages: what every sink does the same."""
+"""From the rows of one task to messages, in order: what every sink does the same."""
 
 from __future__ import annotations
 
@@ -219,9 +219,9 @@ class OrderCheck:
         before = None if event.before is None else event.before.values
         # A change of the key moves the row: of both its places it is a change.
         if before is not None and image is event.after and before.keys() >= set(names):
-            left = [before[name] for name in names]
-            if left != key:
-                self._check(read, event, left)
+            previous = [before[name] for name in names]
+            if previous != key:
+                self._check(read, event, previous)
 
     def _check(self, read: InputEvent, event: RowChange, cells: list[Any]) -> None:
         table = event.table
