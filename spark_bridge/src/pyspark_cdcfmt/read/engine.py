@@ -156,12 +156,12 @@ class Engine:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        messages = self._open(messages)
+        items = self._open(messages)
         if self.chunks is None:
-            yield from self._run(one_by_one(messages), BatchBuilder(self._schema), place)
-            return
-        batches = (each.batch for each in merge_small(self.chunks.batches(messages)))
-        yield from self._by_kernel(self.chunks, batches, place)
+            arrays = self._by_reference(one_by_one(items), BatchBuilder(self._schema))
+        else:
+            arrays = (each.batch for each in merge_small(self.chunks.batches(items)))
+        yield from self._logged(arrays, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
         """As :meth:`batches`, but arrays of lists: one list of rows for each message.
@@ -172,11 +172,11 @@ class Engine:
         builder = ListBuilder(self._schema)
         items = self._open(messages)
         if self.chunks is None:
-            yield from self._run(one_by_one(items), builder)
-            return
-        made = merge_small(self.chunks.batches(items, count_rows=True))
-        lists = (builder.of_batch(each.batch, each.counts) for each in made)
-        yield from self._by_kernel(self.chunks, lists)
+            arrays = self._by_reference(one_by_one(items), builder)
+        else:
+            batches = merge_small(self.chunks.batches(items, count_rows=True))
+            arrays = (builder.of_batch(each.batch, each.counts) for each in batches)
+        yield from self._logged(arrays)
 
     def _open(
         self, messages: Iterable[Message | BadLine | Lines]
@@ -199,48 +199,30 @@ class Engine:
                 break
         return chain(held, items)
 
-    def _by_kernel(
-        self,
-        chunks: KernelChunks,
-        arrays: Iterable[Any],
-        place: Mapping[str, object] | None = None,
+    def _by_reference(
+        self, messages: Iterable[Message | BadLine], builder: BatchBuilder | ListBuilder
     ) -> Iterator[Any]:
-        made = 0
+        for message in messages:
+            size = len(message.value) if message.value is not None else 0
+            rows: Iterable[tuple[Any, ...]] = self._make.rows(message)
+            if isinstance(builder, ListBuilder):
+                rows = self._make.listed(message, builder.weigh)
+            yield from builder.add(rows, size)
+        yield from builder.flush()
+
+    def _logged(
+        self, arrays: Iterable[Any], place: Mapping[str, object] | None = None
+    ) -> Iterator[Any]:
+        rows = 0
         try:
             for array in arrays:
-                made += _rows_in(array)
+                rows += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
                 yield array
         finally:
-            self._log(place, made, chunks.by_kernel)
+            self._log(place, rows)
 
-    def _run(
-        self,
-        messages: Iterable[Message | BadLine],
-        builder: BatchBuilder | ListBuilder,
-        place: Mapping[str, object] | None = None,
-    ) -> Iterator[Any]:
-        made = 0
-        try:
-            for message in messages:
-                size = len(message.value) if message.value is not None else 0
-                rows: Iterable[tuple[Any, ...]] = self._make.rows(message)
-                if isinstance(builder, ListBuilder):
-                    rows = self._make.listed(message, builder.weigh)
-                for array in builder.add(rows, size):
-                    made += _rows_in(array)
-                    yield array
-            for array in builder.flush():
-                made += _rows_in(array)
-                yield array
-        finally:
-            self._log(place, made)
-
-    def _log(
-        self,
-        place: Mapping[str, object] | None,
-        rows: int,
-        by_kernel: int = 0,
-    ) -> None:
+    def _log(self, place: Mapping[str, object] | None, rows: int) -> None:
+        by_kernel = 0 if self.chunks is None else self.chunks.by_kernel
         by_reference = self._make.messages
         line: dict[str, object] = {
             "event": "cdc task",
@@ -272,7 +254,3 @@ class Engine:
             tuple(options["keyColumns"]),
             options.case_sensitive,
         )
-
-
-def _rows_in(array: pa.RecordBatch | pa.ListArray) -> int:
-    return array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
