@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::avro::Datum;
 use crate::avro_schema::Type;
-use crate::envelope::{Envelope, long};
+use crate::envelope::{Envelope, KEPT_BYTES, long};
 use crate::json::{Kind, Token};
 use crate::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::refusal::{Refusal, Step};
@@ -34,6 +34,8 @@ pub struct AvroLayout {
 pub struct Slot {
     pub type_: Type,
     pub role: Role,
+    /// Its place among the slots.
+    number: usize,
     leaf: Option<usize>,
     is_optional: bool,
     least: Option<i64>,
@@ -65,6 +67,7 @@ impl AvroLayout {
             slots.push(Slot {
                 type_: field.type_.clone(),
                 role,
+                number: slots.len(),
                 leaf,
                 is_optional: self.optional.contains(&field.name),
                 least: self.least.get(&field.name).copied(),
@@ -85,6 +88,40 @@ impl AvroLayout {
             Type::Array(inner) => Some((&**inner, false)),
             _ => None,
         })
+    }
+}
+
+/// An object or a list that is mostly the same in the next message.
+#[derive(Default)]
+pub struct Kept {
+    /// As it is written; no other value of its type begins with these bytes.
+    bytes: Vec<u8>,
+    /// As JSON, if that is needed.
+    printed: Vec<u8>,
+}
+
+impl Kept {
+    /// Whether this value is next; it is taken then.
+    fn is_next(&self, datum: &mut Datum) -> bool {
+        !self.bytes.is_empty() && datum.take_all(&self.bytes)
+    }
+
+    fn set(&mut self, bytes: &[u8], printed: &[u8]) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.printed.clear();
+        self.printed.extend_from_slice(printed);
+    }
+
+    fn token(&self, is_printed: bool, document: &mut Vec<u8>) -> Token {
+        if !is_printed {
+            return Token::ELSEWHERE;
+        }
+        let start = document.len();
+        document.extend_from_slice(&self.printed);
+        let is_list = self.printed.starts_with(b"[");
+        let kind = if is_list { Kind::Array } else { Kind::Object };
+        Token::new(kind, start, document.len())
     }
 }
 
@@ -135,22 +172,31 @@ impl Envelope {
             Role::CommitTs | Role::SourceTime | Role::OtherTime | Role::Position | Role::Passed
         );
         // Parts of `extra` are read as text.
-        let token = match slot.type_.scalar(datum, is_bare && !prints, document)? {
-            Some(token) => token,
-            None if is_printed => {
-                // Behind the branch's number, if there is one.
-                *datum = Datum::clone(&ahead);
-                let start = document.len();
+        let kept = self.kept_values.get(slot.number);
+        let token = if let Some(kept) = kept.filter(|kept| kept.is_next(datum)) {
+            kept.token(is_printed, document)
+        } else if let Some(token) = slot.type_.scalar(datum, is_bare && !prints, document)? {
+            token
+        } else {
+            // Behind the branch's number, if there is one.
+            *datum = Datum::clone(&ahead);
+            let begin = document.len();
+            if is_printed {
                 slot.type_.print(datum, false, document)?;
-                let is_list = document[start..].starts_with(b"[");
-                let kind = if is_list { Kind::Array } else { Kind::Object };
-                Token::new(kind, start, document.len())
-            }
-            None => {
-                *datum = Datum::clone(&ahead);
+            } else {
                 slot.type_.skip(datum)?;
-                Token::ELSEWHERE
             }
+            if slot.number >= self.kept_values.len() {
+                self.kept_values.resize_with(slot.number + 1, Kept::default);
+            }
+            let kept = &mut self.kept_values[slot.number];
+            kept.set(datum.since(start), &document[begin..]);
+            document.truncate(begin);
+            let token = kept.token(is_printed, document);
+            if kept.bytes.len() > KEPT_BYTES {
+                *kept = Kept::default();
+            }
+            token
         };
         if let Some(least) = slot.least
             && long(token, document).is_none_or(|number| number != 0 && number < least)

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::calendar::{self, Part};
 use crate::cells::Cells;
 use crate::columns::{Column, Target, plain};
+use crate::extra;
 use crate::json::{Cursor, Kind, Token};
 use crate::names::ByText;
 use crate::noted::Noted;
@@ -134,6 +135,7 @@ pub struct Tools {
     /// By the names that values bring.
     pub zones: ByText<Zone>,
     pub variants: Variants,
+    pub extra: extra::Kept,
     pub text: String,
     pub more: String,
     pub bytes: Vec<u8>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::avro_layout::Kept;
 use crate::connect::{self, Form};
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
@@ -12,7 +13,7 @@ use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
 /// A longer object is not kept for the next message.
-const KEPT_BYTES: usize = 64 << 10;
+pub const KEPT_BYTES: usize = 64 << 10;
 
 /// Where the parts of an envelope lie in its document.
 ///
@@ -50,6 +51,8 @@ pub struct Envelope {
     pub images_after: Images,
     /// The last object that is not read.
     kept: String,
+    /// Those of Avro, by their slots.
+    pub kept_values: Vec<Kept>,
 }
 
 /// The plan that a message may have, and all plans.
@@ -61,6 +64,9 @@ struct Guessing<'g, 'p> {
 impl Envelope {
     /// Forgets the document before.
     pub fn start(&mut self, layout: &Layout) {
+        if self.layout != layout.number {
+            self.kept_values.clear();
+        }
         self.layout = layout.number;
         self.schema_key.clear();
         self.key.clear();

@@ -1,5 +1,7 @@
 //! An event's `extra`: what its message has and no other column shows, as a variant.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -7,8 +9,9 @@ use crate::columns::plain;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
 use crate::numbers;
+use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
-use crate::variant::Variants;
+use crate::variant::{Variants, check_size, object};
 
 /// A part of `extra`, as the bridge describes it.
 #[derive(Deserialize)]
@@ -39,6 +42,9 @@ impl Extra {
         let mut parts = Vec::new();
         for description in descriptions {
             let leaf = layout.leaves.get(&description.path);
+            if description.default.is_object() || description.default.is_array() {
+                return Err(Refusal::new("a default of extra that is no scalar", 0));
+            }
             parts.push(Part {
                 name: description.name,
                 leaf: *leaf.ok_or(Refusal::new("no such member for extra", 0))?,
@@ -55,46 +61,144 @@ impl Extra {
         &self,
         leaves: &[Token],
         document: &str,
+        kept: &mut Kept,
         variants: &mut Variants,
         value: &mut Vec<u8>,
         metadata: &mut Vec<u8>,
     ) -> Step<Option<usize>> {
-        let mut fields: Vec<(&str, &str, Token)> = Vec::new();
-        let mut size = 0;
-        for part in &self.parts {
-            let leaf = leaves.get(part.leaf).copied().unwrap_or_default();
-            let (text, token) = match (leaf.kind, &part.default) {
-                (Kind::Missing, None) => continue,
-                (Kind::Missing, Some(default)) => (default.as_str(), whole(default)?),
-                // What was guessed has no other kind.
-                (Kind::Object, _) => (document, Cursor::at(document, leaf.start)?.value()?),
-                _ => (document, leaf),
-            };
-            let mut left_out = false;
-            for value in &part.without {
-                left_out |= is_equal(token, text, value)?;
-            }
-            if left_out {
+        // After a refusal nothing is known.
+        let mut parts = std::mem::take(&mut kept.parts);
+        let is_known = parts.len() == self.parts.len();
+        parts.resize_with(self.parts.len(), KeptPart::default);
+        let leaf_of = |part: &Part| leaves.get(part.leaf).copied().unwrap_or_default();
+        let mut has_other_names = !is_known;
+        for (part, known) in self.parts.iter().zip(&mut parts) {
+            let leaf = leaf_of(part);
+            if is_known && known.is(leaf, document) {
                 continue;
             }
-            if token.kind == Kind::Null && part.default.is_some() {
-                return Err(Refusal::new("a null in extra", token.start as usize));
+            let names_before = known.names();
+            known.kind = leaf.kind;
+            known.text.clear();
+            known.text.push_str(leaf.text(document));
+            known.size = part.size(leaf, document)?;
+            has_other_names |= known.names() != names_before || leaf.kind.is_nested();
+            if known.size.is_some() && !has_other_names {
+                let (text, token) = part.value(leaf, document)?;
+                known.value.clear();
+                variants.value(text, token, &mut known.value)?;
             }
-            check(token, text)?;
-            let length = token.text(text).len();
-            size += part.name.len()
-                + if token.is_text() {
-                    length
-                } else {
-                    8 * length + 8
-                };
-            fields.push((&part.name, text, token));
         }
-        if fields.is_empty() {
+        if has_other_names {
+            let present = || {
+                self.parts
+                    .iter()
+                    .zip(&parts)
+                    .filter(|(_, part)| part.size.is_some())
+            };
+            variants.begin(present().map(|(part, _)| part.name.as_str()));
+            for (part, known) in self.parts.iter().zip(&mut parts) {
+                known.value.clear();
+                if known.size.is_some() {
+                    let (text, token) = part.value(leaf_of(part), document)?;
+                    variants.value(text, token, &mut known.value)?;
+                }
+            }
+            kept.metadata.clear();
+            variants.own_metadata(&mut kept.metadata);
+        }
+        let sizes = parts.iter().filter_map(|part| part.size);
+        let count = sizes.clone().count();
+        let size = sizes.sum();
+        if count > 0 {
+            let (start, before) = (value.len(), metadata.len());
+            let present = parts.iter().filter(|part| part.size.is_some());
+            object(present.map(|part| part.value.as_slice()), count, value);
+            metadata.extend_from_slice(&kept.metadata);
+            check_size(value.len() - start)?;
+            check_size(metadata.len() - before)?;
+        }
+        kept.parts = parts;
+        Ok((count > 0).then_some(size))
+    }
+}
+
+/// What `extra` of the message before was made of; most of it is the same in the next one.
+#[derive(Default)]
+pub struct Kept {
+    plan: Option<Arc<Plan>>,
+    parts: Vec<KeptPart>,
+    metadata: Vec<u8>,
+}
+
+impl Kept {
+    /// Forgets what another plan has left.
+    pub fn begin(&mut self, plan: &Arc<Plan>) {
+        if !self
+            .plan
+            .as_ref()
+            .is_some_and(|known| Arc::ptr_eq(known, plan))
+        {
+            self.plan = Some(Arc::clone(plan));
+            self.parts.clear();
+        }
+    }
+}
+
+#[derive(Default)]
+struct KeptPart {
+    kind: Kind,
+    text: String,
+    /// None for what is left out.
+    size: Option<usize>,
+    /// As a variant, with the names that are kept.
+    value: Vec<u8>,
+}
+
+impl KeptPart {
+    fn is(&self, leaf: Token, document: &str) -> bool {
+        self.kind == leaf.kind && leaf != Token::ELSEWHERE && self.text == leaf.text(document)
+    }
+
+    /// Whether it is there, and may have names of its own.
+    fn names(&self) -> (bool, bool) {
+        (self.size.is_some(), self.kind.is_nested())
+    }
+}
+
+impl Part {
+    /// The value, and the document in which it lies; that of a missing member is null or a default.
+    fn value<'a>(&'a self, leaf: Token, document: &'a str) -> Step<(&'a str, Token)> {
+        Ok(match (leaf.kind, &self.default) {
+            (Kind::Missing, Some(default)) => (default, whole(default)?),
+            // What was guessed has no other kind.
+            (Kind::Object, _) => (document, Cursor::at(document, leaf.start)?.value()?),
+            _ => (document, leaf),
+        })
+    }
+
+    /// About the bytes of a value; None for one that is left out.
+    fn size(&self, leaf: Token, document: &str) -> Step<Option<usize>> {
+        let (text, token) = self.value(leaf, document)?;
+        if token.kind == Kind::Missing {
             return Ok(None);
         }
-        variants.object_of(&fields, value, metadata)?;
-        Ok(Some(size))
+        for value in &self.without {
+            if is_equal(token, text, value)? {
+                return Ok(None);
+            }
+        }
+        if token.kind == Kind::Null && self.default.is_some() {
+            return Err(Refusal::new("a null in extra", token.start as usize));
+        }
+        check(token, text)?;
+        let length = token.text(text).len();
+        let of_value = if token.is_text() {
+            length
+        } else {
+            8 * length + 8
+        };
+        Ok(Some(self.name.len() + of_value))
     }
 }
 

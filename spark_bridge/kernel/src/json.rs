@@ -39,6 +39,12 @@ pub enum Kind {
     Double,
 }
 
+impl Kind {
+    pub fn is_nested(self) -> bool {
+        matches!(self, Self::Object | Self::Array)
+    }
+}
+
 /// A value's kind and place in its document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {

@@ -103,9 +103,11 @@ impl Kernel {
         };
         let extras = &mut self.batch.extras;
         let (value, metadata) = (extras.values.len(), extras.metadata.len());
+        self.tools.extra.begin(plan);
         let bytes = event.extra.append(
             &self.envelope.leaves,
             document,
+            &mut self.tools.extra,
             &mut self.tools.variants,
             &mut extras.values,
             &mut extras.metadata,

@@ -151,13 +151,12 @@ pub fn check_instant(micros: i64) -> Step<()> {
     }
 }
 
-fn two_digits(value: i64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[digit(value / 10 % 10), digit(value % 10)]);
-}
-
+/// Puts two digits at a place.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn digit(value: i64) -> u8 {
-    b'0' + value as u8
+fn put_pair(value: i64, at: usize, out: &mut [u8]) {
+    let value = value as u8;
+    out[at] = b'0' + value / 10;
+    out[at + 1] = b'0' + value % 10;
 }
 
 /// `YYYY-MM-DD` of days since 1970, for years of four digits.
@@ -172,12 +171,12 @@ pub fn print_date(days: i64, out: &mut Vec<u8>) {
     let day = of_year - (153 * part + 2) / 5 + 1;
     let month = if part < 10 { part + 3 } else { part - 9 };
     let year = year + era * 400 + i64::from(month <= 2);
-    two_digits(year / 100, out);
-    two_digits(year, out);
-    out.push(b'-');
-    two_digits(month, out);
-    out.push(b'-');
-    two_digits(day, out);
+    let mut text = *b"0000-00-00";
+    put_pair(year / 100, 0, &mut text);
+    put_pair(year % 100, 2, &mut text);
+    put_pair(month, 5, &mut text);
+    put_pair(day, 8, &mut text);
+    out.extend_from_slice(&text);
 }
 
 /// `YYYY-MM-DD hh:mm:ss` of microseconds since 1970, and the fraction's digits but for zeros at
@@ -186,24 +185,22 @@ pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
     print_date(micros.div_euclid(DAY_MICROS), out);
     let of_day = micros.rem_euclid(DAY_MICROS);
     let seconds = of_day / 1_000_000;
-    for (mark, value) in [
-        (b' ', seconds / 3600),
-        (b':', seconds / 60 % 60),
-        (b':', seconds % 60),
-    ] {
-        out.push(mark);
-        two_digits(value, out);
-    }
+    let mut text = *b" 00:00:00.000000";
+    put_pair(seconds / 3600, 1, &mut text);
+    put_pair(seconds / 60 % 60, 4, &mut text);
+    put_pair(seconds % 60, 7, &mut text);
     let fraction = of_day % 1_000_000;
+    let mut length = 9;
     if fraction != 0 {
-        out.push(b'.');
-        two_digits(fraction / 10_000, out);
-        two_digits(fraction / 100, out);
-        two_digits(fraction, out);
-        while out.last() == Some(&b'0') {
-            out.pop();
+        put_pair(fraction / 10_000, 10, &mut text);
+        put_pair(fraction / 100 % 100, 12, &mut text);
+        put_pair(fraction % 100, 14, &mut text);
+        length = text.len();
+        while text[length - 1] == b'0' {
+            length -= 1;
         }
     }
+    out.extend_from_slice(&text[..length]);
 }
 
 /// Offsets of a time zone by local time, as the bridge found them.

@@ -74,42 +74,25 @@ impl Variants {
         check_size(metadata.len() - before)
     }
 
-    /// Appends value and metadata of an object of these members, in the order of their names:
-    /// name, document and place of each.
-    pub fn object_of(
-        &mut self,
-        fields: &[(&str, &str, Token)],
-        value: &mut Vec<u8>,
-        metadata: &mut Vec<u8>,
-    ) -> Step<()> {
-        let before = metadata.len();
-        let names = self.names.texts.iter();
-        if !names.eq(fields.iter().map(|(name, _, _)| *name)) {
-            self.clear();
-            for (name, _, _) in fields {
-                self.names.add(name, 0);
-            }
+    /// The names of an object, before those that its values have.
+    pub fn begin<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
+        self.clear();
+        for name in names {
+            self.names.add(name, 0);
         }
-        self.fields.clear();
-        self.texts.clear();
-        self.ends.clear();
-        self.ends.extend(0..fields.len());
+    }
+
+    /// Appends a value of the object.
+    pub fn value(&mut self, text: &str, token: Token, out: &mut Vec<u8>) -> Step<()> {
         let nothing = std::mem::take(&mut self.nothing);
-        let start = value.len();
-        object_head(&self.ends, 1, value);
-        self.ends.clear();
-        let values = value.len();
-        let mut result = Ok(());
-        for (_, text, token) in fields {
-            result = result.and_then(|()| self.encode(&nothing, text, *token, value));
-            self.ends.push(value.len() - values);
-        }
+        let result = self.encode(&nothing, text, token, out);
         self.nothing = nothing;
-        value[start] |= self.offsets(0, values, value) << 2;
-        push_metadata(&Texts::default(), &self.names.texts, metadata);
-        check_size(value.len() - start)?;
-        check_size(metadata.len() - before)?;
         result
+    }
+
+    /// Appends the metadata of the object and its values.
+    pub fn own_metadata(&self, out: &mut Vec<u8>) {
+        push_metadata(&Texts::default(), &self.names.texts, out);
     }
 
     /// Forgets the names that dictionaries lacked.
@@ -287,6 +270,20 @@ fn insert(bytes: &[u8], at: usize, out: &mut Vec<u8>) {
     out.resize(size + bytes.len(), 0);
     out.copy_within(at..size, at + bytes.len());
     out[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Appends an object of as many values, with the first names in their order.
+pub fn object<'a>(values: impl Iterator<Item = &'a [u8]> + Clone, count: usize, out: &mut Vec<u8>) {
+    let width = width(values.clone().map(<[u8]>::len).sum());
+    let ids: Vec<usize> = (0..count).collect();
+    object_head(&ids, width, out);
+    let mut end = 0;
+    push_all(&[end], width, out);
+    for value in values.clone() {
+        end += value.len();
+        push_all(&[end], width, out);
+    }
+    values.for_each(|value| out.extend_from_slice(value));
 }
 
 /// Header, number of fields and field ids: all that stands before the offsets.
