@@ -277,6 +277,11 @@ impl<'a> Cursor<'a> {
         token.bytes(self.data)
     }
 
+    /// The bytes behind the next ones.
+    pub fn ahead<const N: usize>(&self, by: usize) -> Option<&'a [u8; N]> {
+        self.data.get(self.at + by..)?.first_chunk()
+    }
+
     fn peek(&self) -> u8 {
         self.data.get(self.at).copied().unwrap_or(0)
     }

@@ -27,6 +27,7 @@ pub mod json;
 pub mod json_cells;
 pub mod kernel;
 pub mod layout;
+pub mod members;
 pub mod names;
 pub mod noted;
 pub mod numbers;

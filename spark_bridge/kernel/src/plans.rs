@@ -13,7 +13,8 @@ use crate::envelope::Envelope;
 use crate::event_plan::{self, EventPlan};
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
-use crate::names::{Names, Texts};
+use crate::members::Members;
+use crate::names::Names;
 use crate::noted::Noted;
 use crate::open_protocol::{self, Cell};
 use crate::plan_table::NameRef;
@@ -95,7 +96,7 @@ enum Part {
     Missing,
     /// The bytes of the value.
     Bytes(String),
-    Members(Members),
+    Members(Box<Members>),
 }
 
 impl Part {
@@ -104,27 +105,10 @@ impl Part {
         match self {
             Self::Missing => 0,
             Self::Bytes(text) => text.len(),
-            Self::Members(members) => {
-                members.names.bytes() + members.values.text.len() + 8 * members.values.len()
-            }
+            Self::Members(members) => members.bytes(),
         }
     }
 }
-
-/// An object: names and values in any order.
-#[derive(Default)]
-struct Members {
-    names: Names,
-    values: Texts,
-}
-
-impl PartialEq for Members {
-    fn eq(&self, other: &Self) -> bool {
-        self.names.texts == other.names.texts && self.values == other.values
-    }
-}
-
-impl Eq for Members {}
 
 pub struct Plan {
     /// Database, schema and table.
@@ -471,76 +455,7 @@ fn next_of(names: &Names, row: Token, document: &str) -> Step<Vec<u32>> {
 fn part_of(token: Token, document: &str) -> Step<Part> {
     match token.kind {
         Kind::Missing => Ok(Part::Missing),
-        Kind::Object => Ok(Part::Members(Members::read(token, document)?)),
+        Kind::Object => Ok(Part::Members(Box::new(Members::read(token, document)?))),
         _ => Ok(Part::Bytes(token.whole_text(document).to_owned())),
-    }
-}
-
-impl Members {
-    fn read(token: Token, document: &str) -> Step<Self> {
-        let mut members = Self::default();
-        let mut cursor = Cursor::at(document, token.start + 1)?;
-        if !cursor.take(b'}') {
-            loop {
-                let name = cursor.name()?;
-                if members.names.add(name.text(document), 0) != members.values.len() {
-                    return cursor.refuse("two members of one name");
-                }
-                let value = cursor.value()?;
-                members.values.push(value.whole_text(document));
-                if !cursor.more(b'}')? {
-                    break;
-                }
-            }
-        }
-        Ok(members)
-    }
-
-    /// Whether a member is text that is not blank.
-    fn is_text(&self, name: &str) -> bool {
-        let place = self.names.find(name);
-        let value = place.and_then(|place| self.values.get(place));
-        value
-            .unwrap_or_default()
-            .strip_prefix('"')
-            .is_some_and(|rest| !rest.trim_end_matches('"').trim().is_empty())
-    }
-
-    /// Whether these are the members of an object.
-    fn are(&self, cursor: &mut Cursor) -> Step<bool> {
-        cursor.expect(b'{', "no object")?;
-        let mut expected = 0;
-        // Which ones were met, once they come in another order.
-        let mut met: Option<Vec<bool>> = None;
-        let mut count = 0;
-        if cursor.take(b'}') {
-            return Ok(self.values.is_empty());
-        }
-        loop {
-            let name = cursor.name()?;
-            let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
-                return Ok(false);
-            };
-            if met.is_some() || place != expected {
-                let met = met.get_or_insert_with(|| {
-                    let mut met = vec![false; self.values.len()];
-                    met[..count].fill(true);
-                    met
-                });
-                if std::mem::replace(&mut met[place], true) {
-                    return Ok(false);
-                }
-            }
-            cursor.blanks();
-            let value = self.values.bytes_of(place).unwrap_or_default();
-            if !cursor.take_all(value) || !cursor.ends_value() {
-                return Ok(false);
-            }
-            expected = place + 1;
-            count += 1;
-            if !cursor.more(b'}')? {
-                return Ok(count == self.values.len());
-            }
-        }
     }
 }
