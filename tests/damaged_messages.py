@@ -107,7 +107,7 @@ def _mutated(value: bytes, chance: random.Random) -> bytes:
 
 def with_other_bytes(value: bytes, chance: random.Random) -> bytes:
     """The message with a byte or some of them lost, changed or come in."""
-    data = bytearray(value)
+    data = bytearray(value or b"\0")
     place = chance.randrange(len(data))
     what = chance.randrange(5)
     if what == 0:

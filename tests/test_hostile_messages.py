@@ -6,21 +6,28 @@ import subprocess
 import sys
 
 READ = """
-import logging, sys
+import logging, sys, tempfile
+from pathlib import Path
 sys.path[:0] = ["tests", "tests/soak"]
-from hostile import hostile
+from hostile import WIRES, hostile
 from memory import peak_mib
 from test_bounded_output import SHAPES, opened, parsed
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.read.engine import Engine
 
 logging.disable(logging.CRITICAL)
+claims = tempfile.TemporaryDirectory()
 size, most = map(int, sys.argv[1:])
-for number, each in enumerate(hostile(size)):
+for number, each in enumerate(hostile(size, WIRES)):
+    given = dict(each.options)
+    if each.files:
+        given["claimCheckStorageUri"] = claims.name
+    for name, data in each.files:
+        Path(claims.name, name).write_bytes(data)
     messages = [*each.before, Message(each.key, each.value, topic="t", partition=0, offset=1)]
     shape = ("changes", "variant")[number % 2]
     options, schema = opened(shape)
-    options = parsed({**each.options, "protocol": each.protocol, **SHAPES[shape]})
+    options = parsed({**given, "protocol": each.protocol, **SHAPES[shape]})
     for batch in Engine(schema, options, inferred=False).batches(messages):
         assert batch.num_rows
     assert peak_mib() < most, f"{each.name}: {peak_mib()} MiB"

@@ -20,6 +20,7 @@ from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Vector
+from cdcfmt_dts_avro.record import read_envelope
 from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
@@ -217,3 +218,21 @@ def test_arbitrary_rows(events: list[RowChange], extra: dict[str, str]) -> None:
     for form in ("json", "variant"):
         options = parsed({"protocol": "dts-avro", "imageFormat": form})
         check_equal(messages, events_schema(options), options)
+
+
+def test_of_an_unwanted_table_nothing_behind_its_name_is_read() -> None:
+    """Whatever is wrong there: neither way looks at it."""
+    messages = golden()
+    values = [message.value or b"" for message in messages]
+    place, end = next(
+        (at, read_envelope(value).end)
+        for at, value in enumerate(values)
+        if b"shop.wide" in value and value[read_envelope(value).end]
+    )
+    value = values[place][:end] + b"\0" + values[place][end + 1 :]
+    odd = attrs.evolve(messages[place], value=value)
+    options = parsed({"protocol": "dts-avro", "table": "`库`.`表`"})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    result = check_equal([*messages, odd, odd], schema, options)
+    assert result.counts == check_equal(messages, schema, options).counts

@@ -103,7 +103,7 @@ def _compressed(wire: str, compression: str, each: Hostile) -> Hostile:
 
 
 def _claimed(wire: str, size: int) -> Iterator[Hostile]:
-    files: tuple[tuple[str, bytes], ...] = ()
+    files: dict[str, bytes] = {}
     store = ClaimCheckWriter("", files.__setitem__)
     given = {"largeMessageHandleOption": "claim-check", "maxMessageBytes": 2_000}
     for each in _encoded(wire, size, claim_checks=store, **given):

@@ -73,7 +73,7 @@ def lanes() -> list[list[Part]]:
         Part("hostile sizes", sweep, 1),
     ]
     of_decoders = [
-        Part("mutants", mutants.run, 3),
+        Part("mutants", mutants.run, 1),
         Part(kernel_mutants.NAME, kernel_mutants.run, 1),
     ]
     return [of_decoders, on_spark]

@@ -314,6 +314,10 @@ def test_timestamps(value: Any, reason: str) -> None:
         (lambda told: told["columns"][0].update(nullable=1), "tableSchema.columns[0].nullable"),
         (lambda told: told["columns"][0].update(default=[]), "tableSchema.columns[0].default"),
         (
+            lambda told: told["columns"][0].update(default="x" * 9, dataType={"mysqlType": "bit"}),
+            "tableSchema.columns[0].default",
+        ),
+        (
             lambda told: told["columns"][0]["dataType"].update(length="x"),
             "tableSchema.columns[0].length",
         ),

@@ -54,7 +54,7 @@ class _Decoder:
         envelope = read_envelope(data)
         operation = envelope.operation
         op = OP_OF_OPERATION.get(operation)
-        if op is not None and envelope.object_name and data[envelope.end]:
+        if op is not None and envelope.object_name:
             database, schema, table = split_object_name(envelope.object_name)
             if not self._filter.wants("row", database, table, schema, op):
                 return []

@@ -33,7 +33,7 @@ from cdcfmt_core.large_messages import (
 )
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.texts import one_line, open_logger
+from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
 from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
 from cdcfmt_simple.avro_rows import AvroRows
@@ -208,18 +208,15 @@ class _Decoder:
         known = schemas.at(schema.database, schema.table, (told.version,), stream=STREAM)
         if len(known) > 1:
             self._context.counts["schemas that differ from another of their version"] += 1
-            _warn_of_another(
-                one_line(schema.database, 200), one_line(schema.table, 200), told.version
-            )
+            _warn_of_another(qualified(schema.database, schema.table), told.version)
         return known[-1]
 
 
 @functools.lru_cache(maxsize=10_000)
-def _warn_of_another(database: str, table: str, version: int) -> None:
+def _warn_of_another(table: str, version: int) -> None:
     logger.warning(
-        "%s.%s has different schemas of version %d; a row is read with the one that has its "
+        "%s has different schemas of version %d; a row is read with the one that has its "
         "columns, and is corrupt if that is not certain",
-        database,
         table,
         version,
     )

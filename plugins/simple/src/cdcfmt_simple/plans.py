@@ -16,6 +16,7 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, join_names
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.texts import qualified
 from cdcfmt_simple.message import STREAM
 
 
@@ -116,7 +117,7 @@ class TablePlans(Generic[P]):
             return known
         if not tables:
             raise self._schemas.missing(database, table, (version,), stream=STREAM)
-        place = f"{database}.{table}@{version}"
+        place = f"{qualified(database, table)}@{version}"
         known = Candidates(tables, place, self._make, self._plans, self._column_bytes)
         # With the usual plan; mostly that has all columns.
         size = sum(table_size(each, self._column_bytes) for each in tables)

@@ -37,6 +37,7 @@ _WITH_LENGTH: Final = _INTEGERS | {"bit", "year", "char", "varchar", "binary", "
 _LENGTH_WITHOUT_FRACTION: Final = {"datetime": 19, "timestamp": 19, "time": 10}
 _SYNONYMS: Final = {"var_string": "varchar"}
 _VECTOR: Final = "vector"
+_BIT_BYTES: Final = 8
 FLOAT_LENGTHS: Final = {"float": 12, "double": 22}
 """Of types without a declared length."""
 
@@ -214,7 +215,10 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
             raise DecodeError("is neither text nor a number", field="default", sample=default)
         if base == "bit" and type(default) is str:
             # JSON has the number; Avro the bytes that it is stored as.
-            default = int.from_bytes(default.encode("utf-8", "surrogateescape"), "big")
+            data = default.encode("utf-8", "surrogateescape")
+            if len(data) > _BIT_BYTES:
+                raise DecodeError("is no BIT", field="default", sample=data)
+            default = int.from_bytes(data, "big")
         flags.append(f"default {default}")
     return tuple(flags)
 
