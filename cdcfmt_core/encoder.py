@@ -13,7 +13,6 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op
 from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.texts import one_line
 from cdcfmt_core.zoneless import warn_zoneless
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
@@ -44,7 +43,7 @@ class EncoderContext:
     def note_zoneless_timestamps(self, database: str, table: str) -> None:
         """To be called for a table with Timestamp columns on such a wire: warns once."""
         if self.source_time_zone is None:
-            warn_zoneless(one_line(database, 200), one_line(table, 200), _WRITTEN)
+            warn_zoneless(database, table, _WRITTEN)
 
 
 class Encoder(ABC):

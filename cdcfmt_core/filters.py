@@ -19,6 +19,7 @@ from cdcfmt_core.errors import DecodeError, OptionError
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
 _NEAREST = 3
 _FIRST = 10
+_LONGEST_KNOWN = 64 << 10
 _ALWAYS_WANTED = frozenset({"watermark", "transaction", "heartbeat", "message", "corrupt"})
 
 
@@ -105,7 +106,8 @@ class EventFilter:
         known = self._tables.get(name)
         if known is None:
             known = self._judge_table(tuple(part for part in name if part is not None))
-            self._tables.add(name, known, text_size(*name))
+            if (size := text_size(*name)) <= _LONGEST_KNOWN:
+                self._tables.add(name, known, size)
         return known
 
     def _judge_table(self, parts: tuple[str, ...]) -> bool:

@@ -16,6 +16,7 @@ _OBEYED = "\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _ONE_LINE = re.compile(f"[\x00-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
 _LINES = re.compile(f"[\x00-\x08\x0b-\x1f{_OBEYED}\u2028\u2029\ud800-\udfff]")
 _MOST_QUOTED = 1000
+_LONGEST_NAME = 200
 _IN_JSON = re.compile(f"[{_OBEYED}]")
 
 
@@ -28,6 +29,11 @@ def one_line(text: str, limit: int = 0) -> str:
     end = f"… ({len(text)} long)"
     shown = _ONE_LINE.sub(_escaped, text[:limit])
     return shown[: max(limit - len(end), 0)] + end
+
+
+def qualified(*names: str | None) -> str:
+    """The names that are there with dots between them, for texts and logs; long ones are cut."""
+    return ".".join(one_line(name, _LONGEST_NAME) for name in names if name)
 
 
 def open_logger(name: str) -> logging.Logger:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import functools
 
-from cdcfmt_core.texts import open_logger
+from cdcfmt_core.texts import open_logger, qualified
 
 logger = open_logger("cdcfmt_core")
 
 
-@functools.lru_cache(maxsize=10_000)
 def warn_zoneless(
     database: str,
     table: str,
     consequence: str = "read as UTC; set sourceTimeZone to the source's zone",
 ) -> None:
     """Log it once for each table; ``consequence`` is what happens, and what to do."""
+    warn_once(qualified(database, table), consequence)
+
+
+@functools.lru_cache(maxsize=10_000)
+def warn_once(table: str, consequence: str) -> None:
+    """The same of a table whose names are joined, and short."""
     logger.warning(
         "%s has TIMESTAMP columns, whose time zone this format does not tell: they are %s",
-        f"{database}.{table}",
+        table,
         consequence,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import methodcaller
 from typing import Any, cast
 
 import attrs
@@ -124,9 +125,9 @@ def read_slice(
         messages = schemas.follow(source.read(slice_, engine.counts))
     else:
         messages = source.read_lines(slice_, engine.counts)
-    batches = (
-        batch.rename_columns(schema.names) for batch in engine.batches(messages, slice_.describe())
-    )
+    # Unlike a loop, this holds no batch beside the next one.
+    renamed = methodcaller("rename_columns", schema.names)
+    batches = map(renamed, engine.batches(messages, slice_.describe()))
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 

@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -160,7 +161,7 @@ class Engine:
         if self.chunks is None:
             arrays = self._by_reference(one_by_one(items), BatchBuilder(self._schema))
         else:
-            arrays = (each.batch for each in merge_small(self.chunks.batches(items)))
+            arrays = map(attrgetter("batch"), merge_small(self.chunks.batches(items)))
         yield from self._logged(arrays, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
@@ -197,7 +198,9 @@ class Engine:
             size += len(item.data if isinstance(item, Lines) else item.value or b"")
             if self.chunks is not None or size > _LOOKED_AT_BYTES:
                 break
-        return chain(held, items)
+        held.reverse()
+        # None of them is held beside the next one.
+        return chain((held.pop() for _ in range(len(held))), items)
 
     def _by_reference(
         self, messages: Iterable[Message | BadLine], builder: BatchBuilder | ListBuilder
@@ -208,6 +211,7 @@ class Engine:
             if isinstance(builder, ListBuilder):
                 rows = self._make.listed(message, builder.weigh)
             yield from builder.add(rows, size)
+            del message, rows
         yield from builder.flush()
 
     def _logged(
@@ -217,7 +221,10 @@ class Engine:
         try:
             for array in arrays:
                 rows += array.num_rows if isinstance(array, pa.RecordBatch) else len(array.values)
-                yield array
+                held = [array]
+                # A name would hold it beside the next one.
+                del array
+                yield held.pop()
         finally:
             self._log(place, rows)
 

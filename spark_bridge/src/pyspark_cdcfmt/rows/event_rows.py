@@ -23,6 +23,7 @@ from cdcfmt_core.events import (
     Transaction,
 )
 from cdcfmt_core.row_changes import split_key_update
+from cdcfmt_core.texts import qualified
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
 from pyspark_cdcfmt.rows.json_values import image_to_json
@@ -145,9 +146,8 @@ def image_values(
     """What makes of a table's images the values that stand in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
     # Most types stand for themselves; only these need a look at each value.
-    special = {
-        column.name: f"{table.database}.{table.table}.{column.name}" for column in table.columns
-    }
+    place = qualified(table.database, table.table)
+    special = {name: f"{place}.{name}" for name in types}
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
     ]

@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
+from io import BytesIO
 from math import isfinite
 from typing import Any, Literal, NoReturn, TypeAlias
 
@@ -160,9 +161,10 @@ def image_to_json(values: dict[str, Any]) -> bytes:
     :func:`~pyspark_cdcfmt.rows.json_values.parse_json_column` give them.
     """
     try:
-        long = {k: v for k, v in values.items() if type(v) is str and len(v) > _PIECE}
-        if long:
-            values = values | {name: _in_pieces(text) for name, text in long.items()}
+        if any(type(value) is str and len(value) > _PIECE for value in values.values()):
+            whole = BytesIO()
+            whole.writelines(_in_pieces(values))
+            return whole.getvalue()
         text = orjson.dumps(values, default=_default, option=_OPTIONS)
         # orjson writes NaN and infinity as null without a word.
         if b"null" in text and _has_non_finite(values):
@@ -173,10 +175,21 @@ def image_to_json(values: dict[str, Any]) -> bytes:
     return text
 
 
-def _in_pieces(text: str) -> orjson.Fragment:
-    """Long text, for which orjson would take eight times its size."""
-    pieces = (orjson.dumps(text[at : at + _PIECE])[1:-1] for at in range(0, len(text), _PIECE))
-    return orjson.Fragment(b'"%b"' % b"".join(pieces))
+def _in_pieces(values: dict[str, Any]) -> Iterator[bytes]:
+    """An image with long text, for which orjson would take eight times its size."""
+    before = b"{"
+    for name in sorted(values):
+        value = values[name]
+        yield before
+        if type(value) is str:
+            yield orjson.dumps(name) + b':"'
+            for at in range(0, len(value), _PIECE):
+                yield orjson.dumps(value[at : at + _PIECE])[1:-1]
+            yield b'"'
+        else:
+            yield image_to_json({name: value})[1:-1]
+        before = b","
+    yield b"}"
 
 
 def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:

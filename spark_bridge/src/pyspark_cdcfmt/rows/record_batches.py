@@ -21,6 +21,7 @@ from pyspark.sql.types import (
 from cdcfmt_core.events import TableSchema
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
+_LARGE: Final = 1 << 20
 MAX_ROWS = 8192
 MAX_MESSAGE_BYTES = 8 << 20
 MAX_BATCH_BYTES = 16 << 20
@@ -137,10 +138,23 @@ def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     # As strings, bytes would be decoded to see whether they can be.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
     try:
+        if pa.types.is_binary(first) and sum(map(len, filter(None, values))) >= _LARGE:
+            return _from_buffers(values).cast(arrow_type)
         return pa.array(values, type=first).cast(arrow_type)
     except UnicodeEncodeError:
         # Names and statements may hold bytes that are no UTF-8, too.
         return pa.array([_clean(value) for value in values], type=arrow_type)
+
+
+def _from_buffers(values: Sequence[str | bytes | None]) -> pa.Array:
+    """Large values, of which Arrow would make two copies more, one of them within the text."""
+    pieces = [value.encode() if isinstance(value, str) else value for value in values]
+    ends = accumulate((len(piece or b"") for piece in pieces), initial=0)
+    are_there = pa.array([piece is not None for piece in pieces])
+    # A single piece is not copied.
+    data = pa.py_buffer(b"".join(filter(None, pieces)))
+    buffers = [are_there.buffers()[1], pa.array(ends, pa.int32()).buffers()[1], data]
+    return pa.Array.from_buffers(pa.binary(), len(pieces), buffers)
 
 
 def _clean(value: Any) -> Any:

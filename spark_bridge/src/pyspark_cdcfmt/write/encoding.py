@@ -16,7 +16,7 @@ from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
 from cdcfmt_core.sources import open_claim_check_writer
-from cdcfmt_core.texts import open_logger
+from cdcfmt_core.texts import open_logger, qualified
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
@@ -232,7 +232,7 @@ class OrderCheck:
             raise EncodeError(
                 f"a change at {_show(read.order)} comes after one of the same key at "
                 f"{_show(last[1])}; {_ADVICE}",
-                table=f"{table.database}.{table.table}",
+                table=qualified(table.database, table.table),
                 commit_ts=event.commit_ts,
             )
         self._recent[key] = position
