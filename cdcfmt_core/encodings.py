@@ -52,7 +52,8 @@ class Encoding:
     - ``bytes-text``: bytes in base64 or hexadecimal, by ``form``; ``auto`` is whichever alone fits.
     - ``zoned-text``: an object of a zone's name and of a TIMESTAMP's text, as ``Layout.zoned``, or
       text in the source's own zone.
-    - ``text``: as it stands, but for ``aliases``; ``json-value``: any value, of an unknown type.
+    - ``text``: as it stands, but for ``aliases``; ``json-value``: any value, of an unknown type,
+      whose fractions are decimals, or ``doubles``.
     - ``json-number``: a number; ``wraps``: one without a sign, of which 64 bits with a sign were
       made; ``signless``: ``extra`` names the column of one below zero; ``doubles``: a decimal that
       went through a double.  ``json-boolean``: true or false.

@@ -9,7 +9,9 @@ project = "cdcfmt"
 project_copyright = "the cdcfmt authors, Apache-2.0"
 release = metadata.version("cdcfmt-core")
 
-extensions = ["myst_parser", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+autodoc_class_signature = "separated"
+autodoc_typehints = "none"
 exclude_patterns = ["_build", "example"]
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

@@ -153,9 +153,8 @@ def test_batches_are_cut_by_bytes_on_both_paths(
 ) -> None:
     """In the order of the messages, within one and between those by the kernel and the others."""
     most = 20_000
-    for room in (record_batches, feeding, kernel_settings):
+    for room in (record_batches, batches, feeding, kernel_settings):
         monkeypatch.setattr(room, "MAX_BATCH_BYTES", most)
-    monkeypatch.setattr(feeding, "MAX_MESSAGE_BYTES", most)
     monkeypatch.setattr(batches, "MAX_MESSAGE_BYTES", most)
     good = [{"a": "1", "b": "x" * 40}] * 4
     types = {"sqlType": {"a": 4, "b": 12}, "mysqlType": {"a": "int", "b": "varchar(40)"}}

@@ -12,10 +12,13 @@ import pytest
 from golden_encoding import golden_case
 
 from cdcfmt_core import default_registry
+from cdcfmt_core.template import create_plugin
 from cdcfmt_core.testing import Subject
+from cdcfmt_core.testing.cases import load_cases
 from cdcfmt_core.testing.checks import kernel
 
-PLUGIN = Path(__file__).parents[1] / "plugins/canal-json/src/cdcfmt_canal_json"
+ROOT = Path(__file__).parents[1]
+PLUGIN = ROOT / "plugins/canal-json/src/cdcfmt_canal_json"
 
 MUTANTS = {
     "none": ("", ""),
@@ -26,8 +29,13 @@ MUTANTS = {
     "updates that are inserts": ("ops=OP_OF_TYPE", 'ops={**OP_OF_TYPE, "UPDATE": "insert"}'),
     "another unit of time": ("(1 << 45) - 1, 1000)", "(1 << 45) - 1, 1)"),
     "a layout that no message has": ("_TICDC_BEGINS = b'{\"id\":0,'", "_TICDC_BEGINS = b'['"),
+    "a member that is not declared": ('    "pkNames": "same",\n', ""),
 }
 """Bug → the text of layouts.py, and what it becomes."""
+REASONS = {
+    "a member that is not declared": "a member that the layout lacks, at byte [0-9]+ of a "
+    "message's value: .*pkNames",
+}
 
 
 @pytest.fixture
@@ -63,8 +71,22 @@ def test_false_layouts_are_caught(
     if not old:
         kernel.check_kernel(subject)
         return
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=REASONS.get(bug)):
         kernel.check_kernel(subject)
+
+
+def test_layouts_that_authors_begin_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
+) -> None:
+    """The example of the docs, and what the template makes."""
+    fresh = create_plugin("acme-json", tmp_path)
+    for name, folder in ("acme-json", fresh), ("maxwell", ROOT / "docs/example/cdcfmt-maxwell"):
+        monkeypatch.syspath_prepend(folder / "src")
+        importlib.invalidate_caches()
+        plugin = importlib.import_module(f"cdcfmt_{name.replace('-', '_')}")
+        assert default_registry().register(plugin, name).error is None
+        cases = load_cases(folder / "cases")
+        kernel.check_kernel(Subject(default_registry().get_codec(name), cases))
 
 
 def test_without_the_bridge_it_says_that_nothing_was_checked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -76,6 +77,60 @@ def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> N
     lines = read_lines(split, block_bytes=30_000)
     check_equal(list(read_split(split)), events_schema(options), options, lines=lines)
     assert by_kernel
+
+
+WHOLE = [*CASES, ("open", "batched"), ("simple-avro", "default")]
+
+
+def whole_lines(messages: list[Message], chance: random.Random, damage: float) -> bytes:
+    """Messages as Spark's Kafka source gives them, some of them by another hand, or damaged."""
+    times = ("2026-01-01T08:00:00.123+08:00", "2026-01-01 00:00:00Z", 1_767_225_600_123, None, "x")
+    pieces = []
+    for number, message in enumerate(messages):
+        line = wrap_line(attrs.evolve(message, topic=f"t{number // 40}", partition=number % 3))
+        if chance.random() < damage:
+            wrapped = json.loads(line)
+            wrapped |= chance.choice(
+                [
+                    {"timestamp": chance.choice(times), "timestampType": 0},
+                    {"headers": chance.choice([[], None, [{"key": "a", "value": "YQ=="}]])},
+                    {"offset": chance.choice([None, 2**63, -1, 1.0, "1"])},
+                    {"partition": chance.choice([None, 2**31, True])},
+                    {"topic": chance.choice([None, "é", 'a"b', "\ud800", 1])},
+                    {"key": chance.choice([None, "", "YQ", "YR=="])},
+                    {"more": 1},
+                ]
+            )
+            line = json.dumps(wrapped, indent=chance.choice([None, None, 0])).encode()
+            line = line.replace(b"\n", b" ")
+        elif chance.random() < damage:
+            line = chance.choice([message.value or b"", mutated(line, chance), b" " + line + b"\r"])
+        pieces.append(line.replace(b"\n", b" ") + b"\n")
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("damage", [0.0, 0.02, 0.5])
+@pytest.mark.parametrize(("protocol", "name"), WHOLE)
+def test_same_rows_of_whole_messages(
+    protocol: str, name: str, damage: float, tmp_path: Path
+) -> None:
+    variant = load_variant(protocol, name)
+    messages = [message.message for message in variant.messages]
+    chance = random.Random(damage)
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(whole_lines(messages, chance, 0) + whole_lines(messages * 2, chance, damage))
+    split = FileSplit(str(path), 0, None, None)
+    some = list(read_split(split))
+    table = {"table": table_option(*chance.choice(variant.tables))}
+    by_kernel = 0
+    for more in ({"imageFormat": "json", "includeHeaders": "true"}, table):
+        options = parsed({**reading_options(variant), **more})
+        schema = events_schema(options) if "table" not in more else None
+        schema = schema or inferred_schema(messages, options)
+        assert schema is not None
+        lines = read_lines(split, block_bytes=30_000)
+        by_kernel += check_equal(some, schema, options, lines=lines).by_kernel
+    assert by_kernel > len(messages) // 4
 
 
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b"\x0b\n \r\n"])

@@ -314,8 +314,9 @@ def test_the_template_is_whole(template: Path) -> None:
         "pyproject.toml",
         *(
             f"src/cdcfmt_acme_json/{name}.py"
-            for name in ("__init__", "decode", "encode", "message", "options", "sniff", "types")
+            for name in ("__init__", "message", "types", "options", "sniff", "decode", "encode")
         ),
+        "src/cdcfmt_acme_json/layouts.py",
         "tests/test_conformance.py",
         *(
             f"cases/{case}/{file}"

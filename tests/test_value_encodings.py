@@ -98,6 +98,7 @@ OF_NUMBERS = [
 OF_JSON = [
     (Encoding("text", aliases={"a\\,b": "a,b"}), logical.Enum(("a,b",)), "a\\,b"),
     (Encoding("json-value"), logical.Unknown(), "x"),
+    (Encoding("json-value", doubles=True), logical.Unknown(), "x"),
     (Encoding("json-number"), logical.Int(16), -7),
     (Encoding("json-number", wraps=True), logical.Int(64, signed=False), -1),
     (Encoding("json-number"), logical.Float(32), 1.5),
@@ -165,7 +166,7 @@ class OneColumn:
             "name": "c",
             "use": {"output": 0},
             "key": False,
-            **_encoding(column, self.encoding, None),
+            **_encoding(column, self.encoding, None, in_image=False),
         }
         plan = {"columns": [described], "absent": [], "keyed": False, "repeats": 0, "event": None}
         self.kernel.add_plan(message(None), None, json.dumps(plan))

@@ -73,6 +73,11 @@ class Lines:
     def __len__(self) -> int:
         return len(self.starts)
 
+    @property
+    def are_whole(self) -> bool:
+        """Whether they are whole messages, as the first one is."""
+        return not self.plain and begins_message(self.data) is not None
+
     @cached_property
     def starts(self) -> list[int]:
         """Where in ``data`` each line begins."""

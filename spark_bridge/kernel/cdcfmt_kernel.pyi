@@ -25,11 +25,20 @@ class Kernel:
 
         ``keys`` may be empty where no layout is about them.
         """
-    def read_lines(self, data: bytes, offset: int, at: int) -> int:
+    def read_lines(self, data: bytes, offset: int, at: int, are_whole: bool) -> int:
         """Reads lines from the byte ``at`` on; returns the place of the first one not read.
 
-        ``offset`` is that of ``data`` in its file.
+        ``offset`` is that of ``data`` in its file.  The lines are values, or whole messages.
         """
+    def take_origins(
+        self,
+    ) -> tuple[
+        list[str | None],
+        list[int | None],
+        list[int | None],
+        list[list[tuple[str, bytes | None]]],
+    ]:
+        """Topics, partitions, timestamps (ms) and headers of whole messages since the last call."""
     @property
     def stop(self) -> tuple[str, int]:
         """Why the last message was not read: full, unknown or a reason, and at which byte.

@@ -31,6 +31,7 @@ from watching import Slot
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.sources.lines import line_parser, wrap_line
 from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.testing import table_option
@@ -114,18 +115,28 @@ class Feed:
             at += self._stopped(values[at] or b"", keys[at])
         self._finish()
 
-    def lines(self, some: Sequence[Message]) -> None:
-        """Their values as lines of a file.
+    def lines(self, some: Sequence[Message], *, are_whole: bool) -> None:
+        """Their values as lines of a file, or whole messages, a few of them damaged.
 
         :raises AssertionError: for a panic.
         """
-        data = b"".join((m.value or b"") + b"\n" for m in some)
+        lines = [self._whole(m) if are_whole else m.value or b"" for m in some]
+        data = b"".join(line + b"\n" for line in lines)
+        parse = line_parser("auto" if are_whole else "value", None)
         at = 0
-        while (at := self.kernel.read_lines(data, 0, at)) < len(data):
+        while (at := self.kernel.read_lines(data, 0, at, are_whole)) < len(data):
             end = data.index(b"\n", at)
-            if self._stopped(data[at:end], None):
+            message = parse(data[at:end], at)
+            if self._stopped(message.value or b"", getattr(message, "key", None)):
                 at = end + 1
+        self.kernel.take_origins()
         self._finish()
+
+    def _whole(self, message: Message) -> bytes:
+        line = bytearray(wrap_line(attrs.evolve(message, topic="t", timestamp=7)))
+        if not self.dice.getrandbits(4):
+            line[self.dice.randrange(len(line))] = self.dice.getrandbits(8)
+        return bytes(line)
 
     def _stopped(self, value: bytes, key: bytes | None) -> bool:
         """Goes on where the kernel stopped; whether that is behind the message."""
@@ -172,14 +183,15 @@ def feed_chunk(target: Target, seed: str, query: Query, slot: Slot) -> list[Mess
     feed = Feed(opened, slot, dice)
     rows, kept = target.rows(query), []
     # Values of Open Protocol are no lines.
-    as_lines = 0.01 if corpus.wire == "open" else 0.3
+    ways = [feed.messages, partial(feed.lines, are_whole=True)]
+    ways += [] if corpus.wire == "open" else [partial(feed.lines, are_whole=False)]
     for _ in range(CHUNK // LIST):
         some = [damaged(corpus, rows, dice) for _ in range(LIST)]
         kept += dice.sample(some, LIST // ONE_IN)
         started = time.process_time()
         problem = None
         try:
-            (feed.lines if dice.random() < as_lines else feed.messages)(some)
+            dice.choice(ways)(some)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a panic that escapes is no Exception

@@ -15,7 +15,7 @@ use crate::names::ByText;
 use crate::noted::Noted;
 use crate::packed::{self, BytesText, Unscaled};
 use crate::refusal::{Refusal, Step};
-use crate::scalars::{self, Clock, Number, Unit};
+use crate::scalars::{self, Any, Clock, Number, Unit};
 use crate::temporal::Zone;
 use crate::variant::Variants;
 use crate::{numbers, temporal, text_bytes};
@@ -83,7 +83,7 @@ pub enum Encoding {
     JsonNumber(Number),
     JsonBoolean,
     /// Any JSON value whose type is not known.
-    JsonValue,
+    JsonValue(Any),
     /// Text as it stands; some of it stands for other text.
     Text {
         json: bool,
@@ -266,7 +266,9 @@ impl Reader {
             }
             Encoding::JsonNumber(kind) => scalars::number(kind, token, document, column),
             Encoding::JsonBoolean => scalars::boolean(token, column),
-            Encoding::JsonValue => scalars::any(token, document, column, &mut tools.text),
+            Encoding::JsonValue(kind) => {
+                scalars::any(*kind, token, document, column, &mut tools.text)
+            }
             Encoding::Text { json, aliases } if token.is_text() => {
                 let text = plain(token, document, &mut tools.text);
                 if *json {

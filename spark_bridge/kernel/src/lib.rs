@@ -43,6 +43,7 @@ pub mod temporal;
 pub mod text_bytes;
 pub mod variant;
 pub mod variant_cells;
+pub mod whole_messages;
 
 use pyo3::prelude::*;
 

@@ -6,16 +6,24 @@ use arrow_array::ffi::to_ffi;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
 use crate::kernel::{Kernel, Outcome};
 use crate::open_protocol;
 use crate::refusal::Refusal;
+use crate::whole_messages::{Origins, WholeMessage};
 
 /// As many messages are read between two looks at Python's signals.
 const WINDOW: usize = 128;
 
 const READ: (&str, usize) = ("", 0);
+
+type OriginLists<'py> = (
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+    Bound<'py, PyList>,
+);
 
 /// Value, key and offset.
 type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Option<i64>);
@@ -57,6 +65,9 @@ pub struct PyKernel {
     stop: (&'static str, usize),
     /// Bytes of the messages in the batch that were read.
     size: usize,
+    /// Of lines that are whole messages.
+    whole: WholeMessage,
+    origins: Origins,
 }
 
 #[pymethods]
@@ -68,6 +79,8 @@ impl PyKernel {
             kernel: Kernel::new(settings),
             stop: READ,
             size: 0,
+            whole: WholeMessage::default(),
+            origins: Origins::default(),
         })
     }
 
@@ -126,14 +139,53 @@ impl PyKernel {
         data: &[u8],
         offset: i64,
         at: usize,
+        are_whole: bool,
     ) -> PyResult<usize> {
         self.stop = READ;
         let mut at = at;
         while at < data.len() && self.stop == READ {
-            at = py.detach(|| self.lines(data, offset, at));
+            at = py.detach(|| self.lines(data, offset, at, are_whole));
             py.check_signals()?;
         }
         Ok(at)
+    }
+
+    /// Topics, partitions, timestamps and headers of the whole messages that were read since the last call.
+    fn take_origins<'py>(&mut self, py: Python<'py>) -> PyResult<OriginLists<'py>> {
+        let Origins {
+            partitions,
+            timestamps,
+            headers,
+            ..
+        } = &self.origins;
+        let headers = headers.iter().map(|each| {
+            let each = each.iter();
+            let each =
+                each.map(|(name, value)| (name, value.as_deref().map(|v| PyBytes::new(py, v))));
+            PyList::new(py, each)
+        });
+        let headers = PyList::new(py, headers.collect::<PyResult<Vec<_>>>()?)?;
+        let topics = PyList::empty(py);
+        let mut last: Option<(usize, Bound<'py, PyString>)> = None;
+        for topic in &self.origins.topics {
+            let Some(number) = *topic else {
+                topics.append(py.None())?;
+                continue;
+            };
+            if last.as_ref().is_none_or(|(known, _)| *known != number) {
+                let text = self.origins.topic(number).unwrap_or_default();
+                last = Some((number, PyString::new(py, text)));
+            }
+            topics.append(last.as_ref().map(|(_, text)| text))?;
+        }
+        let lists = (
+            topics,
+            PyList::new(py, partitions)?,
+            PyList::new(py, timestamps)?,
+            headers,
+        );
+        self.origins.clear();
+        Ok(lists)
     }
 
     /// Why the last message was not read: "full", "unknown" or a reason, and the byte.
@@ -237,7 +289,7 @@ impl PyKernel {
 
 impl PyKernel {
     /// Reads some lines; the place of the next one, or of the first that was not read.
-    fn lines(&mut self, data: &[u8], offset: i64, start: usize) -> usize {
+    fn lines(&mut self, data: &[u8], offset: i64, start: usize, are_whole: bool) -> usize {
         let mut at = start;
         for _ in 0..WINDOW {
             if at >= data.len() {
@@ -246,12 +298,38 @@ impl PyKernel {
             let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
             let line = &data[at..end];
             let place = i64::try_from(at).ok().map(|at| offset + at);
-            if !line.trim_ascii().is_empty() && !self.one(line, None, place) {
-                return at;
+            if !line.trim_ascii().is_empty() {
+                let is_read = match are_whole {
+                    true => self.whole(line, place),
+                    false => self.one(line, None, place),
+                };
+                if !is_read {
+                    return at;
+                }
             }
             at = end + 1;
         }
         at.min(data.len())
+    }
+
+    fn whole(&mut self, line: &[u8], offset: Option<i64>) -> bool {
+        let mut message = std::mem::take(&mut self.whole);
+        let is_read = match message.read(line, &mut self.origins) {
+            Ok(()) => {
+                let key = message.has_key.then_some(message.key.as_slice());
+                let is_read = self.one(&message.value, key, message.offset.or(offset));
+                if !is_read {
+                    self.origins.pop();
+                }
+                is_read
+            }
+            Err(refusal) => {
+                self.stop = (refusal.reason, refusal.at);
+                false
+            }
+        };
+        self.whole = message;
+        is_read
     }
 
     fn one(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> bool {

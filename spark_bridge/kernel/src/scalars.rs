@@ -272,8 +272,22 @@ pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
     Some(text)
 }
 
-/// A value of unknown type.
-pub fn any(token: Token, document: &str, cell: &mut impl Cells, scratch: &mut String) -> Step<()> {
+/// A JSON value of unknown type.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Any {
+    /// Fractions are doubles.
+    doubles: bool,
+    /// It stands in an image as it is; a column has a type of its own.
+    in_image: bool,
+}
+
+pub fn any(
+    kind: Any,
+    token: Token,
+    document: &str,
+    cell: &mut impl Cells,
+    scratch: &mut String,
+) -> Step<()> {
     let text = token.text(document);
     match token.kind {
         Kind::Text | Kind::Escaped => cell.push_text(plain(token, document, scratch)),
@@ -286,6 +300,10 @@ pub fn any(token: Token, document: &str, cell: &mut impl Cells, scratch: &mut St
             }
             let pushed = cell.push_integer(value);
             pushed.or_else(|_| cell.push_float(double(token, text)?))
+        }
+        Kind::Fraction if kind.in_image && !kind.doubles => {
+            let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
+            cell.push_decimal(value, scale)
         }
         Kind::Fraction if !cell.is_text() => {
             let pushed = cell.push_float(double(token, text)?);

@@ -81,6 +81,7 @@ class Result:
     error: str | None
     by_kernel: int = 0
     by_reference: int = 0
+    refusal: str | None = None
     rows_of_messages: list[int] | None = None
 
 
@@ -125,6 +126,7 @@ def read(
     if engine.chunks is not None:
         result.by_kernel = engine.chunks.by_kernel
         result.by_reference = engine.chunks.by_reference
+        result.refusal = engine.chunks.learner.refusal
     return result
 
 
@@ -183,7 +185,7 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    by_kernel = 0
+    by_kernel, refusal = 0, None
     for case in subject.cases:
         messages = case.messages[:_MOST_MESSAGES]
         for place, table in enumerate(_tables(subject, case)):
@@ -192,11 +194,13 @@ def check_kernel(subject: Subject) -> None:
             schema = inferred_schema(messages, options)
             if schema is not None:
                 for some in (messages, _damaged(messages)):
-                    by_kernel += check_equal(some, schema, options).by_kernel
+                    result = check_equal(some, schema, options)
+                    by_kernel += result.by_kernel
+                    refusal = refusal or result.refusal
     expect(
         by_kernel,
-        "open_layouts promises rows for the kernel, and it reads no message of the cases: does any "
-        "layout fit them?",
+        "open_layouts promises rows for the kernel, and it reads no message of the cases; the "
+        f"first that it refuses: {refusal}",
     )
 
 

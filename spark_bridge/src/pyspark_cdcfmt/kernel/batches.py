@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -15,45 +14,54 @@ from cdcfmt_core.sources import BadLine, Lines
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds
-from pyspark_cdcfmt.rows.record_batches import MAX_MESSAGE_BYTES, MAX_ROWS, to_array
+from pyspark_cdcfmt.rows.record_batches import (
+    MAX_BATCH_BYTES,
+    MAX_MESSAGE_BYTES,
+    MAX_ROWS,
+    to_array,
+)
 
 Chunk: TypeAlias = list[Message | BadLine]
-Origins: TypeAlias = Sequence[Message | BadLine] | Lines
 Row: TypeAlias = tuple[Any, ...]
 
-_VALUE = attrgetter("value")
 _CHUNK_MESSAGES = 1024
-_TOGETHER = 15
 _CHUNK_BYTES = 4 << 20
 
 
+@attrs.frozen
+class WholeMessages:
+    """Where the messages of lines come from; their timestamps are in milliseconds."""
+
+    path: str
+    topic: list[str | None]
+    partition: list[int | None]
+    timestamp: list[int | None]
+    headers: list[list[tuple[str, bytes | None]]]
+
+
+Origins: TypeAlias = Sequence[Message | BadLine] | Lines | WholeMessages
+
+
 def cut_chunks(
-    messages: Iterable[Message | BadLine | Lines], are_values: Callable[[Lines], bool]
+    messages: Iterable[Message | BadLine | Lines], are_readable: Callable[[Lines], bool]
 ) -> Iterator[Chunk | Lines]:
-    """Messages, some at a time; lines of a file in one piece where they are values."""
+    """Messages, some at a time; lines of a file in one piece where they are readable so."""
     chunk: Chunk = []
     size = 0
-    items = iter(messages)
-    while (item := next(items, None)) is not None:
+    for item in messages:
         if isinstance(item, Lines):
             if chunk:
                 yield chunk
                 chunk, size = [], 0
-            if are_values(item):
+            if are_readable(item):
                 yield item
             else:
-                yield from cut_chunks(item.cut(), are_values)
+                yield from cut_chunks(item.cut(), are_readable)
             continue
         chunk.append(item)
         size += len(item.value or b"")
-        if type(item) is Message:
-            # Not one by one in Python, but few enough if all of them are large.
-            some = list(islice(items, _TOGETHER))
-            if Lines in set(map(type, some)):
-                items = chain(some, items)
-            else:
-                chunk += cast(Chunk, some)
-                size += sum(map(len, filter(None, map(_VALUE, some))))
+        # A name would hold the last one beside the next.
+        del item
         if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
@@ -95,8 +103,12 @@ class Span:
 
     def values_of(self, name: str) -> list[Any]:
         """An attribute of each message; of lines the path alone is known."""
+        if name == "path" and isinstance(self.origins, Lines | WholeMessages):
+            return [self.origins.path] * self.count
         if isinstance(self.origins, Lines):
-            return [self.origins.path if name == "path" else None] * self.count
+            return [None] * self.count
+        if isinstance(self.origins, WholeMessages):
+            return list(getattr(self.origins, name))
         if set(map(type, self.origins)) == {Message}:
             return list(map(attrgetter(name), self.origins))
         return [getattr(each, name, None) for each in self.origins]
@@ -105,10 +117,11 @@ class Span:
         """The headers of each message; lines have none."""
         if isinstance(self.origins, Lines):
             return [[]] * self.count
-        return [
-            [{"key": name, "value": value} for name, value in getattr(each, "headers", ())]
-            for each in self.origins
-        ]
+        if isinstance(self.origins, WholeMessages):
+            found: Iterable[Any] = self.origins.headers
+        else:
+            found = [getattr(each, "headers", ()) for each in self.origins]
+        return [[{"key": name, "value": value} for name, value in each] for each in found]
 
 
 @attrs.define
@@ -124,6 +137,14 @@ class Buffer:
     spans: list[Span] = attrs.field(factory=list)
     size: int = 0
     row_bytes: int = 0
+
+    def is_full(self, size: int) -> bool:
+        """Whether the batch ends, with so many bytes of the kernel's messages."""
+        return (
+            self.size + size >= MAX_MESSAGE_BYTES
+            or self.row_bytes >= MAX_BATCH_BYTES
+            or len(self.rows) >= MAX_ROWS
+        )
 
     def batch_of(self, rows: pa.RecordBatch, shape: Shape, protocol: str) -> pa.RecordBatch:
         """The kernel's rows with all columns that are wanted."""
@@ -191,19 +212,31 @@ def in_order(pieces: Sequence[pa.RecordBatch], owners: Sequence[int]) -> pa.Reco
     return pa.concat_batches(pieces).take(pa.array(order, pa.int32()))
 
 
+def rows_of_each(owners: Iterable[int], count: int) -> list[int]:
+    """How many rows each of so many messages has."""
+    counts = [0] * count
+    for owner in owners:
+        counts[owner] += 1
+    return counts
+
+
 def merge_small(batches: Iterable[SizedBatch]) -> Iterator[SizedBatch]:
     """Merge consecutive small batches, up to MAX_ROWS and MAX_MESSAGE_BYTES."""
     held: list[SizedBatch] = []
     rows = size = 0
     for each in batches:
         more = max(each.batch.num_rows, len(each.counts))
-        if not held and (more >= MAX_ROWS // 2 or each.size >= MAX_MESSAGE_BYTES):
-            yield each
-            continue
+        is_large = more >= MAX_ROWS // 2 or each.size >= MAX_MESSAGE_BYTES
+        alone = is_large and not held
         held.append(each)
         rows += more
         size += max(each.size, each.batch.nbytes)
-        if rows >= MAX_ROWS or size >= MAX_MESSAGE_BYTES:
+        # A name would hold the batch beside the next one.
+        del each
+        if alone:
+            yield held.pop()
+            rows = size = 0
+        elif rows >= MAX_ROWS or size >= MAX_MESSAGE_BYTES:
             yield _together(held)
             held.clear()
             rows = size = 0

@@ -22,7 +22,6 @@ from cdcfmt_core.layout import Layout
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.sources import BadLine, Lines
-from cdcfmt_core.sources.lines import begins_message
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
@@ -30,14 +29,16 @@ from pyspark_cdcfmt.kernel.batches import (
     Reference,
     SizedBatch,
     Span,
+    WholeMessages,
     cut_chunks,
     in_order,
+    rows_of_each,
 )
 from pyspark_cdcfmt.kernel.learning import Learner
 from pyspark_cdcfmt.kernel.plans import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike, describe_settings
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_MESSAGE_BYTES, MAX_ROWS
+from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
 
 try:
     import cdcfmt_kernel
@@ -60,7 +61,7 @@ class KernelChunks:
     """Decodes the messages of one format.
 
     ``recognises`` finds messages of the format where others may come, which are the reference's.
-    ``by_kernel`` and ``by_reference`` count messages.
+    ``by_kernel`` and ``by_reference`` count messages; ``learner`` has the first refusal.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class KernelChunks:
         settings = describe_settings(layouts, shape, max_message_bytes)
         settings["zone"] = describe_zone(shape.policy.time_zone)
         self._kernel = cdcfmt_kernel.Kernel(json.dumps(settings))
-        self._learner = Learner(self._kernel, layouts, shape, reference.decoder)
+        self.learner = Learner(self._kernel, layouts, shape, reference.decoder)
         self._buffer = Buffer()
         self._keyed = layouts[0].max_events is not None or any(each.keyed for each in layouts)
         self._taken = 0
@@ -105,23 +106,28 @@ class KernelChunks:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        for chunk in cut_chunks(messages, self._are_values):
-            self._learner.forget_old_plans()
+        for chunk in cut_chunks(messages, self._are_readable):
+            self.learner.forget_old_plans()
             if isinstance(chunk, Lines):
                 yield from self._read_lines(chunk, count_rows)
             else:
                 yield from self._read_messages(chunk, count_rows)
+            # A name would hold the messages beside the next ones, and a full batch waits for none.
+            del chunk
+            if self._is_full():
+                yield from self._finish(count_rows)
         yield from self._finish(count_rows)
 
-    def _are_values(self, lines: Lines) -> bool:
-        """Whether lines are read in one piece, as values of this format.
+    def _are_readable(self, lines: Lines) -> bool:
+        """Whether lines are read in one piece, as messages of this format.
 
-        The first one tells whether they are whole messages; a file may begin with a byte order
-        mark.
+        A file may begin with a byte order mark.
         """
-        if lines.data.startswith(BOM_UTF8) or not (lines.plain or not begins_message(lines.data)):
+        if lines.data.startswith(BOM_UTF8):
             return False
-        return self._recognises is None or all(map(self._recognises, lines.messages()))
+        if self._recognises is None:
+            return True
+        return not lines.are_whole and all(map(self._recognises, lines.messages()))
 
     def _read_messages(
         self, chunk: Sequence[Message | BadLine], count_rows: bool
@@ -140,7 +146,7 @@ class KernelChunks:
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish(count_rows)
-                elif not self._learner.skips(chunk[at]):
+                elif not self.learner.skips(chunk[at]):
                     yield from self._pass_over(chunk[at], count_rows)
                     at += 1
 
@@ -152,11 +158,12 @@ class KernelChunks:
         return message.value if known else None
 
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[SizedBatch]:
-        data, at = lines.data, 0
+        data, at, are_whole = lines.data, 0, lines.are_whole
         while at < len(data):
             first = self._kernel.messages
-            at = self._kernel.read_lines(data, lines.offset, at)
-            self._add_span(lines, first)
+            at = self._kernel.read_lines(data, lines.offset, at, are_whole)
+            whole = WholeMessages(lines.path, *self._kernel.take_origins()) if are_whole else None
+            self._add_span(whole or lines, first)
             if at < len(data):
                 if self._is_full():
                     yield from self._finish(count_rows)
@@ -167,18 +174,12 @@ class KernelChunks:
                     at = end + 1
                     continue
                 message = lines.parse(line, lines.offset + at)
-                if not self._learner.skips(message):
+                if not self.learner.skips(message):
                     yield from self._pass_over(message, count_rows)
                     at = end + 1
 
     def _is_full(self) -> bool:
-        buffer = self._buffer
-        return (
-            self._kernel.stop[0] == "full"
-            or buffer.size + self._kernel.size >= MAX_MESSAGE_BYTES
-            or buffer.row_bytes >= MAX_BATCH_BYTES
-            or len(buffer.rows) >= MAX_ROWS
-        )
+        return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)
 
     def _add_span(self, origins: Origins, first: int) -> None:
         """What the kernel has read since it had so many messages."""
@@ -190,7 +191,7 @@ class KernelChunks:
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[SizedBatch]:
         """Has the reference decode a refused message."""
-        is_example = self._learner.is_example(message)
+        is_example, (reason, at) = self.learner.is_example(message), self._kernel.stop
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):
             if self._buffer.row_bytes >= MAX_BATCH_BYTES and not count_rows:
@@ -201,9 +202,12 @@ class KernelChunks:
             self._buffer.row_bytes += self._reference.weigh(row)
         self.by_reference += 1
         self._buffer.size += len(message.value or b"")
-        self._learner.forget_old_plans()
+        self.learner.forget_old_plans()
         if is_example:
-            self._learner.learn(message, self.by_kernel)
+            self.learner.learn(message, self.by_kernel)
+        else:
+            self.learner.note_refusal(message, reason, at)
+        self._reference.decoder.forget()
 
     def _number(self, message: Message | BadLine) -> int:
         number = self._kernel.pass_over()
@@ -223,10 +227,7 @@ class KernelChunks:
         if buffer.rows or (count_rows and not pieces):
             pieces.append(self._reference.batch(buffer.rows))
             owners += buffer.owners
-        counts = [0] * count if count_rows else []
-        if count_rows:
-            for owner in owners:
-                counts[owner] += 1
+        counts = rows_of_each(owners, count) if count_rows else []
         if pieces:
             yield SizedBatch(in_order(pieces, owners), max(size, buffer.row_bytes), counts)
 

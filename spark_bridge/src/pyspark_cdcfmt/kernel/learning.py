@@ -11,6 +11,7 @@ import orjson
 
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.decoding import MessageDecoder
+from cdcfmt_core.errors import show
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -33,6 +34,7 @@ logger = open_logger("pyspark_cdcfmt")
 
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Why the kernel stops at messages from which there is something to learn."""
+_SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
 """Bytes of a message that may be looked at once more, for its schema."""
 _PLANS_OF_TABLE = 16
@@ -68,6 +70,10 @@ class ObservedDecoder:
         self._events = self._decoder.decode(message)
         return self._events
 
+    def forget(self) -> None:
+        """Let go of what the last message held."""
+        self._events = []
+
     def note_format(self, name: str) -> None:
         """Take note of the format of the last message, which the kernel has read."""
         if isinstance(self._decoder, MessageDecoder):
@@ -99,6 +105,7 @@ class Learner:
         self._repeats_database = any(layout.repeats_database for layout in layouts)
         self._learned: Cache[tuple[str, ...], int] = Cache(_TABLE_BYTES)
         self._learned_more = 0
+        self.refusal: str | None = None
 
     def forget_old_plans(self) -> None:
         """Drop the plans that were made with other schemas than are known now."""
@@ -139,6 +146,17 @@ class Learner:
             except ValueError as error:
                 logger.debug("not skipped by the kernel: %s", error)
 
+    def note_refusal(self, message: Message | BadLine, reason: str, at: int) -> None:
+        """Remember why the first message of rows is the reference's: at which byte of its value."""
+        if self.refusal is None and self._decoder.changes():
+            sample = show((message.value or b"")[at : at + _SAMPLE])
+            self._note(f"{reason}, at byte {at} of a message's value: {sample}")
+
+    def _note(self, refusal: str) -> None:
+        if self.refusal is None:
+            self.refusal = refusal
+            logger.debug("not by the kernel: %s", refusal)
+
     def _row(
         self, message: Message | BadLine, event: int | None = None
     ) -> tuple[bytes, bytes | None]:
@@ -171,7 +189,7 @@ class Learner:
     ) -> None:
         tables = {id(each.table): each for each in changes if self._tells_schema(each)}
         if len(tables) > 1 and not self._in_frames:
-            logger.debug("not by the kernel: its rows have several schemas")
+            self._note("its rows have several schemas")
             return
         for change in tables.values():
             if not self._is_worth_a_plan(change.table, by_kernel):
@@ -179,7 +197,7 @@ class Learner:
             try:
                 self._add_plan(change.table, *self._row(message, change.index))
             except (Unlike, ValueError) as error:
-                logger.debug("not by the kernel: %s", error)
+                self._note(str(error))
             except Exception as error:
                 # A mistake here costs time, and no row.
                 logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)

@@ -68,9 +68,6 @@ def describe_plan(
         use: Any = "nothing"
         if _has_images(shape):
             use = {"image": _form(column, encoding)}
-            if encoding.name == "json-value":
-                # In images only text is text.
-                encoding = Encoding("text", branches=encoding.branches)
         elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
@@ -88,7 +85,7 @@ def describe_plan(
                 "name": column.name if layout.avro else _spelled(column.name),
                 "use": use,
                 "key": column.name in keys,
-                **_encoding(column, encoding, layout.zoned),
+                **_encoding(column, encoding, layout.zoned, in_image=_has_images(shape)),
             }
         )
     found = {field.name for field in own.values()}
@@ -159,7 +156,9 @@ def _role(members: Members, path: tuple[str, ...]) -> str:
     return role if isinstance(role, str) else _role(role, path[1:])
 
 
-def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[str, Any]:
+def _encoding(
+    column: Column, encoding: Encoding, zoned: Zoned | None, *, in_image: bool
+) -> dict[str, Any]:
     described: dict[str, Any] = {}
     if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
         described = _mysql_text(column, encoding)
@@ -173,6 +172,8 @@ def _encoding(column: Column, encoding: Encoding, zoned: Zoned | None) -> dict[s
     elif encoding.name == "text":
         is_json = isinstance(column.type, logical.Json)
         described = {"json": is_json, "aliases": dict(encoding.aliases)}
+    elif encoding.name == "json-value":
+        described = {"doubles": encoding.doubles, "in_image": in_image}
     elif encoding.name == "charset-text":
         described = {"is_latin1": encoding.charset in _LATIN1}
     elif encoding.name == "guessed-decimal":

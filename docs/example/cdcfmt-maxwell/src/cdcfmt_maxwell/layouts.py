@@ -1,0 +1,43 @@
+"""Where a row has what, for the compiled kernel.  Source: https://maxwells-daemon.io/dataformat/."""
+
+from cdcfmt_core.encodings import Encoding
+from cdcfmt_core.layout import Extra, Layout
+from cdcfmt_core.wire_json import MAX_TIME
+from cdcfmt_maxwell.decode import OPS
+
+ROLES = {
+    "database": "database",
+    "table": "table",
+    "type": "op",
+    "ts": "source_time",
+    "data": "after",
+    "old": "before",
+}
+# All that Maxwell can be told to add: a message with an undeclared member is the decoder's.
+OTHERS = (
+    *("xid", "xoffset", "commit", "position", "gtid", "server_id", "thread_id", "schema_id"),
+    *("primary_key", "primary_key_columns", "query", "comment"),
+)
+
+
+def encodings(value, table):
+    return {column.name: Encoding("json-value") for column in table.columns}
+
+
+def extra(envelope):
+    return {(name,): Extra(name, without=()) for name in OTHERS}
+
+
+def open_layouts(options):
+    return [
+        Layout(
+            members={**ROLES, **dict.fromkeys(OTHERS, "extra")},
+            ops=OPS,
+            encodings=encodings,
+            extra=extra,
+            keyed=True,  # The key columns are those of the message's key.
+            deleted_row="after",  # `data`
+            completes_before=True,
+            times=(0, MAX_TIME // 1_000_000, 1_000_000),
+        )
+    ]
