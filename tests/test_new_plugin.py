@@ -252,7 +252,7 @@ def test_spark_reads_the_example_and_tells_what_is_bad(
 
 def test_quoted_code_is_the_examples() -> None:
     quoted = 0
-    for snippet in [*SNIPPETS, *snippets("docs/conformance-kit.md")]:
+    for snippet in [*SNIPPETS, *snippets("docs/conformance-kit.md"), *snippets("docs/layouts.md")]:
         first, _, code = snippet.code.partition("\n")
         match = re.fullmatch(r"# ([\w./-]+\.(?:py|toml))", first)
         if match is None or match[1] == "cdcfmt_tinyint1.py":
@@ -260,7 +260,7 @@ def test_quoted_code_is_the_examples() -> None:
         folder = ROOT if match[1].startswith("docs/") else MAXWELL
         assert code in (folder / match[1]).read_text(encoding="utf-8"), snippet.id
         quoted += 1
-    assert quoted == 10
+    assert quoted == 12
 
 
 def test_the_lists_of_the_kits_docs_are_ones() -> None:
