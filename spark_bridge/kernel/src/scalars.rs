@@ -299,6 +299,9 @@ pub fn any(
                 return cell.push_text(text);
             }
             let pushed = cell.push_integer(value);
+            if kind.in_image {
+                return pushed;
+            }
             pushed.or_else(|_| cell.push_float(double(token, text)?))
         }
         Kind::Fraction if kind.in_image && !kind.doubles => {

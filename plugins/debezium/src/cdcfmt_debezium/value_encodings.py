@@ -95,7 +95,7 @@ def _value_encoding(column: Column, kind: str | None, encoding: Encoding) -> Val
     """``kind`` is Kafka Connect's type, where the message has a schema."""
     logical = column.type
     if isinstance(logical, Unknown):
-        return ValueEncoding("json-value", doubles=True)
+        return ValueEncoding("json-value", doubles=True, signless=True)
     if isinstance(logical, Text | Json):
         return ValueEncoding("text")
     if isinstance(logical, Enum | Set):
