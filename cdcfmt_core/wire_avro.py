@@ -39,6 +39,12 @@ def read_long(data: bytes, at: int) -> tuple[int, int]:
 
 def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     """Bytes."""
+    start, end = read_span(data, at)
+    return data[start:end], end
+
+
+def read_span(data: bytes, at: int) -> tuple[int, int]:
+    """Where bytes or text begin and end."""
     length = data[at]
     at += 1
     if length & 0x81:
@@ -50,26 +56,16 @@ def read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     end = at + length
     if end > len(data):
         raise IndexError
-    return data[at:end], end
+    return at, end
 
 
 def read_text(data: bytes, at: int) -> tuple[str, int]:
     """A string, which Avro says is UTF-8."""
-    length = data[at]
-    at += 1
-    if length & 0x81:
-        length, at = read_long(data, at - 1)
-        if length < 0:
-            raise DecodeError(f"a length is {length}")
-    else:
-        length >>= 1
-    end = at + length
-    if end > len(data):
-        raise IndexError
+    start, end = read_span(data, at)
     try:
-        return data[at:end].decode(), end
+        return data[start:end].decode(), end
     except UnicodeDecodeError:
-        raise DecodeError("a string is not UTF-8", sample=data[at:end]) from None
+        raise DecodeError("a string is not UTF-8", sample=data[start:end]) from None
 
 
 def read_choice(data: bytes, at: int, count: int, what: str) -> tuple[int, int]:

@@ -35,7 +35,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice, read_long
+from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_span
 from cdcfmt_simple.message import BOOTSTRAP, DDL_WORDS, WATERMARK, Wire
 
 DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")
@@ -126,8 +126,9 @@ def check_end(data: bytes, at: int) -> None:
 def read_string(data: bytes, at: int) -> tuple[str, int]:
     length = data[at]
     if length & 0x81:
-        value, at = read_bytes(data, at)
-        return value.decode("utf-8", "surrogateescape"), at
+        at, end = read_span(data, at)
+        # Long text is not copied before.
+        return str(memoryview(data)[at:end], "utf-8", "surrogateescape"), end
     at += 1
     end = at + (length >> 1)
     if end > len(data):
