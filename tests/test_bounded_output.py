@@ -137,7 +137,7 @@ envelopes = st.fixed_dictionaries(
 def test_output_is_a_small_multiple_of_input(
     rows: list[Any], times: int, envelope: dict[str, Any], old: list[Any], shape: str
 ) -> None:
-    """20 times the message, and 8 KiB a row: names, reasons and what the schema has of NULLs."""
+    """24 times the message, and 8 KiB a row: names, reasons and what the schema has of NULLs."""
     message = canal(rows * times, **({"old": old * times or None} | envelope))
     options, schema = opened(shape)
     engine = Engine(schema, options, inferred=False)

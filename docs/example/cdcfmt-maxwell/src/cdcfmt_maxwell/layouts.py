@@ -13,7 +13,7 @@ ROLES = {
     "data": "after",
     "old": "before",
 }
-# All that Maxwell can be told to add: a message with an undeclared member is the decoder's.
+# Maxwell's optional members: a message with an undeclared member is the decoder's.
 OTHERS = (
     *("xid", "xoffset", "commit", "position", "gtid", "server_id", "thread_id", "schema_id"),
     *("primary_key", "primary_key_columns", "query", "comment"),
