@@ -10,7 +10,7 @@ class Rows:
 class Kernel:
     """Reads the messages of one format into batches.
 
-    ``settings`` are JSON (``pyspark_cdcfmt/kernel_plans.py``).
+    ``settings`` are JSON (``pyspark_cdcfmt/kernel/settings.py``).
     """
 
     def __init__(self, settings: str) -> None: ...
@@ -38,7 +38,7 @@ class Kernel:
         list[int | None],
         list[list[tuple[str, bytes | None]]],
     ]:
-        """Topics, partitions, timestamps (ms) and headers of whole messages since the last call."""
+        """Topics, partitions, timestamps (ms), headers of what ``read_lines`` has just read."""
     @property
     def stop(self) -> tuple[str, int]:
         """Why the last message was not read: full, unknown or a reason, and at which byte.

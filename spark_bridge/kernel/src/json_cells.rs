@@ -1,4 +1,4 @@
-//! Cells of JSON images; the texts are those of `pyspark_cdcfmt/image_json.py`.
+//! Cells of JSON images; the texts are those of `pyspark_cdcfmt/rows/json_values.py`.
 
 use std::io::Write;
 

@@ -142,6 +142,7 @@ impl PyKernel {
         are_whole: bool,
     ) -> PyResult<usize> {
         self.stop = READ;
+        self.origins.clear();
         let mut at = at;
         while at < data.len() && self.stop == READ {
             at = py.detach(|| self.lines(data, offset, at, are_whole));
@@ -150,7 +151,7 @@ impl PyKernel {
         Ok(at)
     }
 
-    /// Topics, partitions, timestamps and headers of the whole messages that were read since the last call.
+    /// Topics, partitions, timestamps and headers of the whole messages that `read_lines` has just read.
     fn take_origins<'py>(&mut self, py: Python<'py>) -> PyResult<OriginLists<'py>> {
         let Origins {
             partitions,
@@ -184,7 +185,6 @@ impl PyKernel {
             PyList::new(py, timestamps)?,
             headers,
         );
-        self.origins.clear();
         Ok(lists)
     }
 

@@ -277,7 +277,7 @@ pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
 pub struct Any {
     /// Fractions are doubles.
     doubles: bool,
-    /// It stands in an image as it is; a column has a type of its own.
+    /// The target is an image, which keeps the value's own type.
     in_image: bool,
 }
 

@@ -1,6 +1,6 @@
 //! The text of a JSON column to a variant (Parquet's *Variant Binary Encoding*).
 //!
-//! The bytes are those of `pyspark_cdcfmt/variant.py`. What that keeps as text (numbers beyond
+//! The bytes are those of `pyspark_cdcfmt/rows/variant.py`. What that keeps as text (numbers beyond
 //! 38 digits, deep nesting, text that is no JSON) and duplicate names are refused.
 
 use crate::columns::plain;

@@ -1,4 +1,4 @@
-//! Cells of images that are variants; the bytes are those of `pyspark_cdcfmt/variant.py`.
+//! Cells of images that are variants; the bytes are those of `pyspark_cdcfmt/rows/variant.py`.
 
 use crate::cells::{Cells, Form};
 use crate::refusal::{Refusal, Step};

@@ -83,8 +83,7 @@ class KernelChunks:
         self.learner = Learner(self._kernel, layouts, shape, reference.decoder)
         self._buffer = Buffer()
         self._keyed = layouts[0].max_events is not None or any(each.keyed for each in layouts)
-        self._taken = 0
-        self.by_reference = 0
+        self._taken = self.by_reference = 0
 
     @property
     def by_kernel(self) -> int:
@@ -162,21 +161,22 @@ class KernelChunks:
         while at < len(data):
             first = self._kernel.messages
             at = self._kernel.read_lines(data, lines.offset, at, are_whole)
-            whole = WholeMessages(lines.path, *self._kernel.take_origins()) if are_whole else None
-            self._add_span(whole or lines, first)
+            origins: Origins = lines
+            if are_whole and self._shape.shows_origins:
+                origins = WholeMessages(lines.path, *self._kernel.take_origins())
+            self._add_span(origins, first)
             if at < len(data):
                 if self._is_full():
                     yield from self._finish(count_rows)
                     continue
                 end = data.index(b"\n", at)
                 line = data[at:end].removesuffix(b"\r")
-                if line.isspace():
-                    at = end + 1
-                    continue
-                message = lines.parse(line, lines.offset + at)
-                if not self.learner.skips(message):
+                if not line.isspace():
+                    message = lines.parse(line, lines.offset + at)
+                    if self.learner.skips(message):
+                        continue
                     yield from self._pass_over(message, count_rows)
-                    at = end + 1
+                at = end + 1
 
     def _is_full(self) -> bool:
         return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)

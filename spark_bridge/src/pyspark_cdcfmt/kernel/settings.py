@@ -57,6 +57,16 @@ class Shape:
     row_bytes: int = 0
     fence: int = 0
 
+    @property
+    def shows_source(self) -> bool:
+        """Whether rows say at which position their message stands."""
+        return not {"source", "_source"}.isdisjoint(self.metadata.values())
+
+    @property
+    def shows_origins(self) -> bool:
+        """Whether rows have anything of their message besides key and value."""
+        return self.shows_source or "headers" in self.metadata.values()
+
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
         """The key here, whether or not the table has such columns.
 
@@ -194,7 +204,7 @@ def describe_settings(
             raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
     outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
-    if {"source", "_source"} & set(metadata.values()):
+    if shape.shows_source:
         outputs += [{"name": name, "content": name} for name in ("index", "offset")]
     return {
         "layouts": [_layout(layout) for layout in layouts],

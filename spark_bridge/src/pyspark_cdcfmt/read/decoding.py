@@ -21,7 +21,7 @@ from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
-from pyspark_cdcfmt.rows.record_batches import table_bytes, value_bytes
+from pyspark_cdcfmt.rows.record_batches import table_bytes, text_bytes, value_bytes
 
 
 def open_decoder(
@@ -272,7 +272,7 @@ def _repeated(
         if event.table is not table:
             table, of_table = event.table, table_bytes(event.table)
             if of_columns:
-                of_table += sum(len(column.source_type) for column in table.columns)
+                of_table += sum(text_bytes(column.source_type) for column in table.columns)
         if of_events and event.extra is not extra:
             extra, of_extra = event.extra, value_bytes(event.extra or {})
         yield of_table + of_extra + headers

@@ -184,7 +184,12 @@ _OFFSETS: Final = 4
 def table_bytes(table: TableSchema) -> int:
     """The bytes of the names that a row of the table may repeat."""
     names = (table.database, table.schema or "", table.table, *table.key_columns)
-    return sum(map(len, names)) + sum(map(len, table.column_names))
+    return sum(map(text_bytes, names)) + sum(map(text_bytes, table.column_names))
+
+
+def text_bytes(text: str) -> int:
+    """The bytes of a text in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def fixed_bytes(type_: DataType) -> int:
@@ -250,10 +255,12 @@ def _variant_bytes(pair: tuple[bytes, bytes]) -> int:
 
 def value_bytes(value: Any) -> int:
     """About the bytes of a value: of a variant's pair, a list, or a struct as a mapping."""
-    if isinstance(value, str | bytes):
+    if isinstance(value, str):
+        return text_bytes(value)
+    if isinstance(value, bytes):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(map(value_bytes, value.values())) + sum(map(len, value))
+        return sum(map(value_bytes, value.values())) + sum(map(text_bytes, value))
     if isinstance(value, list | tuple):
         return sum(map(value_bytes, value)) + 8 * len(value)
     return 8
