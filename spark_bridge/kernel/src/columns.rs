@@ -322,8 +322,14 @@ impl Cells for Column {
         if most > 0 {
             return self.push_float(numbers::held(value, scale, most).ok_or(RANGE)?);
         }
-        let Values::Decimal(values, precision, column_scale) = &mut self.values else {
-            return Err(WRONG);
+        let (values, precision, column_scale) = match &mut self.values {
+            Values::Decimal(values, precision, scale) => (values, precision, scale),
+            Values::Byte(_) | Values::Short(_) | Values::Integer(_) | Values::Long(_) => {
+                let one = numbers::power_of_ten(scale).ok_or(RANGE)?;
+                let whole = (value % one == 0).then_some(value / one);
+                return self.push_integer(whole.ok_or(RANGE)?);
+            }
+            _ => return Err(WRONG),
         };
         let value = match column_scale.checked_sub(scale) {
             Some(more) => numbers::scaled(value, more).ok_or(RANGE)?,

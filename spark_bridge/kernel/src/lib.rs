@@ -30,6 +30,7 @@ pub mod layout;
 pub mod members;
 pub mod names;
 pub mod noted;
+pub mod numbered;
 pub mod numbers;
 pub mod open_protocol;
 pub mod packed;

@@ -16,6 +16,7 @@ use crate::layout::Layout;
 use crate::members::Members;
 use crate::names::Names;
 use crate::noted::Noted;
+use crate::numbered::Numbers;
 use crate::open_protocol::{self, Cell};
 use crate::plan_table::NameRef;
 use crate::refusal::{Refusal, Step};
@@ -59,6 +60,9 @@ struct ColumnDescription {
     /// Of a union of types.
     #[serde(default)]
     branches: Branches,
+    /// Names whose numbers the output has.
+    #[serde(default)]
+    numbers: Option<Numbers>,
 }
 
 /// What becomes of a column's values.
@@ -88,6 +92,7 @@ pub struct PlanColumn {
     pub reader: Reader,
     pub sink: Sink,
     pub key: bool,
+    pub numbers: Option<Numbers>,
 }
 
 /// Of one part of the schema key.
@@ -189,6 +194,7 @@ impl Plan {
                 reader: Reader::new(column.encoding, column.noted),
                 sink,
                 key: column.key,
+                numbers: column.numbers,
             });
         }
         let mut key = Vec::new();
@@ -243,7 +249,9 @@ impl Plan {
             + columns.len() * COLUMN_BYTES
             + columns
                 .iter()
-                .map(|column| column.reader.bytes())
+                .map(|column| {
+                    column.reader.bytes() + column.numbers.as_ref().map_or(0, Numbers::bytes)
+                })
                 .sum::<usize>()
             + key.iter().map(Part::bytes).sum::<usize>()
             + cells.iter().map(Cell::bytes).sum::<usize>()

@@ -11,6 +11,7 @@ use crate::images::Images;
 use crate::json::{Kind, Token};
 use crate::kernel::Kernel;
 use crate::layout::{Image, Layout, Op};
+use crate::numbered::Numbered;
 use crate::plans::{Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
 
@@ -236,9 +237,14 @@ fn append(
 ) -> Step<()> {
     match &column.sink {
         Sink::Output(place) => {
-            column
-                .reader
-                .read(token, document, &mut batch.columns[*place], tools)
+            let output = &mut batch.columns[*place];
+            match &column.numbers {
+                None => column.reader.read(token, document, output, tools),
+                Some(numbers) => {
+                    let mut output = Numbered { output, numbers };
+                    column.reader.read(token, document, &mut output, tools)
+                }
+            }
         }
         Sink::Check(target) => column.reader.check(token, document, target, tools),
         Sink::Null if token.kind == Kind::Null => Ok(()),

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+import attrs
 import orjson
+from pyspark.sql.types import DataType, NullType, NumericType, TimestampType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.encodings import Encoding
@@ -66,11 +68,13 @@ def describe_plan(
         if encoding is None:
             raise Unlike(f"{column.name} has no value encoding")
         use: Any = "nothing"
+        target: DataType = NullType()
         if _has_images(shape):
             use = {"image": _form(column, encoding)}
         elif column.name in own:
             name = own[column.name].name
             use = {"output": places[name]} if name in places else "null"
+            target = own[column.name].dataType
         elif column.name in wanted and shape.inferred and not shape.events:
             use = "null"
         elif layout.reads_all and encoding.name == "other":
@@ -85,7 +89,13 @@ def describe_plan(
                 "name": column.name if layout.avro else _spelled(column.name),
                 "use": use,
                 "key": column.name in keys,
-                **_encoding(column, encoding, layout.zoned, in_image=_has_images(shape)),
+                "numbers": _numbers(column.type, target),
+                **_encoding(
+                    _read_as(column, encoding, target),
+                    encoding,
+                    layout.zoned,
+                    in_image=_has_images(shape),
+                ),
             }
         )
     found = {field.name for field in own.values()}
@@ -101,6 +111,22 @@ def describe_plan(
         "event": _event(layout, table, shape, wire) if shape.events else None,
         **spans,
     }
+
+
+def _numbers(type_: logical.LogicalType, target: DataType) -> dict[str, Any] | None:
+    """The names of an ENUM or SET whose numbers are wanted."""
+    if not isinstance(type_, logical.Enum | logical.Set) or not isinstance(target, NumericType):
+        return None
+    return {"names": type_.names or (), "is_set": isinstance(type_, logical.Set)}
+
+
+def _read_as(column: Column, encoding: Encoding, target: DataType) -> Column:
+    """The column; a wall clock that is declared as an instant is one of the source's zone."""
+    type_, is_instant = column.type, isinstance(target, TimestampType)
+    is_text = encoding.name in ("mysql-text", "mysql-json")
+    if is_instant and is_text and isinstance(type_, logical.DateTime):
+        return attrs.evolve(column, type=logical.Timestamp(type_.fsp))
+    return column
 
 
 def _form(column: Column, encoding: Encoding) -> str:
