@@ -19,6 +19,7 @@ SIZE_LIMIT = 128 * 1024 * 1024
 """The most bytes that Spark takes for a value, and for its metadata."""
 
 SURROGATE = re.compile("[\ud800-\udfff]")
+_REPLACED = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 MAX_UNSCALED = 10**38
 """The first integer that decimal(38) cannot hold."""
 
@@ -27,7 +28,8 @@ _MAX_PLAIN_EXPONENT = 500
 
 def clean_text(text: str) -> str:
     """``text`` with U+FFFD for each lone surrogate: UTF-8 has no place for them."""
-    return SURROGATE.sub("\ufffd", text)
+    # A pattern would make a list of millions of pieces of a long text.
+    return text.translate(_REPLACED)
 
 
 def decimal_text(value: Decimal) -> str:
