@@ -168,7 +168,8 @@ class OneColumn:
             "key": False,
             **_encoding(column, self.encoding, None, in_image=False),
         }
-        plan = {"columns": [described], "absent": [], "keyed": False, "repeats": 0, "event": None}
+        rows = {"columns": [described], "absent": [], "keyed": False, "event": None}
+        plan = {"rows": rows, "repeats": 0, "shown": None}
         self.kernel.add_plan(message(None), None, json.dumps(plan))
 
     def read(self, value: Any) -> list[Any]:

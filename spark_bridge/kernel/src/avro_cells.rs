@@ -9,15 +9,15 @@ use crate::avro::{Datum, encode_long};
 use crate::avro_layout::AvroLayout;
 use crate::avro_schema::{Field, Type};
 use crate::json::{Kind, Token};
-use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
+use crate::row_plan::RowPlan;
 
 /// The branches of a union that a column's encoding reads, each with what fields beside the
 /// value must hold: one of some values.
 pub type Branches = HashMap<String, HashMap<String, Vec<Value>>>;
 
 /// How the values of one branch are read.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 enum Form {
     /// The plan knows nothing of this branch.
     Unknown,
@@ -31,7 +31,7 @@ enum Form {
 }
 
 /// A field of a record that has a value.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 enum Part {
     Value(Type),
     /// One of these.
@@ -40,7 +40,7 @@ enum Part {
 }
 
 /// How the values of a column are read, by branches.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Forms(Arc<[Form]>);
 
 impl Forms {
@@ -163,7 +163,7 @@ fn encoded(value: &Value, type_: &Type) -> Option<Vec<u8>> {
     Some(out)
 }
 
-impl Plan {
+impl RowPlan {
     /// The values of an image, by the places of their columns; a map or a list, behind the number
     /// of its branch.
     ///

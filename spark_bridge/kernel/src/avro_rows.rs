@@ -131,7 +131,7 @@ impl Kernel {
         let Some(avro) = &layout.avro else {
             return Ok(false);
         };
-        if plan.schema_key != envelope.schema_key || !plan.holds(envelope) {
+        if plan.key.record != envelope.schema_key || !plan.holds(envelope) {
             return Ok(false);
         }
         envelope.clear_images();
@@ -157,8 +157,8 @@ impl Kernel {
                 Role::After => &mut envelope.images_after,
                 _ => &mut envelope.images_before,
             };
-            let tokens = images.begin(plan.columns.len());
-            let Some(found) = plan.avro_image(is_map, &mut datum, document, tokens)? else {
+            let tokens = images.begin(plan.rows.columns.len());
+            let Some(found) = plan.rows.avro_image(is_map, &mut datum, document, tokens)? else {
                 return Ok(false);
             };
             if found == 0 && !is_map {
@@ -166,7 +166,7 @@ impl Kernel {
                 images.clear();
                 continue;
             }
-            if found < plan.columns.len() {
+            if found < plan.rows.columns.len() {
                 return Ok(false);
             }
             if layout.whole(op, slot.role).is_none() {

@@ -14,7 +14,7 @@ use crate::refusal::Step;
 /// Of types in types.
 const MAX_DEPTH: usize = 20;
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(try_from = "Value")]
 pub enum Type {
     Null,
@@ -34,7 +34,7 @@ pub enum Type {
 }
 
 /// A field of a record, or a branch of a union; its name is that of its type.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     pub name: String,
     pub type_: Type,

@@ -6,7 +6,7 @@ use crate::refusal::{Refusal, Step};
 use crate::variant::Variants;
 
 /// What a column's integers are in images, whatever their values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Form {
     Plain,

@@ -22,7 +22,7 @@ use crate::variant::Variants;
 use crate::{json, numbers};
 
 /// A Spark type, by its name in Spark's DDL.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Target {
     Boolean,

@@ -91,7 +91,7 @@ pub fn check_schema(text: &str) -> Step<()> {
 }
 
 /// The columns of a message's key, and the schema beside them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     schema: Option<String>,
     names: Vec<String>,
@@ -111,6 +111,15 @@ impl Key {
             schema: schema.map(str::to_owned),
             names,
         })
+    }
+
+    /// About what it takes.
+    pub fn bytes(&self) -> usize {
+        let names = self
+            .names
+            .iter()
+            .map(|name| size_of::<String>() + name.len());
+        names.sum::<usize>() + self.schema.as_ref().map_or(0, String::len)
     }
 
     /// Whether a key has these columns, and this schema.

@@ -2,6 +2,8 @@
 //!
 //! The table of their names is in `cdcfmt_core/encodings.py`, with the Python readers.
 
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -16,12 +18,13 @@ use crate::noted::Noted;
 use crate::packed::{self, BytesText, Unscaled};
 use crate::refusal::{Refusal, Step};
 use crate::scalars::{self, Any, Clock, Number, Unit};
+use crate::shared::Weighed;
 use crate::temporal::Zone;
 use crate::variant::Variants;
 use crate::{numbers, temporal, text_bytes};
 
 /// MySQL's text of a logical type (`cdcfmt_core/types.py`).
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum MysqlText {
     Bool,
@@ -59,7 +62,7 @@ pub enum MysqlText {
 }
 
 /// An encoding with what it takes from the column's type.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "encoding", rename_all = "kebab-case")]
 pub enum Encoding {
     MysqlText(MysqlText),
@@ -87,7 +90,7 @@ pub enum Encoding {
     /// Text as it stands; some of it stands for other text.
     Text {
         json: bool,
-        aliases: ByText<String>,
+        aliases: BTreeMap<String, String>,
     },
     /// MySQL's text, perhaps with a `Z` behind it.
     IsoText(MysqlText),
@@ -168,9 +171,24 @@ impl Encoding {
 
 pub const UNKNOWN_ZONE: &str = "a time zone that the kernel lacks";
 
+impl Hash for Reader {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.encoding, &self.noted).hash(state);
+    }
+}
+
+impl Weighed for Reader {
+    fn bytes(&self) -> usize {
+        let names = self.names.iter();
+        let texts = names.map(|(text, name)| 2 * (text.len() + name.len()) + 100);
+        size_of::<Self>() + texts.sum::<usize>()
+    }
+}
+
 const BROKEN: Refusal = Refusal::new("text that is no value of the column's type", 0);
 
-/// Reads the values of one column.
+/// Reads the values of a column.
+#[derive(PartialEq, Eq)]
 pub struct Reader {
     encoding: Encoding,
     /// Text → name, of an enum.
@@ -204,14 +222,6 @@ impl Reader {
     /// Whether some values are counted.
     pub fn counts(&self) -> bool {
         self.noted.is_some()
-    }
-
-    /// About what its texts take.
-    pub fn bytes(&self) -> usize {
-        let names = self.names.iter();
-        names
-            .map(|(text, name)| 2 * (text.len() + name.len()) + 100)
-            .sum()
     }
 
     /// Appends a value to the column.

@@ -126,7 +126,7 @@ impl Envelope {
             self.object(layout, &layout.members, &mut cursor, guess)?;
             return cursor.end();
         };
-        let known = guess.plan.and_then(|plan| plan.bytes_of_part(part));
+        let known = guess.plan.and_then(|plan| plan.key.bytes_of_part(part));
         // Payloads have their names behind the images.
         self.has_guessed = true;
         let form = if is_payload {
@@ -169,7 +169,7 @@ impl Envelope {
 
     /// Whether the guessed plan has the whole schema key.
     pub fn guess_fits(&self, plan: &Plan) -> bool {
-        !self.missed && plan.lacks_parts(&self.key)
+        !self.missed && plan.key.lacks_parts(&self.key)
     }
 
     pub fn name<'a>(&self, document: &'a str) -> NameRef<'a> {
@@ -200,7 +200,7 @@ impl Envelope {
         for (part, token) in self.key.iter().enumerate() {
             if token.kind != Kind::Missing {
                 let start = token.start - u32::from(token.is_text());
-                self.missed |= !plan.has_part(part, &mut Cursor::at(document, start)?);
+                self.missed |= !plan.key.has_part(part, &mut Cursor::at(document, start)?);
             }
         }
         Ok(())
@@ -272,7 +272,7 @@ impl Envelope {
         }
         match (role, *guess.plan) {
             (Role::Same, Some(plan)) => {
-                if plan.has_part(part, cursor) {
+                if plan.key.has_part(part, cursor) {
                     return Ok(cursor.token_from(Kind::Object, start));
                 }
                 self.missed = true;
@@ -287,7 +287,7 @@ impl Envelope {
                         _ => &mut self.images_before,
                     };
                     if cursor.begins_with(opens)
-                        && images.read(plan, layout.in_lists, whole, cursor) == Ok(true)
+                        && images.read(&plan.rows, layout.in_lists, whole, cursor) == Ok(true)
                     {
                         return Ok(cursor.token_from(kind, start));
                     }

@@ -78,7 +78,7 @@ pub fn array<'a>(
     extras: &Extras,
 ) -> Result<ArrayRef, ArrowError> {
     let events = origins.filter_map(|origin| Some((origin, origin.event.as_ref()?)));
-    let plans = events.map(|(origin, event)| (origin, event, event.plan.event.as_ref()));
+    let plans = events.map(|(origin, event)| (origin, event, event.plan.shown.as_ref()));
     Ok(match content {
         EventContent::Kind => Arc::new(StringArray::from_iter_values(plans.map(|_| "row"))),
         EventContent::Op => Arc::new(StringArray::from_iter_values(
@@ -86,7 +86,7 @@ pub fn array<'a>(
         )),
         EventContent::Database => Arc::new(
             plans
-                .map(|(_, _, plan)| Some(plan?.database.as_str()))
+                .map(|(_, _, plan)| Some(&*plan?.database))
                 .collect::<StringArray>(),
         ),
         EventContent::Schema => Arc::new(
@@ -96,7 +96,7 @@ pub fn array<'a>(
         ),
         EventContent::Table => Arc::new(
             plans
-                .map(|(_, _, plan)| Some(plan?.table.as_str()))
+                .map(|(_, _, plan)| Some(&*plan?.table))
                 .collect::<StringArray>(),
         ),
         EventContent::CommitTime => {
@@ -111,7 +111,8 @@ pub fn array<'a>(
         EventContent::KeyColumns => {
             let mut names: Vec<&str> = Vec::new();
             let mut lengths = Vec::new();
-            for (_, _, plan) in plans {
+            for (_, event, _) in plans {
+                let plan = event.plan.rows.event.as_ref();
                 let keys = plan.map_or(&[][..], |plan| &plan.key_columns);
                 names.extend(keys.iter().map(String::as_str));
                 lengths.push(keys.len());

@@ -14,8 +14,8 @@ use crate::encodings::Tools;
 use crate::event_plan::EventPlan;
 use crate::json::{Kind, Token};
 use crate::json_cells::JsonCells;
-use crate::plans::{Plan, PlanColumn, Sink};
 use crate::refusal::{Refusal, Step};
+use crate::row_plan::{PlanColumn, RowPlan, Sink};
 use crate::variant::{Variants, check_size, push_all, width};
 use crate::variant_cells::VariantCells;
 
@@ -29,7 +29,7 @@ pub enum Format {
 /// Where an image comes from.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a RowPlan,
     pub event: &'a EventPlan,
     pub document: &'a str,
 }
@@ -142,10 +142,10 @@ impl ImageColumn {
             .event
             .order
             .iter()
-            .zip(&source.event.labels)
+            .zip(source.event.labels.iter())
             .enumerate()
         {
-            out.extend_from_slice(label);
+            out.extend_from_slice(label.as_bytes());
             let start = out.len();
             let cell = cell_of(image, earlier, *place, source);
             match earlier {

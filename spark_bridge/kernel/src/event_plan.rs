@@ -1,17 +1,18 @@
 //! The part of a plan that the events of its table have in common.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use crate::extra::{self, Extra};
 use crate::layout::Layout;
+use crate::names::Texts;
 use crate::refusal::{Refusal, Step};
+use crate::shared::Shared;
 use crate::variant::{Dictionary, object_head};
 
 #[derive(Deserialize)]
 pub struct Description {
-    database: String,
-    schema: Option<String>,
-    table: String,
     key_columns: Vec<String>,
     images: ImagesDescription,
     extra: Vec<extra::Description>,
@@ -25,32 +26,35 @@ struct ImagesDescription {
     labels: Vec<String>,
 }
 
+#[derive(PartialEq, Eq, Hash)]
 pub struct EventPlan {
-    pub database: String,
-    pub schema: Option<String>,
-    pub table: String,
     pub key_columns: Vec<String>,
     /// Columns by their order in images.
     pub order: Vec<usize>,
     /// What stands before each value of a JSON image.
-    pub labels: Vec<Vec<u8>>,
+    pub labels: Texts,
     pub dictionary: Dictionary,
     /// What stands before the offsets of a variant, by their width.
     pub heads: [Vec<u8>; 3],
-    pub extra: Extra,
-    /// Bytes of the names in a row.
-    pub bytes: usize,
+    pub extra: Arc<Extra>,
+    /// Bytes of the key's names in a row.
+    pub key_bytes: usize,
 }
 
 impl EventPlan {
     /// About what it takes.
-    pub fn all_bytes(&self) -> usize {
-        let labels: usize = self.labels.iter().map(|label| label.len() + 40).sum();
+    pub fn bytes(&self) -> usize {
         let heads: usize = self.heads.iter().map(Vec::len).sum();
-        self.bytes + labels + heads + self.dictionary.bytes()
+        let keys = self.key_bytes + size_of_val(&self.key_columns[..]);
+        keys + size_of_val(&self.order[..]) + self.labels.bytes() + heads + self.dictionary.bytes()
     }
 
-    pub fn new(description: Description, columns: usize, layout: &Layout) -> Step<Self> {
+    pub fn new(
+        description: Description,
+        columns: usize,
+        layout: &Layout,
+        shared: &mut Shared,
+    ) -> Step<Self> {
         let ImagesDescription {
             order,
             names,
@@ -62,11 +66,10 @@ impl EventPlan {
         {
             return Err(Refusal::new("a plan with wrong images", 0));
         }
-        let labels = labels
-            .iter()
-            .enumerate()
-            .map(|(at, label)| format!("{}{label}:", if at == 0 { '{' } else { ',' }).into_bytes())
-            .collect();
+        let mut before = Texts::default();
+        for (at, label) in labels.iter().enumerate() {
+            before.push(&format!("{}{label}:", if at == 0 { '{' } else { ',' }));
+        }
         let ids: Vec<usize> = (0..order.len()).collect();
         let heads = [1, 2, 4].map(|width| {
             let mut head = Vec::new();
@@ -79,19 +82,13 @@ impl EventPlan {
             .map(|key| key.len() + 4)
             .sum();
         Ok(Self {
-            bytes: description.database.len()
-                + description.schema.as_ref().map_or(0, String::len)
-                + description.table.len()
-                + key_bytes,
-            database: description.database,
-            schema: description.schema,
-            table: description.table,
+            key_bytes,
             key_columns: description.key_columns,
             order,
-            labels,
+            labels: before,
             dictionary: Dictionary::new(&names),
             heads,
-            extra: Extra::new(description.extra, layout)?,
+            extra: shared.extras.share(Extra::new(description.extra, layout)?),
         })
     }
 }

@@ -9,8 +9,8 @@ use crate::columns::plain;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::Layout;
 use crate::numbers;
-use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
+use crate::shared::Weighed;
 use crate::variant::{Variants, check_size, object};
 
 /// A part of `extra`, as the bridge describes it.
@@ -25,6 +25,7 @@ pub struct Description {
     default: Value,
 }
 
+#[derive(PartialEq, Eq, Hash)]
 struct Part {
     name: String,
     leaf: usize,
@@ -33,6 +34,7 @@ struct Part {
 }
 
 /// The parts of `extra` in the order of their names.
+#[derive(PartialEq, Eq, Hash)]
 pub struct Extra {
     parts: Vec<Part>,
 }
@@ -123,23 +125,27 @@ impl Extra {
     }
 }
 
+impl Weighed for Extra {
+    fn bytes(&self) -> usize {
+        let names = self.parts.iter().map(|part| part.name.len());
+        size_of_val(&self.parts[..]) + names.sum::<usize>()
+    }
+}
+
 /// What `extra` of the message before was made of; most of it is the same in the next one.
 #[derive(Default)]
 pub struct Kept {
-    plan: Option<Arc<Plan>>,
+    extra: Option<Arc<Extra>>,
     parts: Vec<KeptPart>,
     metadata: Vec<u8>,
 }
 
 impl Kept {
-    /// Forgets what another plan has left.
-    pub fn begin(&mut self, plan: &Arc<Plan>) {
-        if !self
-            .plan
-            .as_ref()
-            .is_some_and(|known| Arc::ptr_eq(known, plan))
-        {
-            self.plan = Some(Arc::clone(plan));
+    /// Forgets what another `extra` has left.
+    pub fn begin(&mut self, extra: &Arc<Extra>) {
+        let known = self.extra.as_ref();
+        if !known.is_some_and(|known| Arc::ptr_eq(known, extra)) {
+            self.extra = Some(Arc::clone(extra));
             self.parts.clear();
         }
     }

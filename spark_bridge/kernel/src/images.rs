@@ -1,8 +1,8 @@
 //! The images of a message's rows: where their values lie.
 
 use crate::json::{Cursor, Kind, Token};
-use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
+use crate::row_plan::RowPlan;
 
 /// The values of all rows' images, one kind of image; what it allocates is used again.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl Images {
     /// `whole`: no column may be missing.
     pub fn read(
         &mut self,
-        plan: &Plan,
+        plan: &RowPlan,
         in_list: bool,
         whole: bool,
         cursor: &mut Cursor,
@@ -81,7 +81,7 @@ impl Images {
     /// Reads the member at a token again.
     pub fn read_at(
         &mut self,
-        plan: &Plan,
+        plan: &RowPlan,
         in_list: bool,
         whole: bool,
         token: Token,

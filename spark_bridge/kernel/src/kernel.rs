@@ -18,6 +18,7 @@ use crate::open_protocol::Joined;
 use crate::plan_table::{Name, PLANS_OF_TABLE, PlanTable};
 use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
+use crate::row_plan::RowPlan;
 use crate::temporal::Zone;
 
 /// Names and schemas of tables without plans that are kept, in bytes.
@@ -157,7 +158,7 @@ impl Kernel {
             self.looked_at.clear();
             self.looked_at_bytes = 0;
         }
-        let names = name.0.len() + name.1.len() + name.2.len();
+        let names = name.iter().map(|name| name.len()).sum::<usize>();
         self.looked_at_bytes += names + size_of::<Name>() + schema.len();
         let table = self.looked_at.entry(name).or_default();
         table.is_unwanted = all;
@@ -244,8 +245,9 @@ impl Kernel {
             &self.envelope,
             document,
             key,
+            &mut self.plans.shared,
         )?;
-        self.plans.add(self.envelope.name(document), plan);
+        self.plans.add(plan);
         self.guess = None;
         Ok(())
     }
@@ -369,7 +371,7 @@ impl Kernel {
         let name = self.envelope.name(document);
         let part = self.settings.layouts[layout].schema;
         let is_plans =
-            |plan: &Arc<Plan>| part.and_then(|part| plan.bytes_of_part(part)) == Some(schema);
+            |plan: &Arc<Plan>| part.and_then(|part| plan.key.bytes_of_part(part)) == Some(schema);
         schema.is_empty()
             || self
                 .looked_at
@@ -405,18 +407,25 @@ impl Kernel {
     ) -> Step<Outcome> {
         if let Some(plan) = self.guess_for(document).cloned() {
             let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
-            if fits && plan.has_key(key)? && self.images(&plan, layout, op, document)? {
+            if fits
+                && plan.key.has_message_key(key)?
+                && self.images(&plan.rows, layout, op, document)?
+            {
                 self.rows(&plan, layout, op, document, offset)?;
                 return Ok(Outcome::Read);
             }
         }
         let plans = self.plans.of(self.envelope.name(document)).to_vec();
+        let mut read_by = self.guess.as_ref().map(|plan| Arc::clone(&plan.rows));
         for plan in plans {
-            // What was read for another plan means nothing to this one.
-            self.envelope.clear_images();
+            // What was read for other rows means nothing to these.
+            if !read_by.is_some_and(|rows| Arc::ptr_eq(&rows, &plan.rows)) {
+                self.envelope.clear_images();
+            }
+            read_by = Some(Arc::clone(&plan.rows));
             if plan.fits(&self.envelope, document)
-                && plan.has_key(key)?
-                && self.images(&plan, layout, op, document)?
+                && plan.key.has_message_key(key)?
+                && self.images(&plan.rows, layout, op, document)?
             {
                 self.rows(&plan, layout, op, document, offset)?;
                 self.guess = Some(plan);
@@ -466,7 +475,7 @@ impl Kernel {
             return Ok(None);
         };
         let (at, layout) = (self.layout, &self.settings.layouts[self.layout]);
-        let schema = layout.schema.and_then(|part| plan.bytes_of_part(part));
+        let schema = layout.schema.and_then(|part| plan.key.bytes_of_part(part));
         let payload = schema.and_then(|schema| connect::payload_beside(value, schema));
         let document = payload.and_then(|payload| from_utf8(payload).ok());
         let Some(document) = document.filter(|_| value.len() <= self.settings.max_message_bytes)
@@ -486,7 +495,9 @@ impl Kernel {
         if !self.is_wanted()? {
             return Ok(Some(Outcome::Skipped));
         }
-        if !plan.has_key(self.keys(key)?)? || !self.images(&plan, at, op, document)? {
+        if !plan.key.has_message_key(self.keys(key)?)?
+            || !self.images(&plan.rows, at, op, document)?
+        {
             return Ok(None);
         }
         self.rows(&plan, at, op, document, offset)?;
@@ -494,7 +505,7 @@ impl Kernel {
     }
 
     /// Finds the values of all images; false where the columns are not the plan's.
-    fn images(&mut self, plan: &Plan, layout: usize, op: Op, document: &str) -> Step<bool> {
+    fn images(&mut self, plan: &RowPlan, layout: usize, op: Op, document: &str) -> Step<bool> {
         let layout = &self.settings.layouts[layout];
         let envelope = &mut self.envelope;
         let (before, after) = (&mut envelope.images_before, &mut envelope.images_after);

@@ -1,5 +1,7 @@
 //! An object of the schema key: its members are the same in all messages of a plan, in any order.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::json::{Cursor, Token};
 use crate::names::{Names, Texts};
 use crate::refusal::Step;
@@ -20,11 +22,27 @@ pub struct Members {
 
 impl PartialEq for Members {
     fn eq(&self, other: &Self) -> bool {
-        self.names.texts == other.names.texts && self.values == other.values
+        let is_in = |(name, value)| {
+            let place = self.names.find(name);
+            place.and_then(|place| self.values.get(place)) == Some(value)
+        };
+        self.values.len() == other.values.len() && other.iter().all(is_in)
     }
 }
 
 impl Eq for Members {}
+
+impl Hash for Members {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let of_member = |member: (&str, &str)| {
+            let mut hasher = DefaultHasher::new();
+            member.hash(&mut hasher);
+            hasher.finish()
+        };
+        // In any order.
+        state.write_u64(self.iter().map(of_member).fold(0, u64::wrapping_add));
+    }
+}
 
 impl Members {
     pub fn read(token: Token, document: &str) -> Step<Self> {
@@ -50,6 +68,10 @@ impl Members {
         Ok(members)
     }
 
+    fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.texts.iter().zip(self.values.iter())
+    }
+
     fn add_head(&mut self, whole: &str, place: usize) {
         let head = whole
             .get(1..=HEAD)
@@ -62,8 +84,8 @@ impl Members {
 
     /// About what they take.
     pub fn bytes(&self) -> usize {
-        let texts = self.values.text.len() + self.wholes.text.len();
-        self.names.bytes() + self.heads.bytes() + texts + 20 * self.values.len()
+        let names = self.names.bytes() + self.heads.bytes();
+        names + self.values.bytes() + self.wholes.bytes() + size_of_val(&self.of_heads[..])
     }
 
     /// Whether a member is text that is not blank.
@@ -146,6 +168,25 @@ impl Members {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn equal_members_come_in_any_order() {
+        let read = |document: &str| {
+            let token = Cursor::new(document).unwrap().document().unwrap();
+            Members::read(token, document).unwrap()
+        };
+        let hash = |members: &Members| {
+            let mut hasher = DefaultHasher::new();
+            members.hash(&mut hasher);
+            hasher.finish()
+        };
+        let (one, other) = (read(r#"{"a":1,"b":"x"}"#), read(r#"{"b":"x","a":1}"#));
+        assert!(one == other);
+        assert_eq!(hash(&one), hash(&other));
+        for document in [r#"{"a":1}"#, r#"{"a":1,"b":"y"}"#, r#"{"a":"x","b":1}"#] {
+            assert!(one != read(document) && read(document) != one);
+        }
+    }
 
     #[test]
     fn members_come_in_any_order() {

@@ -1,7 +1,7 @@
 //! Texts one behind the other, and names that are found by their texts.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::LazyLock;
 
 use hashbrown::DefaultHashBuilder;
@@ -9,7 +9,7 @@ use hashbrown::DefaultHashBuilder;
 /// Short texts are found in it twice as fast as in std's own.
 pub type ByText<T> = HashMap<String, T, DefaultHashBuilder>;
 
-#[derive(Default, PartialEq, Eq)]
+#[derive(Default, PartialEq, Eq, Hash)]
 pub struct Texts {
     pub text: String,
     pub ends: Vec<usize>,
@@ -43,6 +43,11 @@ impl Texts {
     pub fn bytes_of(&self, place: usize) -> Option<&[u8]> {
         let (start, end) = self.span(place)?;
         self.text.as_bytes().get(start..end)
+    }
+
+    /// About what they take.
+    pub fn bytes(&self) -> usize {
+        self.text.len() + size_of_val(&self.ends[..])
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &str> {
@@ -85,6 +90,20 @@ fn hash(name: &[u8]) -> u64 {
             .fold(0, |last, byte| last << 8 | u64::from(*byte))
     };
     fold(state ^ last, MULTIPLIER)
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Eq for Names {}
+
+impl Hash for Names {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.texts.hash(state);
+    }
 }
 
 impl Names {
@@ -154,6 +173,6 @@ impl Names {
 
     /// About what they take.
     pub fn bytes(&self) -> usize {
-        self.texts.text.len() + 24 * self.texts.len()
+        self.texts.bytes() + size_of_val(&self.slots[..])
     }
 }

@@ -11,7 +11,7 @@ use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
 /// A JSON value, and under what it is counted.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Noted {
     value: Value,
     pub note: Arc<str>,

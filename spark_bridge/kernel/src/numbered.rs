@@ -2,17 +2,18 @@
 //!
 //! As `_from_members` in `pyspark_cdcfmt/rows/values.py` has them.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::cells::Cells;
-use crate::names::ByText;
 use crate::refusal::{Refusal, Step};
 use crate::variant::Variants;
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(from = "Description")]
 pub struct Numbers {
-    by_name: ByText<i128>,
+    by_name: BTreeMap<String, i128>,
     is_set: bool,
 }
 

@@ -239,7 +239,7 @@ impl Envelope {
 }
 
 /// What stands around a column's values: its name and the other members of its cells.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Cell {
     opens: String,
     /// Where what follows the name's colon begins.
@@ -259,7 +259,7 @@ impl Cell {
     }
 
     pub fn bytes(&self) -> usize {
-        self.opens.len() + self.closes.len()
+        size_of::<Self>() + self.opens.len() + self.closes.len()
     }
 
     pub fn close(&self, cursor: &mut Cursor) -> bool {

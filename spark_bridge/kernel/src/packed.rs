@@ -15,7 +15,7 @@ use crate::text_bytes::{self, decode_base64};
 const MAX_BYTES: usize = 32;
 
 /// The integer of a decimal, or of 64 bits without sign.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Unscaled {
     Int { low: i64, high: u64 },
@@ -23,14 +23,14 @@ pub enum Unscaled {
 }
 
 /// Bytes in one of two forms, and how many the column has.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct BytesText {
     form: Form,
     exact: Option<usize>,
     longest: Option<usize>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Form {
     Auto,

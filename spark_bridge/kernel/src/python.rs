@@ -195,9 +195,11 @@ impl PyKernel {
     }
 
     fn names(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<(String, String, String)> {
-        self.kernel
-            .names(value, key)
-            .ok_or_else(|| value_error("the message has no layout"))
+        let names = self.kernel.names(value, key);
+        let [database, schema, table] = names
+            .ok_or_else(|| value_error("the message has no layout"))?
+            .map(|name| name.to_string());
+        Ok((database, schema, table))
     }
 
     /// Value and key of one event of a message.

@@ -12,8 +12,9 @@ use crate::json::{Kind, Token};
 use crate::kernel::Kernel;
 use crate::layout::{Image, Layout, Op};
 use crate::numbered::Numbered;
-use crate::plans::{Plan, PlanColumn, Sink};
+use crate::plans::{Plan, Shown};
 use crate::refusal::{Refusal, Step};
+use crate::row_plan::{PlanColumn, RowPlan, Sink};
 
 /// A message's rows are weighed after each so many of them.
 const LOOK_AFTER: usize = 64;
@@ -47,8 +48,9 @@ impl Kernel {
         if count > 1 && repeated > REPEATED_SHARE * document.len() + REPEATED_BYTES * count {
             return Err(Refusal::new("rows that repeat too much", 0));
         }
-        let names = plan.event.as_ref().map_or(0, |event| event.bytes);
-        let row_bytes = self.settings.row_bytes + plan.absent_bytes + names + extra_bytes;
+        let keys = plan.rows.event.as_ref().map_or(0, |event| event.key_bytes);
+        let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
+        let row_bytes = self.settings.row_bytes + plan.rows.absent_bytes + names + extra_bytes;
         if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
             return Err(Refusal::new("more rows than a batch has room for", 0));
         }
@@ -71,10 +73,10 @@ impl Kernel {
             offset,
             commit_ts: self.envelope.commit_ts,
             source_time: self.envelope.source_time,
-            keyed: plan.keyed,
+            keyed: plan.rows.keyed,
             orders_by_source_time,
             unit: times.2,
-            absent: Arc::clone(&plan.absent),
+            absent: Arc::clone(&plan.rows.absent),
             event: event.map(|(event, _)| event),
         });
         for row in 0..count {
@@ -86,10 +88,10 @@ impl Kernel {
                     0,
                 ));
             }
-            self.row(plan, layout, op, document, row)?;
+            self.row(&plan.rows, layout, op, document, row)?;
         }
         let rows = self.batch.row_count() - start;
-        self.batch.push_nulls(&plan.lacking, rows)
+        self.batch.push_nulls(&plan.rows.lacking, rows)
     }
 
     /// What the message's events have in common, and the bytes of their `extra`.
@@ -99,12 +101,12 @@ impl Kernel {
         op: Op,
         document: &str,
     ) -> Step<Option<(EventOrigin, usize)>> {
-        let Some(event) = &plan.event else {
+        let Some(event) = &plan.rows.event else {
             return Ok(None);
         };
         let extras = &mut self.batch.extras;
         let (value, metadata) = (extras.values.len(), extras.metadata.len());
-        self.tools.extra.begin(plan);
+        self.tools.extra.begin(&event.extra);
         let bytes = event.extra.append(
             &self.envelope.leaves,
             document,
@@ -123,7 +125,14 @@ impl Kernel {
         Ok(Some((origin, bytes.unwrap_or(0))))
     }
 
-    fn row(&mut self, plan: &Plan, layout: usize, op: Op, document: &str, row: usize) -> Step<()> {
+    fn row(
+        &mut self,
+        plan: &RowPlan,
+        layout: usize,
+        op: Op,
+        document: &str,
+        row: usize,
+    ) -> Step<()> {
         let layout = &self.settings.layouts[layout];
         let deletes_before = layout.deleted_row == Image::Before;
         let images = images_of(&self.envelope, op, deletes_before);
@@ -191,7 +200,7 @@ impl Batch {
     /// Reads the values before an update that are not those after it, and keeps none.
     fn try_before(
         &mut self,
-        plan: &Plan,
+        plan: &RowPlan,
         before: &[Token],
         after: &[Token],
         document: &str,
@@ -256,7 +265,7 @@ fn append(
     }
 }
 
-fn same_key(plan: &Plan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
+fn same_key(plan: &RowPlan, before: &[Token], after: &[Token], document: &str) -> Step<()> {
     for (column, (old, new)) in plan.columns.iter().zip(before.iter().zip(after)) {
         let same = old.kind == Kind::Missing || old.equals(*new, document);
         if column.key && !same {

@@ -24,7 +24,7 @@ const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
 const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
 
 /// A JSON number of a logical type.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Number {
     /// `wraps`: one of 64 bits without sign, which a signed one took.
@@ -46,7 +46,7 @@ pub enum Number {
 }
 
 /// What a number of units counts: since 1970, or since midnight.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
 pub enum Clock {
     DateTime { fsp: Option<u32> },
@@ -273,7 +273,7 @@ pub fn with_point(digits: &str, negative: bool, scale: u8) -> Option<String> {
 }
 
 /// A JSON value of unknown type.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
 pub struct Any {
     /// Fractions are doubles.
     doubles: bool,

@@ -16,7 +16,7 @@ const PLAIN_ZEROS: u8 = 6;
 const SIZE_LIMIT: usize = 128 << 20;
 
 /// Names that all variants of a plan have, and their metadata.
-#[derive(Default)]
+#[derive(Default, PartialEq, Eq, Hash)]
 pub struct Dictionary {
     names: Names,
     pub metadata: Vec<u8>,

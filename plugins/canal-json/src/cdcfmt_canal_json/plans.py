@@ -128,7 +128,9 @@ class TablePlans:
                 ),
                 parsers_size(source_type),
             )
-        return _padded_as(source_type, known[0]), known[1]
+        parse_text, parse_other = known
+        padded = _padded_length(source_type) if isinstance(logical, Binary) else 0
+        return _padded(parse_text, padded) if padded else parse_text, parse_other
 
 
 def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
@@ -138,11 +140,6 @@ def column_encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
         padded = _padded_length(column.source_type) if isinstance(column.type, Binary) else 0
         by_name[column.name] = Encoding("mysql-text", padded)
     return by_name
-
-
-def _padded_as(source_type: str, parse: ParseValue) -> ParseValue:
-    length = _padded_length(source_type)
-    return _padded(parse, length) if length else parse
 
 
 def _padded_length(source_type: str) -> int:

@@ -103,12 +103,17 @@ def describe_plan(
     spans = {}
     for path, span in limits.items():
         spans[_role(layout.members, (*prefix, *path))] = span
-    return {
+    rows = {
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],
         "keyed": shape.is_keyed(table),
-        "repeats": table_bytes(table),
         "event": _event(layout, table, shape, wire) if shape.events else None,
+    }
+    shown = {"database": table.database, "schema": table.schema, "table": table.table}
+    return {
+        "rows": rows,
+        "repeats": table_bytes(table),
+        "shown": shown if shape.events else None,
         **spans,
     }
 
@@ -151,9 +156,6 @@ def _event(
             names = list(VariantEncoder(table.column_names).ordered)
     places = {name: place for place, name in enumerate(table.column_names)}
     return {
-        "database": table.database,
-        "schema": table.schema,
-        "table": table.table,
         "key_columns": shape.key_of(table),
         "images": {
             "order": [places[name] for name in names],

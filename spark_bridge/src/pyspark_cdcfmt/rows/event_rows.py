@@ -147,7 +147,6 @@ def image_values(
     types = {column.name: column.type for column in table.columns}
     # Most types stand for themselves; only these need a look at each value.
     place = qualified(table.database, table.table)
-    special = {name: f"{place}.{name}" for name in types}
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
     ]
@@ -157,7 +156,7 @@ def image_values(
             name: (
                 value
                 if value is None or type(value) in _STAND_FOR_THEMSELVES
-                else plain_value(value, types[name], special[name], policy, as_json=as_json)
+                else plain_value(value, types[name], f"{place}.{name}", policy, as_json=as_json)
             )
             for name, value in image.values.items()
         }

@@ -1,0 +1,280 @@
+//! How rows become columns: what plans of equal tables have in common.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::avro_cells::{Branches, Forms};
+use crate::cells::Form;
+use crate::columns::Target;
+use crate::encodings::{Encoding, Reader};
+use crate::envelope::Envelope;
+use crate::event_plan::{self, EventPlan};
+use crate::json::{Cursor, Kind, Token};
+use crate::layout::Layout;
+use crate::names::Names;
+use crate::noted::Noted;
+use crate::numbered::Numbers;
+use crate::open_protocol::{self, Cell};
+use crate::refusal::{Refusal, Step};
+use crate::shared::{Shared, Weighed};
+
+/// The columns of a table, and what becomes of them, as the bridge describes them.
+#[derive(Deserialize)]
+pub struct Description {
+    columns: Vec<ColumnDescription>,
+    /// The names in `_absent`.
+    absent: Vec<String>,
+    keyed: bool,
+    event: Option<event_plan::Description>,
+}
+
+#[derive(Deserialize)]
+struct ColumnDescription {
+    /// As it stands in documents.
+    name: String,
+    #[serde(flatten)]
+    encoding: Encoding,
+    #[serde(rename = "use")]
+    use_: Sink,
+    /// A change of its value is a change of the key.
+    key: bool,
+    /// A value that is counted.
+    #[serde(default)]
+    noted: Option<Noted>,
+    /// Of a union of types.
+    #[serde(default)]
+    branches: Branches,
+    /// Names whose numbers the output has.
+    #[serde(default)]
+    numbers: Option<Numbers>,
+}
+
+/// What becomes of a column's values.
+#[derive(Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sink {
+    /// The number of the batch's column.
+    Output(usize),
+    /// In images, with integers of this form.
+    Image(Form),
+    /// Parsed as this type, not kept.
+    Check(Target),
+    /// Must be NULL.
+    Null,
+    Nothing,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+pub struct PlanColumn {
+    pub reader: Arc<Reader>,
+    pub sink: Sink,
+    pub key: bool,
+    pub numbers: Option<Numbers>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+pub struct RowPlan {
+    pub columns: Vec<PlanColumn>,
+    pub names: Names,
+    /// The column that mostly is the first, and the ones behind each of them.
+    next: Vec<u32>,
+    /// Of the columns, where values lie in unions.
+    pub forms: Vec<Forms>,
+    /// Of the columns, where values lie in cells.
+    cells: Vec<Cell>,
+    pub absent: Arc<[String]>,
+    /// Bytes of `_absent` in a row.
+    pub absent_bytes: usize,
+    /// Columns of the batch that the table lacks.
+    pub lacking: Vec<usize>,
+    pub keyed: bool,
+    pub event: Option<EventPlan>,
+}
+
+impl RowPlan {
+    /// Columns lie as in the row of the document whose envelope was read.
+    pub fn new(
+        description: Description,
+        outputs: usize,
+        layout: &Layout,
+        envelope: &Envelope,
+        document: &str,
+        shared: &mut Shared,
+    ) -> Step<Self> {
+        let mut lacking: Vec<bool> = vec![true; outputs];
+        let mut names = Names::default();
+        let mut columns = Vec::new();
+        let mut forms = Vec::new();
+        for column in description.columns {
+            if let Some(avro) = &layout.avro {
+                let are_bytes = column.encoding.is_of_bytes();
+                forms.push(Forms::new(avro, &column.branches, are_bytes)?);
+            }
+            if names.add(&column.name, 0) != columns.len() {
+                return Err(Refusal::new("two columns of one name", 0));
+            }
+            if let Sink::Output(place) = column.use_ {
+                if lacking.get(place) != Some(&true) {
+                    return Err(Refusal::new("a plan with a wrong column", 0));
+                }
+                lacking[place] = false;
+            }
+            let reader = Reader::new(column.encoding, column.noted);
+            columns.push(PlanColumn {
+                reader: shared.readers.share(reader),
+                sink: column.use_,
+                key: column.key,
+                numbers: column.numbers,
+            });
+        }
+        let mut cells = Vec::new();
+        if let Some(cell) = &layout.cell {
+            let mut found = open_protocol::cells(envelope.row_token(), cell, document)?;
+            for name in names.texts.iter() {
+                let cell = found.remove(name);
+                cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);
+            }
+            if !found.is_empty() {
+                return Err(Refusal::new("cells of other columns", 0));
+            }
+        }
+        let next = if layout.avro.is_none() && cells.is_empty() {
+            next_of(&names, envelope.row_token(), document)?
+        } else {
+            Vec::new()
+        };
+        let event = match description.event {
+            Some(event) => Some(EventPlan::new(event, columns.len(), layout, shared)?),
+            None => None,
+        };
+        Ok(Self {
+            columns,
+            next,
+            names,
+            forms,
+            cells,
+            absent_bytes: description.absent.iter().map(|name| name.len() + 4).sum(),
+            absent: description.absent.into(),
+            lacking: (0..outputs).filter(|place| lacking[*place]).collect(),
+            keyed: description.keyed,
+            event,
+        })
+    }
+
+    /// Whether the same messages have such rows.
+    pub fn reads_same(&self, other: &Self) -> bool {
+        self.forms == other.forms && self.names == other.names && self.cells == other.cells
+    }
+
+    /// The values of an image, by the places of their columns, appended to `tokens`.
+    ///
+    /// None where the columns are others; `whole`: none may be missing.
+    pub fn image(
+        &self,
+        cursor: &mut Cursor,
+        whole: bool,
+        tokens: &mut Vec<Token>,
+    ) -> Step<Option<()>> {
+        let start = tokens.len();
+        tokens.resize(start + self.columns.len(), Token::MISSING);
+        cursor.expect(b'{', "an image that is no object")?;
+        let mut count = 0;
+        let mut expected = self.next.first().map_or(0, |place| *place as usize);
+        if !cursor.take(b'}') {
+            loop {
+                let at = cursor.position();
+                let is_expected = match self.cells.get(expected) {
+                    Some(cell) => cell.take(cursor),
+                    None if !self.cells.is_empty() => false,
+                    None => {
+                        let name = self.names.texts.bytes_of(expected);
+                        name.is_some_and(|name| cursor.take_name(name))
+                    }
+                };
+                let place = if is_expected {
+                    expected
+                } else {
+                    let name = cursor.name()?;
+                    let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
+                        return Ok(None);
+                    };
+                    if let Some(cell) = self.cells.get(place) {
+                        // The order of a whole row's cells is that of the key's columns.
+                        let in_order = !whole || place == expected;
+                        if !in_order || !cell.open(cursor) {
+                            return Ok(None);
+                        }
+                    }
+                    place
+                };
+                let token = &mut tokens[start + place];
+                if token.kind != Kind::Missing {
+                    return Err(Refusal::new("two members of one name", at));
+                }
+                *token = cursor.value()?;
+                if self
+                    .cells
+                    .get(place)
+                    .is_some_and(|cell| !cell.close(cursor))
+                {
+                    return Ok(None);
+                }
+                count += 1;
+                expected = self
+                    .next
+                    .get(place + 1)
+                    .map_or(place + 1, |place| *place as usize);
+                if !cursor.more(b'}')? {
+                    break;
+                }
+            }
+        }
+        Ok((!whole || count == self.columns.len()).then_some(()))
+    }
+}
+
+impl Weighed for RowPlan {
+    fn bytes(&self) -> usize {
+        let absent = self
+            .absent
+            .iter()
+            .map(|name| size_of::<String>() + name.len());
+        let numbers = self
+            .columns
+            .iter()
+            .filter_map(|column| column.numbers.as_ref());
+        size_of::<Self>()
+            + size_of_val(&self.columns[..])
+            + numbers.map(Numbers::bytes).sum::<usize>()
+            + self.names.bytes()
+            + size_of_val(&self.next[..])
+            + self.forms.iter().map(Forms::bytes).sum::<usize>()
+            + self.cells.iter().map(Cell::bytes).sum::<usize>()
+            + absent.sum::<usize>()
+            + size_of_val(&self.lacking[..])
+            + self.event.as_ref().map_or(0, EventPlan::bytes)
+    }
+}
+
+/// In which order columns lie in a row, as `RowPlan::next`.
+fn next_of(names: &Names, row: Token, document: &str) -> Step<Vec<u32>> {
+    let mut next: Vec<u32> = (0..=names.texts.len())
+        .zip(0..)
+        .map(|(_, place)| place)
+        .collect();
+    let mut cursor = Cursor::at(document, row.start)?;
+    let mut before = 0;
+    cursor.take(b'[');
+    if cursor.take(b'{') && !cursor.take(b'}') {
+        while let Some(place) = names.find(cursor.name()?.text(document)) {
+            next[before] = u32::try_from(place).unwrap_or(0);
+            before = place + 1;
+            cursor.value()?;
+            if !cursor.more(b'}')? {
+                break;
+            }
+        }
+    }
+    Ok(next)
+}

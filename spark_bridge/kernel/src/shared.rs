@@ -1,0 +1,84 @@
+//! What plans have in common: of equal values one is kept.
+
+use std::hash::Hash;
+use std::sync::Arc;
+
+use hashbrown::HashSet;
+
+use crate::encodings::Reader;
+use crate::extra::Extra;
+use crate::row_plan::RowPlan;
+use crate::schema_key::SchemaKey;
+
+/// What takes about so many bytes.
+pub trait Weighed {
+    fn bytes(&self) -> usize;
+}
+
+/// Values, of which no two are equal.
+pub struct Pool<T> {
+    values: HashSet<Arc<T>>,
+    bytes: usize,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self {
+            values: HashSet::new(),
+            bytes: 0,
+        }
+    }
+}
+
+impl<T: Eq + Hash + Weighed> Pool<T> {
+    /// The value, or its equal.
+    pub fn share(&mut self, value: T) -> Arc<T> {
+        if let Some(known) = self.values.get(&value) {
+            return Arc::clone(known);
+        }
+        self.bytes += value.bytes();
+        let value = Arc::new(value);
+        self.values.insert(Arc::clone(&value));
+        value
+    }
+
+    /// Forgets the values that are nowhere else.
+    fn sweep(&mut self) {
+        let bytes = &mut self.bytes;
+        self.values.retain(|value| {
+            let stays = Arc::strong_count(value) > 1;
+            *bytes -= if stays { 0 } else { value.bytes() };
+            stays
+        });
+    }
+}
+
+#[derive(Default)]
+pub struct Shared {
+    names: HashSet<Arc<str>>,
+    pub rows: Pool<RowPlan>,
+    pub keys: Pool<SchemaKey>,
+    pub readers: Pool<Reader>,
+    pub extras: Pool<Extra>,
+}
+
+impl Shared {
+    pub fn bytes(&self) -> usize {
+        self.rows.bytes + self.keys.bytes + self.readers.bytes + self.extras.bytes
+    }
+
+    /// A name of a database, a schema or a table.
+    pub fn name(&mut self, name: &str) -> Arc<str> {
+        Arc::clone(self.names.get_or_insert_with(name, |name| name.into()))
+    }
+
+    /// Forgets what is in no plan.
+    pub fn sweep(&mut self) {
+        self.names.retain(|name| Arc::strong_count(name) > 1);
+        // These have readers and extras.
+        self.rows.sweep();
+        self.keys.sweep();
+        self.readers.sweep();
+        self.extras.sweep();
+    }
+}
