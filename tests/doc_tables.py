@@ -27,6 +27,7 @@ from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
+from pyspark_cdcfmt.sync.options import OPTIONS as SYNC_OPTIONS
 from pyspark_cdcfmt.write_options import OUTPUT_GROUPS
 
 ROOT = Path(__file__).parents[1]
@@ -50,6 +51,7 @@ def tables() -> dict[Path, dict[str, str]]:
     result = {
         ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
+        ROOT / "docs/sync.md": {"options": option_table(SYNC_OPTIONS)},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},

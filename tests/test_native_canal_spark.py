@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from decimal import Decimal
+from datetime import UTC
 from typing import Any, TypeAlias
 
 import pytest
-from golden_data import Bits, dumped_tables, dumped_value, native_messages
-from pyspark.sql import DataFrame, Row, SparkSession
+from dumped_cells import GARBLED, garbled_cell
+from golden_data import dumped_tables, native_messages
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -30,7 +30,6 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.sources import wrap_line
-from cdcfmt_core.types import GeometryValue
 
 Cells: TypeAlias = dict[str, Any]
 
@@ -103,9 +102,6 @@ ORDERS: dict[str, DataType] = {
     "select": IntegerType(),
 }
 
-GARBLED = {"c_gbk": "gbk", "c_latin1": "cp1252", "c_u16": "utf-16-be"}
-"""Columns that Canal decodes with another charset than theirs: its one charset is UTF-8."""
-
 
 @pytest.fixture(scope="module")
 def topic(tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -135,7 +131,8 @@ def test_the_replay_ends_in_the_dump(
             assert rows.setdefault(cells[key], cells) is cells
     dumped = dumped_tables()[table]
     expected = [
-        {name: _cell(name, types[name], *cell) for name, cell in row.items()} for row in dumped
+        {name: garbled_cell(name, types[name], *cell) for name, cell in row.items()}
+        for row in dumped
     ]
     assert rows.keys() == {row[key] for row in expected}
     for row in expected:
@@ -179,29 +176,6 @@ def _changes(frame: DataFrame, types: dict[str, DataType]) -> Iterator[tuple[str
                 value = value.astimezone(UTC)
             cells[name] = value
         yield row._change_type, cells
-
-
-def _cell(name: str, type_: DataType, source_type: str, text: str | None) -> Any:
-    """A dumped value as ``collect`` gives it."""
-    if text is None:
-        return None
-    if name in GARBLED:
-        return text.encode(GARBLED[name]).decode("utf-8", "replace")
-    if isinstance(type_, StringType):
-        return text
-    value = dumped_value(source_type, text)
-    if isinstance(value, Bits):
-        return value.value
-    if isinstance(value, GeometryValue):
-        return Row(**value._asdict())
-    if isinstance(type_, DecimalType):
-        return Decimal(value)
-    if isinstance(type_, BooleanType):
-        return bool(value)
-    assert not isinstance(value, datetime) or (
-        (value.tzinfo is None) == isinstance(type_, TimestampNTZType)
-    )
-    return value
 
 
 def test_the_dump_has_what_canal_garbles() -> None:

@@ -1,0 +1,85 @@
+"""``python -m pyspark_cdcfmt.sync job.toml``: the words of ``sync`` as a file.
+
+Prints a line of JSON for each batch, on a terminal a table.  Exit codes: 0 it ended and all tables
+are in step; 1 the query failed; 2 the job is wrong; 3 it ended, and tables are halted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.texts import one_line
+from pyspark_cdcfmt.sync.job import sync
+from pyspark_cdcfmt.sync.looking import Counts, Report
+
+
+class Screen:
+    """What the batches of this run did, table by table."""
+
+    def __init__(self) -> None:
+        self.halted: list[str] = []
+        self._totals: dict[str, Counts] = {}
+
+    def show(self, report: Report) -> None:
+        self.halted = report.halted
+        if sys.stdout.isatty():
+            self._draw(report)
+        else:
+            print(report.line(), flush=True)
+
+    def _draw(self, report: Report) -> None:
+        for table, counts in report.tables.items():
+            known = self._totals.get(table, Counts())
+            self._totals[table] = Counts(
+                known.changes + counts.changes,
+                known.deletes + counts.deletes,
+                known.bad + counts.bad,
+            )
+        width = max(map(len, self._totals), default=5)
+        lines = [f"{'table':{width}} {'changes':>10} {'deletes':>10} {'dead letters':>12}  state"]
+        for table, counts in sorted(self._totals.items()):
+            state = "halted" if table in report.halted else ""
+            numbers = f"{counts.changes:>10} {counts.deletes:>10} {counts.bad:>12}"
+            lines.append(f"{one_line(table, 200):{width}} {numbers}  {state}")
+        lines.append(f"batch {report.batch_id}, {report.corrupt} corrupt, to {report.latest}")
+        # Home, and what is below cleared.
+        print("\x1b[H\x1b[2J" + "\n".join(lines), flush=True)
+
+
+def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m pyspark_cdcfmt.sync", description=__doc__)
+    parser.add_argument("job", type=Path, help="a file of TOML: the arguments of sync, and [spark]")
+    parser.add_argument("--resume", action="append", default=[], metavar="TABLE")
+    given = parser.parse_args(arguments)
+    screen = Screen()
+    try:
+        job: dict[str, Any] = tomllib.loads(given.job.read_text(encoding="utf-8"))
+        settings = job.pop("spark", {})
+        spark = spark or SparkSession.builder.config(map=settings).getOrCreate()
+        if given.resume:
+            job["resume"] = given.resume
+        query = sync(spark, on_batch=screen.show, **job)
+    except (CdcfmtError, OSError, TypeError, tomllib.TOMLDecodeError) as error:
+        print(f"{given.job}: {error}", file=sys.stderr)
+        return 2
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        print(error, file=sys.stderr)
+        return 1
+    for table in screen.halted:
+        print(f"{one_line(table, 200)} is halted", file=sys.stderr)
+    return 3 if screen.halted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

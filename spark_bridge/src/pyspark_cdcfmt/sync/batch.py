@@ -1,0 +1,212 @@
+"""One micro-batch: what is in it, what that means for each table, and the writes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import attrs
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync.control import Batch, Control, LogRow, TableState
+from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.looking import (
+    Counts,
+    Report,
+    look,
+    read_statements,
+    spread_drops,
+)
+from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.planning import Planner, TablePlan
+from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.typed import TypedChanges
+
+_FEW = 4
+"""So many tables are filtered out of the events as they lie; of more the events are sorted."""
+
+
+_BATCHES_BETWEEN_CLEANING = 100
+
+
+@attrs.define
+class Sync:
+    """What works on the batches of one query, one after the other."""
+
+    options: SyncOptions
+    target: Target
+    control: Control
+    store: Store
+    typed: TypedChanges
+    planner: Planner
+    states: dict[TableName, TableState] | None = None
+
+    def run(self, events: DataFrame, batch: Batch) -> Report:
+        """Bring the events of a micro-batch into the targets."""
+        if self.states is None:
+            self.states = self.control.load(batch)
+            self.planner.know(self.states.values())
+            self._resume(self.states)
+        for state in self.states.values():
+            if state.catching_up:
+                events = events.unionByName(self.control.held(state))
+        events = events.persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            return self._run(events, batch, self.states)
+        finally:
+            events.unpersist()
+
+    def _resume(self, states: dict[TableName, TableState]) -> None:
+        """Let the tables go on that ``resume`` names, if they are halted."""
+        by_text = {state.text: state for state in states.values()}
+        for text in self.options.resume:
+            state = by_text.get(text)
+            if state is None:
+                known = ", ".join(sorted(by_text)) or "none"
+                raise OptionError(f"option resume: there is no table {text}, but these: {known}")
+            if state.halted:
+                states[state.name] = self.control.resume(state)
+
+    def _run(self, events: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
+        report = Report(batch.number)
+        log: list[LogRow] = []
+        versions = look(events, report)
+        statements = read_statements(events) if report.statements else {}
+        for statement in spread_drops(statements, {*states, *versions}):
+            log.append(LogRow("statement", statement.query))
+        plans = [
+            self.planner.plan(
+                states.get(name), name, versions.get(name, []), statements.get(name, []), events
+            )
+            for name in dict.fromkeys([*versions, *statements])
+        ]
+        if report.corrupt:
+            letters = events.where("kind = 'corrupt'")
+            self.control.keep_events(
+                "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
+            )
+        if halted := [plan.state for plan in plans if plan.state.halted]:
+            self._hold(halted, events, batch)
+        busy = [plan for plan in plans if plan.versions and not plan.state.halted]
+        if len(busy) <= _FEW:
+            self._write(plans, events, batch, report, log)
+        else:
+            parts = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+            by_table = ("database", "schema", "table")
+            rows = (
+                events.where("kind IN ('row', 'ddl')")
+                .repartition(parts, *by_table, f.col("_source.offset"))
+                .sortWithinPartitions(*by_table)
+                .persist(StorageLevel.MEMORY_AND_DISK)
+            )
+            try:
+                self._write(plans, rows, batch, report, log)
+            finally:
+                rows.unpersist()
+        self._finish(plans, states, batch, report, log)
+        return report
+
+    def _write(
+        self,
+        plans: list[TablePlan],
+        events: DataFrame,
+        batch: Batch,
+        report: Report,
+        log: list[LogRow],
+    ) -> None:
+        with ThreadPoolExecutor(self.options.parallel) as threads:
+            for plan, counts in zip(
+                plans,
+                threads.map(lambda plan: self._write_table(plan, events, batch), plans),
+                strict=True,
+            ):
+                report.tables[plan.state.text] = counts
+                log += plan.log
+                if counts.bad:
+                    text = f"{counts.bad} rows cannot be read: see dead_letters"
+                    log.append(LogRow("dead letters", text, plan.state, "warning"))
+
+    def _hold(self, states: list[TableState], events: DataFrame, batch: Batch) -> None:
+        """Keep the events of tables that are halted."""
+        reasons = [f.when(is_of(state.name), state.halted) for state in states]
+        held = events.where("kind IN ('row', 'ddl')").withColumn("letter", f.coalesce(*reasons))
+        held = held.where("letter IS NOT NULL")
+        self.control.keep_events("held", batch, "", held, f.col("letter"))
+
+    def _finish(
+        self,
+        plans: list[TablePlan],
+        states: dict[TableName, TableState],
+        batch: Batch,
+        report: Report,
+        log: list[LogRow],
+    ) -> None:
+        if report.corrupt:
+            text = f"{report.corrupt} messages cannot be read: see dead_letters"
+            log.append(LogRow("dead letters", text, None, "warning"))
+        if batch.number % _BATCHES_BETWEEN_CLEANING == 0 and any(
+            state.has_tombstones for state in states.values()
+        ):
+            self.control.forget(self.options.tombstone_retention.total_seconds())
+        self.control.log(batch, log)
+        for plan in plans:
+            plan.settle()
+        changed = [
+            plan.state
+            for plan in plans
+            if states.get(plan.state.name) != plan.state and plan.state.says_anything
+        ]
+        self.control.save(batch, changed)
+        states.update((state.name, state) for state in changed)
+        report.halted = sorted(state.text for state in states.values() if state.halted)
+
+    def _write_table(self, plan: TablePlan, events: DataFrame, batch: Batch) -> Counts:
+        state = plan.state
+        if state.halted or state.columns is None:
+            return Counts()
+        of_table = events.where(is_of(state.name))
+        is_new = self._shape(plan)
+        if plan.truncates and not is_new:
+            self.store.truncate(state)
+        if not plan.versions and not (plan.truncates and self.store.wants_truncates):
+            return Counts()
+        rows = self.typed.rows_of(of_table, self.store.wants_truncates)
+        typed = self.typed.changes(state, rows).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            counts = self.typed.count(typed)
+            if counts.bad:
+                letters = self.typed.bad_events(rows, typed)
+                self.control.keep_events(
+                    "dead_letters", batch, state.text, letters, f.col("letter")
+                )
+            if counts.deletes and self.store.buries and not state.has_tombstones:
+                plan.state = state = attrs.evolve(state, has_tombstones=True)
+            self.store.apply(
+                batch, state, self.typed.good(typed, plan.truncates), counts, is_new=is_new
+            )
+            return counts
+        finally:
+            typed.unpersist()
+
+    def _shape(self, plan: TablePlan) -> bool:
+        """Give the target the columns that it must have; True if it is new."""
+        state = plan.state
+        assert state.columns is not None
+        there = self.target.schema(state.target)
+        if there is None:
+            columns = self.store.columns(state.columns)
+            self.target.create(state.target, columns, properties=plan.properties)
+            return True
+        old = {field.name.lower(): field for field in there.fields}
+        added = [field for field in state.columns.fields if field.name.lower() not in old]
+        if added:
+            self.target.add_columns(state.target, added)
+        for field in state.columns.fields:
+            before = old.get(field.name.lower())
+            if before is not None and self.target.can_widen(before, field):
+                self.target.widen(state.target, field)
+        return False

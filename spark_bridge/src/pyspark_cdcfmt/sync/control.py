@@ -1,0 +1,245 @@
+"""The tables that sync itself keeps: log, dead letters, held events, tombstones, table states."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from threading import Lock
+from typing import Any
+
+import attrs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import (
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from pyspark_cdcfmt import SEQUENCE
+from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.names import TableName, quote, table_text
+from pyspark_cdcfmt.sync.targets.protocol import Once, Target
+
+
+def _columns(**types: Any) -> StructType:
+    return StructType([StructField(name, type_) for name, type_ in types.items()])
+
+
+_STAMP = {"at": TimestampType(), "query_id": StringType(), "batch_id": LongType()}
+SCHEMAS = {
+    "log": _columns(
+        **_STAMP,
+        level=StringType(),
+        source=StringType(),
+        target=StringType(),
+        action=StringType(),
+        detail=StringType(),
+    ),
+    "tables": _columns(**_STAMP, source=StringType(), state=StringType()),
+    "tombstones": _columns(
+        source=StringType(), key=StringType(), sequence=SEQUENCE, at=TimestampType()
+    ),
+}
+
+
+@attrs.frozen
+class Batch:
+    """What is worked at: a micro-batch of a query."""
+
+    query_id: str
+    number: int
+
+    def once(self, purpose: str) -> Once:
+        return f"cdcfmt:{self.query_id}:{purpose}", self.number
+
+
+@attrs.frozen
+class TableState:
+    """What sync remembers of a source table between batches.
+
+    ``columns`` are the table's own.  ``truncated`` is the ``_sequence`` of the last TRUNCATE;
+    ``places`` are the partitions with its rows, as far as no commit_ts orders them.  A table that
+    is ``halted`` has the reason there, and its events wait in ``held``.  Once it resumes it is
+    ``catching_up``, and the next batch has what was held until then; what was held until
+    ``caught_up`` is done.  Both are texts of times.
+    """
+
+    name: TableName
+    target: str
+    keys: tuple[str, ...] = ()
+    columns: StructType | None = None
+    halted: str | None = None
+    truncated: tuple[int, ...] | None = None
+    places: frozenset[str] = frozenset()
+    has_tombstones: bool = False
+    catching_up: str | None = None
+    caught_up: str = "1970-01-01"
+
+    @property
+    def text(self) -> str:
+        return table_text(self.name)
+
+    @property
+    def says_anything(self) -> bool:
+        """Whether it says more than that there is such a table."""
+        return bool(self.columns or self.halted or self.truncated)
+
+    def to_json(self) -> str:
+        values = attrs.asdict(self, recurse=False)
+        values["columns"] = self.columns and self.columns.jsonValue()
+        values["places"] = sorted(self.places)
+        return json.dumps(values, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableState:
+        values = json.loads(text)
+        columns, truncated = values["columns"], values["truncated"]
+        return cls(
+            **values
+            | {
+                "name": tuple(values["name"]),
+                "keys": tuple(values["keys"]),
+                "columns": columns and StructType.fromJson(columns),
+                "truncated": truncated and tuple(truncated),
+                "places": frozenset(values["places"]),
+            }
+        )
+
+
+@attrs.define
+class LogRow:
+    """A row of the table ``log``."""
+
+    action: str
+    detail: str
+    state: TableState | None = None
+    level: str = "info"
+
+
+class Control:
+    """These tables, in one folder.  All writes are idempotent by query and batch."""
+
+    def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
+        self._spark = spark
+        self._target = target
+        self._folder = folder
+        self._there: set[str] = set()
+        self._lock = Lock()
+
+    def table(self, name: str) -> str:
+        return f"delta.{quote(f'{self._folder}/{name}')}"
+
+    def _ensure(self, name: str, columns: StructType) -> str:
+        """The table, which is made at its first use."""
+        table = self.table(name)
+        with self._lock:
+            if name not in self._there:
+                self._target.create(table, columns)
+                self._there.add(name)
+        return table
+
+    def load(self, batch: Batch) -> dict[TableName, TableState]:
+        """The states of all tables as they were before a batch."""
+        if self._target.schema(self.table("tables")) is None:
+            return {}
+        is_earlier = f"query_id <> '{batch.query_id}' OR batch_id < {batch.number}"
+        rows = (
+            self._spark.table(self.table("tables"))
+            .where(is_earlier)
+            .groupBy("source")
+            .agg(f.max_by("state", f.struct("at", "batch_id")).alias("state"))
+            .collect()
+        )
+        states = (TableState.from_json(row.state) for row in rows)
+        return {state.name: state for state in states}
+
+    def save(self, batch: Batch, states: Iterable[TableState]) -> None:
+        rows = [(*_stamp(batch), state.text, state.to_json()) for state in states]
+        self._write("tables", batch, rows)
+
+    def log(self, batch: Batch, rows: Iterable[LogRow]) -> None:
+        self._write(
+            "log",
+            batch,
+            [
+                (
+                    *_stamp(batch),
+                    row.level,
+                    row.state and row.state.text,
+                    row.state and row.state.target,
+                    row.action,
+                    row.detail,
+                )
+                for row in rows
+            ],
+        )
+
+    def _write(self, name: str, batch: Batch, rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            frame = self._spark.createDataFrame(rows, SCHEMAS[name])
+            self._target.append(self._ensure(name, frame.schema), frame, batch.once(name))
+
+    def keep_events(
+        self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
+    ) -> None:
+        """Append events to ``dead_letters`` or ``held``, with the reason.
+
+        :param part: tells those of one batch apart.
+        """
+        at, query_id, number = _stamp(batch)
+        stamped = events.select(
+            f.lit(at).alias("at"),
+            f.lit(query_id).alias("query_id"),
+            f.lit(number).cast("bigint").alias("batch_id"),
+            letter.cast("string").alias("letter"),
+            *(f.col(name) for name in events.columns if name != "letter"),
+        )
+        table = self._ensure(name, stamped.schema)
+        self._target.append(table, stamped, batch.once(f"{name}:{part}"))
+
+    def resume(self, state: TableState) -> TableState:
+        """The state of a table that is to go on, kept before anything else is done for it."""
+        now = datetime.now(UTC).isoformat()
+        resumed = attrs.evolve(state, halted=None, catching_up=now)
+        batch = Batch(f"resume {state.text}", int(datetime.now(UTC).timestamp() * 1000))
+        self.log(batch, [LogRow("resume", state.halted or "", resumed)])
+        self.save(batch, [resumed])
+        return resumed
+
+    def held(self, state: TableState) -> DataFrame:
+        """The events of a table that is catching up, without the stamp."""
+        rows = self._spark.table(self.table("held")).where(
+            f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
+        )
+        return rows.where(is_of(state.name)).drop("at", "query_id", "batch_id", "letter")
+
+    def bury(self, batch: Batch, state: TableState, keys: DataFrame) -> None:
+        """Keep the ``key`` and ``sequence`` of deleted rows."""
+        rows = keys.select(
+            f.lit(state.text).alias("source"),
+            "key",
+            "sequence",
+            f.current_timestamp().alias("at"),
+        )
+        table = self._ensure("tombstones", SCHEMAS["tombstones"])
+        self._target.append(table, rows, batch.once(f"bury:{state.text}"))
+
+    def tombstones(self, state: TableState) -> DataFrame:
+        """Each ``key`` and ``sequence`` of deletes of a table."""
+        found = self._spark.table(self.table("tombstones"))
+        return found.where(f.col("source") == state.text).select("key", "sequence")
+
+    def forget(self, seconds: float) -> None:
+        """Remove the tombstones that are older."""
+        self._target.run(
+            f"DELETE FROM {self.table('tombstones')} "
+            f"WHERE at < current_timestamp() - INTERVAL {int(seconds)} SECONDS"
+        )
+
+
+def _stamp(batch: Batch) -> tuple[datetime, str, int]:
+    return datetime.now(UTC), batch.query_id, batch.number

@@ -1,0 +1,129 @@
+"""The streaming query that keeps tables in step with their source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.sync.batch import Sync
+from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.looking import Report
+from pyspark_cdcfmt.sync.names import check_pattern
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.stores.changelog import Changelog
+from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
+from pyspark_cdcfmt.sync.stores.scd2 import History
+from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
+from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.typed import TypedChanges
+
+logger = open_logger("pyspark_cdcfmt.sync")
+
+_OURS = (
+    *("table", "includeTables", "excludeTables", "includeColumns", "keyColumns"),
+    *("images", "imageFormat", "splitKeyUpdates", "metadataPrefix", "mode"),
+)
+"""Options of the source that sync sets."""
+
+
+def sync(
+    spark: SparkSession,
+    *,
+    source: Mapping[str, Any],
+    trigger: Mapping[str, Any] | None = None,
+    on_batch: Callable[[Report], None] | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """Start a query that keeps tables in step with a source of change messages.
+
+    :param source: options of ``format("cdc")``: a topic's, or ``path``.
+    :param trigger: arguments of Spark's ``trigger``, such as ``{"availableNow": True}``.
+    :param on_batch: called with what each batch held and did, once that is done.
+    :param options: docs/sync.md.
+    :raises OptionError: for wrong options.
+    """
+    wanted = SyncOptions.of(options)
+    check_pattern(wanted.into)
+    texts = {name: _text(value) for name, value in source.items()}
+    worker = _Worker(wanted, texts, on_batch)
+    writer = (
+        _events(spark, texts, wanted)
+        .writeStream.foreachBatch(worker.run)
+        .option("checkpointLocation", wanted.checkpoint)
+    )
+    return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+
+
+class _Worker:
+    """The function of ``foreachBatch``; what it needs of the query it has from its first batch."""
+
+    def __init__(
+        self,
+        options: SyncOptions,
+        source: Mapping[str, str],
+        on_batch: Callable[[Report], None] | None,
+    ) -> None:
+        self._options = options
+        self._on_batch = on_batch
+        self._source = source
+        self._sync: Sync | None = None
+
+    def run(self, events: DataFrame, number: int) -> None:
+        spark = events.sparkSession
+        query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+        if self._sync is None:
+            self._sync = open_sync(spark, self._options, self._source)
+        report = self._sync.run(events, Batch(str(query_id), number))
+        logger.info("%s", report.line())
+        if self._on_batch is not None:
+            self._on_batch(report)
+
+
+def open_sync(spark: SparkSession, options: SyncOptions, source: Mapping[str, str]) -> Sync:
+    """What works on batches of events, in a session."""
+    target = DeltaTarget(spark)
+    control = Control(spark, target, options.control)
+    store = open_store(options, target, control)
+    typed = TypedChanges(options, source, store.metadata)
+    taken = frozenset(map(str.lower, store.columns(StructType()).names))
+    planner = Planner(options, source, target, store.needs_key, taken)
+    return Sync(options, target, control, store, typed, planner)
+
+
+def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
+    prefix = options.metadata_prefix
+    if options.store == "changelog":
+        return Changelog(target, prefix)
+    if options.store == "scd2":
+        return History(target, control, prefix, options.start_at, options.end_at)
+    return CurrentRows(target, control, prefix, options.deletes == "soft")
+
+
+def _events(spark: SparkSession, source: Mapping[str, str], options: SyncOptions) -> DataFrame:
+    given = {name.lower() for name in source}
+    for name in _OURS:
+        if name.lower() in given:
+            raise OptionError(f"source has {name}, which sync sets; see its own options")
+    reader = spark.readStream.format("cdc").options(**source)
+    own = {"includeColumns": "true"}
+    for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):
+        if patterns:
+            own[name] = json.dumps(patterns)
+    if "schemastore" not in given:
+        own["schemaStore"] = f"{options.control}/schemas"
+    if "startingoffsets" not in given and "path" not in given:
+        own["startingOffsets"] = "earliest"
+    return reader.options(**own).load()
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, bool | list | tuple | dict) else str(value)

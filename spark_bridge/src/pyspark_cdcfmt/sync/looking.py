@@ -1,0 +1,212 @@
+"""The look at the events of a batch: which tables have rows, and what the statements are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import attrs
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as f
+
+from cdcfmt_core.events import DdlType, Message, SchemaChange
+from cdcfmt_core.row_changes import change_position
+from pyspark_cdcfmt.sync.names import TableName
+
+_DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
+
+
+@attrs.frozen
+class Counts:
+    """Of one table in one batch: its changes, and what a look at them told."""
+
+    changes: int = 0
+    deletes: int = 0
+    bad: int = 0
+    partial: int = 0
+
+
+@attrs.define
+class Report:
+    """What a batch held and did, for the log and the terminal."""
+
+    batch_id: int
+    tables: dict[str, Counts] = attrs.field(factory=dict)
+    halted: list[str] = attrs.field(factory=list)
+    events: int = 0
+    statements: int = 0
+    corrupt: int = 0
+    latest: datetime | None = None
+
+    def line(self) -> str:
+        """As JSON, on one line."""
+        done = self.tables.values()
+        values = {
+            "batch": self.batch_id,
+            "events": self.events,
+            "tables": len(done),
+            "changes": sum(counts.changes for counts in done),
+            "deletes": sum(counts.deletes for counts in done),
+            "dead_letters": self.corrupt + sum(counts.bad for counts in done),
+            "halted": self.halted,
+            "latest": self.latest and self.latest.isoformat(),
+        }
+        return json.dumps(values, ensure_ascii=False)
+
+
+@attrs.frozen
+class Version:
+    """Rows of a table that have the same columns; the first of them by commit and offset."""
+
+    protocol: str
+    columns: tuple[Row, ...]
+    key_columns: tuple[str, ...]
+    places: frozenset[str]
+    first: tuple[int, int]
+    first_time: datetime | None
+
+    def may_begin_before(self, statement: Statement) -> bool:
+        """Whether any row came before a statement, as far as anything tells."""
+        if statement.place is None or self.places == {statement.place}:
+            return self.first < (statement.sequence[0], statement.sequence[2])
+        if self.first_time is None or statement.time is None:
+            return True
+        return self.first_time <= statement.time
+
+
+@attrs.frozen
+class Statement:
+    """A DDL statement, or a TRUNCATE that has none, with its ``_sequence``."""
+
+    name: TableName
+    query: str
+    type: str
+    sequence: tuple[int, ...]
+    place: str | None
+    time: datetime | None
+    of_snapshot: bool
+
+    @property
+    def identity(self) -> Any:
+        """The same for the copies on all partitions."""
+        return self.query, self.sequence if self.place is None else self.time or self.sequence
+
+
+def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
+    """One pass over the events: the tables that have rows, and in which versions."""
+    keys = ("kind", "database", "schema", "table", f.col("_source.protocol").alias("protocol"))
+    offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
+    rows = (
+        events.groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
+        .agg(
+            f.count("*").alias("count"),
+            f.count_if(f.col("op") == "truncate").alias("truncates"),
+            f.first("columns").alias("columns"),
+            f.first("key_columns").alias("key_columns"),
+            f.collect_set(_place()).alias("places"),
+            f.min(f.struct(_commit().alias("commit"), offset.alias("offset"))).alias("first"),
+            f.min("source_time").alias("first_time"),
+            f.max(f.coalesce("commit_time", "source_time")).alias("latest"),
+        )
+        .collect()
+    )
+    found: dict[TableName, list[Version]] = {}
+    for row in rows:
+        report.events += row["count"]
+        if row.kind == "corrupt":
+            report.corrupt += row["count"]
+        elif row.kind == "ddl":
+            report.statements += row["count"]
+        elif row.kind == "row":
+            report.statements += row.truncates
+            report.latest = max(filter(None, (report.latest, row.latest)), default=None)
+            if row["count"] > row.truncates:
+                version = Version(
+                    row.protocol,
+                    tuple(row.columns or ()),
+                    tuple(row.key_columns or ()),
+                    frozenset(row.places),
+                    (row.first.commit, row.first.offset or 0),
+                    row.first_time,
+                )
+                found.setdefault((row.database, row.schema, row.table), []).append(version)
+    return found
+
+
+def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
+    """The statements of a batch in order, each once, though it comes on every partition."""
+    rows = (
+        events.where("kind = 'ddl' OR op = 'truncate'")
+        .select(
+            *("database", "schema", "table", "ddl", "commit_ts", "source_time", "_source"),
+            _sequence_commit().alias("sequence_commit"),
+            _place().alias("place"),
+            f.try_variant_get("extra", "$.snapshot", "string").alias("snapshot"),
+        )
+        .collect()
+    )
+    found: dict[TableName, dict[Any, Statement]] = {}
+    for statement in sorted(map(_statement, rows), key=lambda each: each.sequence):
+        found.setdefault(statement.name, {}).setdefault(statement.identity, statement)
+    return {name: [*each.values()] for name, each in found.items()}
+
+
+def _statement(row: Row) -> Statement:
+    query: str = row.ddl.query if row.ddl else "TRUNCATE"
+    type_: DdlType = row.ddl.type if row.ddl else "TRUNCATE"
+    event = SchemaChange(
+        query,
+        type_,
+        row.database or "",
+        row.table or "",
+        row.schema,
+        sequence_commit=row.sequence_commit,
+        commit_ts=row.commit_ts,
+        index=row._source["index"] or 0,
+    )
+    message = Message(None, None, offset=row._source.offset or 0)
+    cells = change_position(message, event, "truncate", ())["sequence"]
+    return Statement(
+        (row.database, row.schema, row.table),
+        query,
+        type_,
+        tuple(cells.values()),
+        row.place,
+        row.source_time,
+        row.snapshot not in (None, "false"),
+    )
+
+
+def spread_drops(
+    statements: dict[TableName, list[Statement]], tables: Iterable[TableName]
+) -> list[Statement]:
+    """Take out what is about whole databases; a drop becomes one of each of its ``tables``."""
+    known = [*tables]
+    taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
+    for statement in taken:
+        is_drop = statement.query.upper().split(maxsplit=2)[:2] in _DROPS
+        # A snapshot begins with statements that dropped nothing.
+        if is_drop and not statement.of_snapshot:
+            for name in known:
+                if name[0] == statement.name[0]:
+                    drop = attrs.evolve(statement, name=name, type="ERASE")
+                    statements.setdefault(name, []).append(drop)
+    return taken
+
+
+def _sequence_commit() -> Column:
+    return f.try_variant_get("extra", "$.sequence_commit", "bigint")
+
+
+def _commit() -> Column:
+    return f.coalesce("commit_ts", _sequence_commit(), f.lit(0))
+
+
+def _place() -> Column:
+    """Where an event lies, as far as no commit orders it among those of other places."""
+    place = f.when(f.col("_source.topic").isNull(), "files").otherwise(
+        f.concat_ws("/", "_source.topic", "_source.partition")
+    )
+    return f.when(f.coalesce("commit_ts", _sequence_commit()).isNull(), place)

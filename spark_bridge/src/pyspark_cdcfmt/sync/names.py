@@ -1,0 +1,66 @@
+"""Names: of source tables as text, and of targets in a catalog or as paths."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from string import Formatter
+from typing import TypeAlias
+
+from cdcfmt_core.errors import OptionError
+
+TableName: TypeAlias = "tuple[str, str | None, str]"
+"""Database, schema and table, as in the columns of events."""
+
+FIELDS = ("database", "schema", "table")
+_PLAIN = re.compile(r"[^.`\s]+")
+_REFUSED = re.compile(r"[^A-Za-z0-9_]")
+
+
+def quote(name: str) -> str:
+    """An identifier in SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def text_literal(text: str) -> str:
+    """A text in SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def table_text(name: TableName) -> str:
+    """A source table as the option ``table`` takes it."""
+    return ".".join(
+        part if _PLAIN.fullmatch(part) else quote(part) for part in name if part is not None
+    )
+
+
+def check_pattern(into: str) -> None:
+    """OptionError for a pattern of targets that has other fields, or does not name the table."""
+    fields = [field for _, field, _, _ in Formatter().parse(into) if field is not None]
+    if unknown := [field for field in fields if field not in FIELDS]:
+        raise OptionError(
+            f"option into: {into!r} has the field {unknown[0]!r}, not one of {FIELDS}"
+        )
+    if "table" not in fields:
+        raise OptionError(f"option into: {into!r} has no field {{table}}")
+
+
+def target_of(into: str, name: TableName) -> str:
+    """The target of a source table, as an identifier in SQL.
+
+    Characters that a catalog refuses become ``_``, with a hash of the name behind it.
+    """
+    parts = dict(zip(FIELDS, name, strict=True))
+    filled = {field: safe_name(part or "") for field, part in parts.items()}
+    if "/" in into:
+        return f"delta.{quote(into.format(**filled))}"
+    return ".".join(quote(part) for part in into.format(**filled).split("."))
+
+
+def safe_name(name: str) -> str:
+    """A name of letters, digits and underscores; another one for each other name."""
+    plain = _REFUSED.sub("_", name)
+    if plain == name:
+        return name
+    return f"{plain}_{hashlib.sha256(name.encode()).hexdigest()[:6]}"

@@ -1,0 +1,178 @@
+"""The options of :func:`~pyspark_cdcfmt.sync.sync`: one table for validation and docs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+
+from cdcfmt_core import Option
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.options import validate
+
+OPTIONS = (
+    Option(
+        name="into",
+        help="Targets: a catalog name such as `lake.{database}_{table}`, or a path such as "
+        "`s3://lake/{database}/{table}`. The fields are `database`, `schema` and `table`. "
+        "A value with a slash is a path.",
+    ),
+    Option(
+        name="store",
+        type="choice",
+        choices=("scd1", "scd2", "changelog"),
+        default="scd1",
+        help="What a target holds. `scd1`: the current rows. `scd2`: every version of a row, "
+        "with its start and end. `changelog`: every change, appended.",
+    ),
+    Option(
+        name="tables",
+        type="list",
+        default=(),
+        help="Source tables: globs over `database.table`, as in `includeTables`. By default all.",
+    ),
+    Option(
+        name="exclude",
+        type="list",
+        default=(),
+        help="Source tables to leave out, as in `excludeTables`.",
+    ),
+    Option(
+        name="checkpoint",
+        help="Folder of the query's checkpoint. One for each sync.",
+    ),
+    Option(
+        name="control",
+        help="Folder of the tables that sync itself keeps: `log`, `dead_letters`, `held`, "
+        "`tombstones`, `tables`. By default `sync` in the checkpoint's folder.",
+    ),
+    Option(
+        name="keys",
+        help="Key columns by source table, for tables whose messages name none: "
+        '`{"shop.audit": ["id"]}`, a mapping or its JSON.',
+    ),
+    Option(
+        name="resume",
+        type="list",
+        default=(),
+        help="Tables that are halted and are to go on, as the log names them: their held events "
+        "come with the next batch, and statements that halt a table are passed.",
+    ),
+    Option(
+        name="deletes",
+        type="choice",
+        choices=("hard", "soft"),
+        default="hard",
+        help="scd1: `hard` removes a deleted row and keeps its key in `tombstones`; `soft` keeps "
+        "the row with `_deleted` set.",
+    ),
+    Option(
+        name="start_at",
+        default="__START_AT",
+        help="scd2: the column with the `_sequence` of the change that made a version.",
+    ),
+    Option(
+        name="end_at",
+        default="__END_AT",
+        help="scd2: the column with the `_sequence` of the change that ended a version; NULL for "
+        "the current one.",
+    ),
+    Option(
+        name="on_truncate",
+        type="choice",
+        choices=("apply", "halt", "ignore"),
+        default="apply",
+        help="TRUNCATE at the source: remove the rows that came before it, halt the table, or "
+        "leave the target as it is.",
+    ),
+    Option(
+        name="on_drop",
+        type="choice",
+        choices=("apply", "halt", "ignore"),
+        default="halt",
+        help="DROP TABLE at the source: remove the rows that came before it, halt the table, or "
+        "leave the target as it is. The target itself stays in any case.",
+    ),
+    Option(
+        name="metadata_prefix",
+        default="_",
+        help="What the names of added columns start with, such as `_sequence`.",
+    ),
+    Option(
+        name="parallel",
+        type="int",
+        default=4,
+        minimum=1,
+        help="How many targets are written side by side.",
+    ),
+    Option(
+        name="tombstone_retention",
+        type="duration",
+        default=timedelta(days=7),
+        help="How long the key of a deleted row is kept. An older change that comes later than "
+        "that brings the row back.",
+    ),
+)
+
+
+@attrs.frozen
+class SyncOptions:
+    """Validated options; the names are those of :data:`OPTIONS`."""
+
+    into: str
+    store: str
+    tables: tuple[str, ...]
+    exclude: tuple[str, ...]
+    checkpoint: str
+    control: str
+    keys: Mapping[tuple[str, ...], tuple[str, ...]]
+    resume: tuple[str, ...]
+    deletes: str
+    start_at: str
+    end_at: str
+    on_truncate: str
+    on_drop: str
+    metadata_prefix: str
+    parallel: int
+    tombstone_retention: timedelta
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> SyncOptions:
+        """Options as a user wrote them; absent ones have their defaults.
+
+        :raises OptionError: for an unknown name, a value that the option cannot have, and a
+            missing ``into`` or ``checkpoint``.
+        """
+        keys = given.get("keys") or {}
+        texts = {name: value for name, value in given.items() if name != "keys"}
+        values = validate(texts, OPTIONS, owner="sync")
+        for name in ("into", "checkpoint"):
+            if not values[name]:
+                raise OptionError(f"sync needs the option {name}")
+        values["checkpoint"] = absolute(values["checkpoint"])
+        values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
+        if "/" in values["into"]:
+            values["into"] = absolute(values["into"])
+        values["keys"] = _keys(json.loads(keys) if isinstance(keys, str) else keys)
+        return cls(**values)
+
+
+def absolute(path: str) -> str:
+    """A path that means the same in every process; one with a scheme stays as it is."""
+    return path if "://" in path else os.path.abspath(path)
+
+
+def _keys(given: Any) -> dict[tuple[str, ...], tuple[str, ...]]:
+    if not isinstance(given, Mapping):
+        raise OptionError(f"option keys: {given!r} is not a mapping of tables to key columns")
+    return {
+        parse_table_name(table, option="keys"): tuple(
+            [columns] if isinstance(columns, str) else columns
+        )
+        for table, columns in given.items()
+    }

@@ -1,0 +1,1 @@
+"""What a target holds: the current rows."""

@@ -1,0 +1,180 @@
+"""Current rows: of each key the last change by ``_sequence``, merged only forward.
+
+All of it is idempotent by ``_sequence`` alone: a batch that runs again, and a change that comes
+again, find themselves there and do nothing.  Only the first write to a new table is an append,
+which is idempotent by query and batch.
+"""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import BooleanType, StructField, StructType
+
+from pyspark_cdcfmt.sync.control import Batch, Control, TableState
+from pyspark_cdcfmt.sync.expressions import key_text, literal
+from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.names import quote, text_literal
+from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.typed import metadata_field
+
+
+@attrs.frozen
+class CurrentRows:
+    """The store ``scd1``."""
+
+    target: Target
+    control: Control
+    prefix: str
+    soft: bool
+
+    metadata = ("change_type", "sequence", "absent")
+    needs_key = True
+    wants_truncates = False
+
+    @property
+    def buries(self) -> bool:
+        return not self.soft
+
+    def columns(self, own: StructType) -> StructType:
+        """The columns of a target."""
+        added = [metadata_field("sequence", self.prefix)]
+        if self.soft:
+            added.append(StructField(f"{self.prefix}deleted", BooleanType()))
+        return StructType([*own.fields, *added])
+
+    def truncate(self, state: TableState) -> None:
+        """Remove what came before the TRUNCATE of ``state``."""
+        assert state.truncated is not None
+        before = f"{quote(self.prefix + 'sequence')} < {literal(state.truncated)}"
+        if self.soft:
+            deleted = quote(self.prefix + "deleted")
+            self.target.run(f"UPDATE {state.target} SET {deleted} = true WHERE {before}")
+        else:
+            self.target.run(f"DELETE FROM {state.target} WHERE {before}")
+
+    def apply(
+        self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
+    ) -> None:
+        """Bring the changes of one batch into the target; ``is_new``: it is empty before them."""
+        assert state.columns is not None
+        sequence = f"{self.prefix}sequence"
+        if state.truncated is not None:
+            changes = changes.where(f"{quote(sequence)} > {literal(state.truncated)}")
+        last = self._folded(state, changes) if counts.partial else self._last(state, changes)
+        if self.buries and counts.deletes:
+            buried = last.where(self._is_delete()).select(
+                key_text(state.keys).alias("key"), f.col(quote(sequence)).alias("sequence")
+            )
+            self.control.bury(batch, state, buried)
+        if is_new:
+            names = self.columns(state.columns).names
+            rows = last if self.soft else last.where(~self._is_delete())
+            rows = rows.withColumn(f"{self.prefix}deleted", self._is_delete())
+            self.target.append(
+                state.target, rows.select(*map(quote, names)), batch.once(state.text)
+            )
+            return
+        if state.has_tombstones:
+            last = self._without_older_than_tombstones(state, last)
+        self._merge(state, last, partial=bool(counts.partial))
+
+    def _is_delete(self) -> Column:
+        return f.col(quote(self.prefix + "change_type")) == "delete"
+
+    def _last(self, state: TableState, changes: DataFrame) -> DataFrame:
+        order = f.col(quote(self.prefix + "sequence")).desc()
+        window = Window.partitionBy(*map(quote, state.keys)).orderBy(order)
+        return (
+            changes.withColumn("__sync_nth", f.row_number().over(window))
+            .where("__sync_nth = 1")
+            .drop("__sync_nth")
+        )
+
+    def _folded(self, state: TableState, changes: DataFrame) -> DataFrame:
+        """The last change of each key, with the last value of each column that any has.
+
+        ``_set`` are the columns that are known: those of a change behind a delete are all.
+        """
+        assert state.columns is not None
+        sequence = f.col(quote(self.prefix + "sequence"))
+        absent = f.col(quote(self.prefix + "absent"))
+        keys = [*map(quote, state.keys)]
+        window = Window.partitionBy(*keys)
+        deleted = f.max(f.when(self._is_delete(), sequence)).over(window)
+        rows = changes.withColumn("__sync_base", deleted).where(
+            f.col("__sync_base").isNull() | (sequence >= f.col("__sync_base"))
+        )
+        others = [name for name in state.columns.names if name not in state.keys]
+        has = {name: ~f.array_contains(absent, name) & ~self._is_delete() for name in others}
+        cells = [
+            f.max_by(f.struct(f.col(quote(name)).alias("cell")), f.when(has[name], sequence)).alias(
+                f"__sync_cell{number}"
+            )
+            for number, name in enumerate(others)
+        ]
+        change_type = quote(self.prefix + "change_type")
+        grouped = rows.groupBy(*keys).agg(
+            f.max_by(change_type, sequence).alias(self.prefix + "change_type"),
+            f.max(sequence).alias(self.prefix + "sequence"),
+            f.max("__sync_base").alias("__sync_base"),
+            *cells,
+        )
+        behind_delete = f.col("__sync_base").isNotNull()
+        known = [
+            f.when(f.col(f"__sync_cell{number}").isNotNull() | behind_delete, f.lit(name))
+            for number, name in enumerate(others)
+        ]
+        return grouped.select(
+            *keys,
+            *(f.col(f"__sync_cell{number}.cell").alias(name) for number, name in enumerate(others)),
+            change_type,
+            quote(self.prefix + "sequence"),
+            f.array_compact(f.array(*known)).alias("__sync_set"),
+        )
+
+    def _without_older_than_tombstones(self, state: TableState, last: DataFrame) -> DataFrame:
+        tombstones = (
+            self.control.tombstones(state)
+            .groupBy(f.col("key").alias("__sync_buried_key"))
+            .agg(f.max("sequence").alias("__sync_buried"))
+        )
+        joined = last.withColumn("__sync_key", key_text(state.keys)).join(
+            tombstones, f.col("__sync_key") == f.col("__sync_buried_key"), "left"
+        )
+        is_newer = f.col("__sync_buried").isNull() | (
+            f.col(quote(self.prefix + "sequence")) >= f.col("__sync_buried")
+        )
+        return joined.where(is_newer).drop("__sync_key", "__sync_buried_key", "__sync_buried")
+
+    def _merge(self, state: TableState, last: DataFrame, *, partial: bool) -> None:
+        assert state.columns is not None
+        sequence = quote(self.prefix + "sequence")
+        rows = last.withColumn("__sync_is_delete", self._is_delete())
+        on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
+        newer = f"WHEN MATCHED AND s.{sequence} > t.{sequence}"
+        values = {quote(name): f"s.{quote(name)}" for name in state.columns.names}
+        values[sequence] = f"s.{sequence}"
+        clauses = ""
+        if self.soft:
+            values[quote(self.prefix + "deleted")] = "s.__sync_is_delete"
+        else:
+            clauses = f"{newer} AND s.__sync_is_delete THEN DELETE "
+        updated = dict(values)
+        if partial or self.soft:
+            for name in state.columns.names:
+                if name in state.keys:
+                    continue
+                column, known = quote(name), []
+                if partial:
+                    known.append(f"array_contains(s.__sync_set, {text_literal(name)})")
+                if self.soft:
+                    # Of a delete only the key may be on the wire.
+                    known.append("NOT s.__sync_is_delete")
+                updated[column] = f"IF({' AND '.join(known)}, s.{column}, t.{column})"
+        sets = ", ".join(f"t.{column} = {value}" for column, value in updated.items())
+        insert = f"({', '.join(values)}) VALUES ({', '.join(values.values())})"
+        unless = "" if self.soft else " AND NOT s.__sync_is_delete"
+        clauses += f"{newer} THEN UPDATE SET {sets} WHEN NOT MATCHED{unless} THEN INSERT {insert}"
+        self.target.merge(state.target, rows, on, clauses)

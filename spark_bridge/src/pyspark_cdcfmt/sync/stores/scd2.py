@@ -1,0 +1,159 @@
+"""The history: each version of a row, from the change that made it to the one that ended it.
+
+The versions of the keys that a batch touches are laid out anew, from what the target has, what the
+batch brings, and the tombstones: whatever comes late or again finds its place by ``_sequence``,
+which makes it idempotent.  Only the first write to a new table is an append, which is idempotent
+by query and batch.
+"""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructField, StructType
+from pyspark.sql.window import WindowSpec
+
+from pyspark_cdcfmt import SEQUENCE
+from pyspark_cdcfmt.sync.control import Batch, Control, TableState
+from pyspark_cdcfmt.sync.expressions import key_text, literal
+from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.names import quote
+from pyspark_cdcfmt.sync.targets.protocol import Target
+
+_KEY, _AT, _KNOWN, _SET = (f"__sync_{name}" for name in ("key", "at", "known", "set"))
+"""Of a point in a key's life: its key, its position, whether the target has it, and the columns
+that it says; NULL for the end of a row."""
+
+
+@attrs.frozen
+class History:
+    """The store ``scd2``."""
+
+    target: Target
+    control: Control
+    prefix: str
+    start_at: str
+    end_at: str
+
+    metadata = ("change_type", "sequence", "absent")
+    needs_key = True
+    wants_truncates = False
+    buries = True
+
+    def columns(self, own: StructType) -> StructType:
+        ends = [StructField(name, SEQUENCE) for name in (self.start_at, self.end_at)]
+        return StructType([*own.fields, *ends])
+
+    def truncate(self, state: TableState) -> None:
+        assert state.truncated is not None
+        at = literal(state.truncated)
+        start, end = quote(self.start_at), quote(self.end_at)
+        self.target.run(
+            f"UPDATE {state.target} SET {end} = {at} "
+            f"WHERE {start} < {at} AND ({end} IS NULL OR {end} > {at})"
+        )
+
+    def apply(
+        self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
+    ) -> None:
+        assert state.columns is not None
+        points = self._points_of(state, changes)
+        if counts.deletes:
+            ends = points.where(f.col(_SET).isNull())
+            buried = ends.select(f.col(_KEY).alias("key"), f.col(_AT).alias("sequence"))
+            self.control.bury(batch, state, buried)
+        if not is_new:
+            points = points.unionByName(self._known_points(state, points))
+        versions = self._versions(state, points, counts)
+        if is_new:
+            names = self.columns(state.columns).names
+            rows = versions.select(*map(quote, names))
+            self.target.append(state.target, rows, batch.once(state.text))
+        else:
+            self._merge(state, versions.localCheckpoint())
+
+    def _points_of(self, state: TableState, changes: DataFrame) -> DataFrame:
+        """The changes of a batch as points."""
+        assert state.columns is not None
+        names = state.columns.names
+        is_delete = f.col(quote(f"{self.prefix}change_type")) == "delete"
+        said = f.array_except(f.array(*map(f.lit, names)), f.col(quote(f"{self.prefix}absent")))
+        return changes.select(
+            *map(quote, names),
+            key_text(state.keys).alias(_KEY),
+            f.col(quote(f"{self.prefix}sequence")).alias(_AT),
+            f.lit(False).alias(_KNOWN),
+            f.when(~is_delete, said).alias(_SET),
+        )
+
+    def _known_points(self, state: TableState, points: DataFrame) -> DataFrame:
+        """What the target and the tombstones say of the keys of these points."""
+        assert state.columns is not None
+        names = state.columns.names
+        keys = points.select(_KEY).distinct()
+        rows = (
+            self.target.read(state.target)
+            .withColumn(_KEY, key_text(state.keys))
+            .join(keys, _KEY, "left_semi")
+        )
+        everything = f.array(*map(f.lit, names))
+        starts = rows.select(
+            *map(quote, names),
+            _KEY,
+            f.col(quote(self.start_at)).alias(_AT),
+            f.lit(True).alias(_KNOWN),
+            everything.alias(_SET),
+        )
+        ends = rows.where(f.col(quote(self.end_at)).isNotNull()).select(
+            _KEY, f.col(quote(self.end_at)).alias(_AT)
+        )
+        if state.has_tombstones:
+            tombstones = self.control.tombstones(state).toDF(_KEY, _AT)
+            ends = ends.unionByName(tombstones.join(keys, _KEY, "left_semi"))
+        if state.truncated is not None:
+            ends = ends.unionByName(keys.withColumn(_AT, f.expr(literal(state.truncated))))
+        return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)
+
+    def _versions(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
+        """The versions of the keys: from each point that is a row to the next point."""
+        assert state.columns is not None
+        # Of what is at one position a row counts more than an end, and what is known most.
+        same = Window.partitionBy(_KEY, _AT).orderBy(
+            f.col(_SET).isNotNull().desc(), f.col(_KNOWN).desc()
+        )
+        ordered = Window.partitionBy(_KEY).orderBy(_AT)
+        rows = (
+            points.withColumn("__sync_nth", f.row_number().over(same))
+            .where("__sync_nth = 1")
+            .withColumn(self.end_at, f.lead(_AT).over(ordered))
+            .withColumn(self.start_at, f.col(_AT))
+        )
+        if counts.partial:
+            rows = self._filled(state, rows, ordered)
+        return rows.where(f.col(_SET).isNotNull())
+
+    def _filled(self, state: TableState, rows: DataFrame, ordered: WindowSpec) -> DataFrame:
+        """Columns that an image lacks have the value of the version before it."""
+        assert state.columns is not None
+        ends = f.sum(f.col(_SET).isNull().cast("int")).over(ordered)
+        life = Window.partitionBy(_KEY, "__sync_life").orderBy(_AT)
+        rows = rows.withColumn("__sync_life", ends)
+
+        def filled(name: str) -> Column:
+            cell = f.when(f.array_contains(_SET, name), f.struct(f.col(quote(name)).alias("cell")))
+            return f.last(cell, ignorenulls=True).over(life)["cell"]
+
+        return rows.withColumns({name: filled(name) for name in state.columns.names})
+
+    def _merge(self, state: TableState, versions: DataFrame) -> None:
+        assert state.columns is not None
+        start, end = quote(self.start_at), quote(self.end_at)
+        on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
+        names = [quote(name) for name in self.columns(state.columns).names]
+        clauses = (
+            f"WHEN MATCHED AND NOT t.{end} <=> s.{end} THEN UPDATE SET t.{end} = s.{end} "
+            f"WHEN NOT MATCHED THEN INSERT ({', '.join(names)}) "
+            f"VALUES ({', '.join('s.' + name for name in names)})"
+        )
+        self.target.merge(state.target, versions, f"{on} AND t.{start} <=> s.{start}", clauses)

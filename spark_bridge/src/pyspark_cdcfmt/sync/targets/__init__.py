@@ -1,0 +1,1 @@
+"""Where rows go: one small protocol, and what speaks it."""

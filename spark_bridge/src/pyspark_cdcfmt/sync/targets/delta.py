@@ -1,0 +1,172 @@
+"""Delta tables, in a catalog or by path."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+)
+
+from pyspark_cdcfmt.sync.names import quote, text_literal
+from pyspark_cdcfmt.sync.targets.protocol import Once
+
+_NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
+"""What Delta refuses in the name of a column without column mapping."""
+
+_MAPPING = {"delta.columnMapping.mode": "name"}
+_WIDENING = {"delta.enableTypeWidening": "true"}
+
+_INTEGERS: list[tuple[type[DataType], int]] = [
+    (ByteType, 3),
+    (ShortType, 5),
+    (IntegerType, 10),
+    (LongType, 20),
+]
+"""From narrow to wide, with the digits that Delta wants of a decimal for them."""
+
+
+class DeltaTarget:
+    """The protocol over one session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def schema(self, table: str) -> StructType | None:
+        try:
+            return self._spark.table(table).schema
+        except AnalysisException as error:
+            if error.getCondition() in _MISSING:
+                return None
+            raise
+
+    def create(
+        self, table: str, columns: StructType, *, properties: Mapping[str, str] | None = None
+    ) -> None:
+        given = dict(properties or {})
+        if any(_NEEDS_MAPPING.search(name) for name in columns.names):
+            given |= _MAPPING
+        catalog, _, _ = table.rpartition(".")
+        if catalog and path_of(table) is None:
+            self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
+        pairs = ", ".join(
+            f"{text_literal(name)} = {text_literal(value)}" for name, value in given.items()
+        )
+        self._spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {table} ({_definitions(columns.fields)}) USING delta"
+            + (f" TBLPROPERTIES ({pairs})" if pairs else "")
+        )
+
+    def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
+        if any(_NEEDS_MAPPING.search(field.name) for field in columns):
+            self._set(table, _MAPPING)
+        self._spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
+
+    def can_widen(self, old: StructField, new: StructField) -> bool:
+        return is_wider(old.dataType, new.dataType)
+
+    def widen(self, table: str, column: StructField) -> None:
+        self._set(table, _WIDENING)
+        type_ = column.dataType.simpleString()
+        self._spark.sql(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
+
+    def read(self, table: str) -> DataFrame:
+        return self._spark.table(table)
+
+    def append(self, table: str, rows: DataFrame, once: Once) -> None:
+        writer = (
+            rows.write.format("delta")
+            .mode("append")
+            .option("txnAppId", once[0])
+            .option("txnVersion", once[1])
+        )
+        path = path_of(table)
+        if path is None:
+            writer.saveAsTable(table)
+        else:
+            writer.save(path)
+
+    def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
+        view = f"cdcfmt_sync_{uuid.uuid4().hex}"
+        rows.createOrReplaceTempView(view)
+        try:
+            rows.sparkSession.sql(f"MERGE INTO {table} t USING {view} s ON {on} {clauses}")
+        finally:
+            rows.sparkSession.catalog.dropTempView(view)
+
+    def run(self, statement: str) -> None:
+        self._spark.sql(statement)
+
+    def version(self, table: str) -> int:
+        (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").select("version").collect()
+        found: int = row.version
+        return found
+
+    def _set(self, table: str, properties: Mapping[str, str]) -> None:
+        self._spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
+
+
+_MISSING = frozenset(
+    {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_PATH_DOES_NOT_EXIST", "DELTA_TABLE_NOT_FOUND"}
+    | {"DELTA_MISSING_DELTA_TABLE", "SCHEMA_NOT_FOUND", "PATH_NOT_FOUND"}
+)
+
+
+def path_of(table: str) -> str | None:
+    """The path of a table that has no name."""
+    if not table.startswith("delta.`"):
+        return None
+    return table.removeprefix("delta.`").removesuffix("`").replace("``", "`")
+
+
+def is_wider(old: DataType, new: DataType) -> bool:
+    """Whether Delta's type widening has this step."""
+    if old == new:
+        return False
+    if isinstance(old, FloatType):
+        return isinstance(new, DoubleType)
+    if isinstance(old, DateType):
+        return isinstance(new, TimestampNTZType)
+    if isinstance(old, DecimalType):
+        return (
+            isinstance(new, DecimalType)
+            and new.scale >= old.scale
+            and new.precision - new.scale >= old.precision - old.scale
+        )
+    for place, (kind, digits) in enumerate(_INTEGERS):
+        if isinstance(old, kind):
+            if isinstance(new, DecimalType):
+                return new.precision - new.scale >= digits
+            if isinstance(new, DoubleType):
+                return not isinstance(old, LongType)
+            return isinstance(new, tuple(wide for wide, _ in _INTEGERS[place + 1 :]))
+    return False
+
+
+def _properties(given: Mapping[str, str]) -> str:
+    return ", ".join(f"{text_literal(k)} = {text_literal(v)}" for k, v in given.items())
+
+
+def _definitions(fields: Sequence[StructField]) -> str:
+    return ", ".join(map(_definition, fields))
+
+
+def _definition(field: StructField) -> str:
+    comment = field.metadata.get("comment")
+    text = f"{quote(field.name)} {field.dataType.simpleString()}"
+    return text if comment is None else f"{text} COMMENT {text_literal(comment)}"

@@ -1,0 +1,48 @@
+"""What sync needs of a table format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+Once: TypeAlias = tuple[str, int]
+"""The name of a writer, and a number that grows with each of its writes to one table."""
+
+
+class Target(Protocol):
+    """A table format.  Tables are identifiers in SQL; every method may run on several threads."""
+
+    def schema(self, table: str) -> StructType | None:
+        """The columns of a table; None where there is no such table."""
+
+    def create(
+        self, table: str, columns: StructType, *, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Make a table unless it is there, and the schema that a catalog's name needs."""
+
+    def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
+        """Add columns of NULLs."""
+
+    def can_widen(self, old: StructField, new: StructField) -> bool:
+        """Whether a column can become one of another type, which holds all of its values."""
+
+    def widen(self, table: str, column: StructField) -> None:
+        """Give a column a wider type."""
+
+    def read(self, table: str) -> DataFrame:
+        """The rows of a table."""
+
+    def append(self, table: str, rows: DataFrame, once: Once) -> None:
+        """Append rows, unless this write or a later one of its writer was done before."""
+
+    def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
+        """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
+
+    def run(self, statement: str) -> None:
+        """SQL's UPDATE or DELETE of a table."""
+
+    def version(self, table: str) -> int:
+        """The number of the table's latest version."""

@@ -1,0 +1,130 @@
+"""The typed changes of one table, out of the events of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import (
+    ArrayType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes
+from pyspark_cdcfmt.sync.control import TableState
+from pyspark_cdcfmt.sync.expressions import literal
+from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.names import quote, table_text
+from pyspark_cdcfmt.sync.options import SyncOptions
+
+METADATA: dict[str, Any] = {
+    "change_type": StringType(),
+    "commit_version": LongType(),
+    "commit_timestamp": TimestampType(),
+    "sequence": SEQUENCE,
+    "absent": ArrayType(StringType()),
+    "source": SOURCE,
+    "corrupt_record": CORRUPT_RECORD,
+}
+"""What changes have beside the table's own columns, by name without prefix."""
+
+_OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
+"""Options of the source that its changes need, too."""
+
+_PLACE = ("topic", "partition", "path", "offset", "index")
+
+
+def metadata_field(name: str, prefix: str) -> StructField:
+    return StructField(prefix + name, METADATA[name])
+
+
+@attrs.frozen
+class TypedChanges:
+    """Makes changes of events; bad rows are told apart, and lead back to their events."""
+
+    options: SyncOptions
+    source: Mapping[str, str]
+    wanted: Sequence[str]
+    """What the store needs of :data:`METADATA`."""
+
+    def rows_of(self, events: DataFrame, with_truncates: bool) -> DataFrame:
+        """The events of one table that are changes."""
+        rows = "kind = 'row' AND op <> 'truncate'"
+        if with_truncates:
+            rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
+        return events.where(rows)
+
+    def changes(self, state: TableState, rows: DataFrame) -> DataFrame:
+        """One row for each change, in the types of the table's columns."""
+        assert state.columns is not None
+        prefix = self.options.metadata_prefix
+        needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
+        own = [StructField(field.name, field.dataType) for field in state.columns.fields]
+        added = [metadata_field(name, prefix) for name in METADATA if name in needed]
+        options = {
+            name: value
+            for name, value in self.source.items()
+            if name.lower() in map(str.lower, _OPTIONS)
+        }
+        keys = self.options.keys.get(tuple(part for part in state.name if part is not None))
+        if keys:
+            options["keyColumns"] = ",".join(keys)
+        return changes(
+            rows,
+            table_text(state.name),
+            schema=StructType([*own, *added]),
+            images="after",
+            metadataPrefix=prefix,
+            incompleteRows="emit",
+            onSchemaChange="corrupt",
+            onTruncate="row",
+            **options,
+        )
+
+    def count(self, typed: DataFrame) -> Counts:
+        """What a look at the changes tells; it also fills their cache."""
+        kind = f.col(self._added("change_type"))
+        is_partial = (f.size(self._added("absent")) > 0) & (kind != "delete")
+        (row,) = typed.agg(
+            f.count("*").alias("changes"),
+            f.count_if(kind == "delete").alias("deletes"),
+            f.count_if(kind.isNull()).alias("bad"),
+            f.count_if(is_partial).alias("partial"),
+        ).collect()
+        return Counts(row.changes - row.bad, row.deletes, row.bad, row.partial)
+
+    def good(self, typed: DataFrame, truncates: Sequence[Sequence[int]]) -> DataFrame:
+        """The changes that are not bad; of TRUNCATE only these, each once."""
+        kind, sequence = self._added("change_type"), self._added("sequence")
+        changes = typed.where(f"{kind} <> 'truncate'")
+        if not truncates:
+            return changes
+        new = " OR ".join(f"{sequence} = {literal(each)}" for each in truncates)
+        # A statement comes on every partition.
+        once = typed.where(f"{kind} = 'truncate' AND ({new})").dropDuplicates(
+            [self.options.metadata_prefix + "sequence"]
+        )
+        return changes.unionByName(once)
+
+    def bad_events(self, rows: DataFrame, typed: DataFrame) -> DataFrame:
+        """The events whose rows are bad, whole, with the reason as ``letter``."""
+        record = self._added("corrupt_record")
+        bad = (
+            typed.where(f"{self._added('change_type')} IS NULL")
+            .groupBy(f.col(f"{record}.source").alias("bad_source"))
+            .agg(f.first(f"{record}.reason").alias("letter"))
+        )
+        same = [f.col(f"_source.{p}").eqNullSafe(f.col(f"bad_source.{p}")) for p in _PLACE]
+        return rows.join(f.broadcast(bad), reduce(and_, same)).drop("bad_source")
+
+    def _added(self, name: str) -> str:
+        return quote(self.options.metadata_prefix + name)

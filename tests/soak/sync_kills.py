@@ -1,0 +1,64 @@
+"""Kills of the driver and of its workers, and restarts of the broker, under ``sync``.
+
+``sync_kills.py SEED DRIVERS WORKERS BROKERS``: so many of each, while the tables of a source change
+at random.  At the end every store equals the source.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from kafka_broker import start_broker
+from killing import started
+from streams import workers_of
+from sync_app import delta_session
+from sync_source import Source
+from test_sync_kill import APP, check
+
+TABLES = tuple(f"t{number:02}" for number in range(20))
+CHANGES = 300
+
+
+def main(seed: int, drivers: int, workers: int, brokers: int) -> None:
+    dice = random.Random(seed)
+    source = Source(TABLES, 3, dice)
+    victims = ["driver"] * drivers + ["worker"] * workers + ["broker"] * brokers
+    dice.shuffle(victims)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        broker = start_broker(folder)
+        try:
+            topic = broker.create_topic("sync-kills", 3)
+            while victims:
+                broker.produce(topic, source.messages(CHANGES))
+                with started(APP, folder, broker.servers, topic) as app:
+                    app.live_on(dice, early=dice.random() < 0.2, longest=60)
+                    while victims and victims[-1] != "driver":
+                        victim = victims.pop()
+                        if victim == "broker":
+                            broker.kill()
+                            broker.start()
+                        elif found := workers_of(app):
+                            with suppress(ProcessLookupError):
+                                os.kill(dice.choice(found), signal.SIGKILL)
+                        time.sleep(dice.uniform(0, 20))
+                    if victims:
+                        victims.pop()
+                print(f"{len(victims)} kills left, {source.changes} changes", flush=True)
+            with started(APP, folder, broker.servers, topic) as app:
+                app.end()
+            check(delta_session(), folder, source)
+            print("every store equals the source", flush=True)
+        finally:
+            broker.stop()
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""Syncs of one topic in a process of their own, to be killed: ``sync_app.py FOLDER SERVERS TOPIC``.
+
+One for each store; they end once all that was in the topic at their start is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import spark_jars
+from pyspark.sql import SparkSession
+
+import pyspark_cdcfmt
+from pyspark_cdcfmt.sync import sync
+
+STORES = ("scd1", "scd2", "changelog")
+
+
+def delta_session() -> SparkSession:
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.jars", ",".join(spark_jars.jars(spark_jars.DELTA)))
+        .config("spark.sql.extensions", spark_jars.DELTA_EXTENSIONS)
+        .config("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
+        .config("spark.databricks.delta.snapshotPartitions", "2")
+        .getOrCreate()
+    )
+    pyspark_cdcfmt.register(spark)
+    return spark
+
+
+def main(folder: str, servers: str, topic: str) -> None:
+    spark = delta_session()
+    queries = [
+        sync(
+            spark,
+            source={
+                "kafka.bootstrap.servers": servers,
+                "subscribe": topic,
+                "maxOffsetsPerTrigger": 100,
+                "protocol": "canal-json",
+            },
+            into=f"{folder}/{store}/{{table}}",
+            store=store,
+            checkpoint=f"{folder}/checkpoints/{store}",
+            trigger={"availableNow": True},
+        )
+        for store in STORES
+    ]
+    (Path(folder) / "busy").touch()
+    for query in queries:
+        query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

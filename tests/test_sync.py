@@ -1,0 +1,208 @@
+"""``sync``: tables that follow a source, from files and Kafka into Delta."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
+from doc_snippets import snippets
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from pyspark_cdcfmt.sync import sync
+from pyspark_cdcfmt.sync.__main__ import main
+from pyspark_cdcfmt.sync.options import SyncOptions
+
+
+@attrs.define
+class Lake:
+    """Runs of one query over files of messages, and what they leave."""
+
+    spark: SparkSession
+    folder: Path
+    options: dict[str, Any] = attrs.field(factory=dict)
+    source: dict[str, Any] = attrs.field(factory=dict)
+    runs: int = 0
+
+    def run(self, *messages: dict[str, Any] | bytes) -> None:
+        dump = self.folder / "dump"
+        dump.mkdir(exist_ok=True)
+        write_lines(dump / f"{self.runs}.json", *messages)
+        self.runs += 1
+        sync(
+            self.spark,
+            source={"path": str(dump), "protocol": "canal-json"} | self.source,
+            trigger={"availableNow": True},
+            **{
+                "into": f"{self.folder}/lake/{{database}}/{{table}}",
+                "checkpoint": f"{self.folder}/checkpoint",
+            }
+            | self.options,
+        ).awaitTermination()
+
+    def table(self, name: str = "orders") -> DataFrame:
+        return self.spark.read.format("delta").load(f"{self.folder}/lake/shop/{name}")
+
+    def rows(self, name: str = "orders") -> dict[int, tuple[str, str]]:
+        rows = self.table(name).collect()
+        assert len({row.id for row in rows}) == len(rows)
+        return {row.id: (row.name, str(row.price)) for row in rows}
+
+    def control(self, name: str) -> list[Row]:
+        path = f"{self.folder}/checkpoint/sync/{name}"
+        frame = self.spark.read.format("delta").load(path)
+        return (frame.orderBy("at") if "at" in frame.columns else frame).collect()
+
+
+@pytest.fixture
+def lake(delta: SparkSession, tmp_path: Path) -> Lake:
+    return Lake(delta, tmp_path)
+
+
+def put(id_: int, name: str, tick: int, *, was: int | None = None, **more: Any) -> dict[str, Any]:
+    row = {"id": str(id_), "name": name, "price": "1.50"}
+    if was is None:
+        return row_message("INSERT", row, commit_ts=COMMIT_TS + tick, **more)
+    return row_message("UPDATE", row, row | {"id": str(was)}, commit_ts=COMMIT_TS + tick, **more)
+
+
+def remove(id_: int, tick: int) -> dict[str, Any]:
+    row = {"id": str(id_), "name": "gone", "price": "1.50"}
+    return row_message("DELETE", row, commit_ts=COMMIT_TS + tick)
+
+
+def truncate(tick: int) -> dict[str, Any]:
+    return ddl_message("TRUNCATE TABLE orders", "TRUNCATE", commit_ts=COMMIT_TS + tick)
+
+
+def test_rows_go_only_forward(lake: Lake) -> None:
+    first = [put(1, "a", 1), put(2, "b", 1), put(3, "c", 1), put(1, "aa", 2, was=1)]
+    lake.run(*first, remove(2, 3), put(30, "c", 4, was=3))
+    assert lake.rows() == {1: ("aa", "1.50"), 30: ("c", "1.50")}
+    assert {f.name: f.dataType.simpleString() for f in lake.table().schema.fields[:3]} == {
+        "id": "int",
+        "name": "string",
+        "price": "decimal(10,2)",
+    }
+    # Redelivered without the delete, and late.
+    lake.run(*reversed(first), put(4, "d", 5))
+    assert lake.rows() == {1: ("aa", "1.50"), 30: ("c", "1.50"), 4: ("d", "1.50")}
+    # TRUNCATE overtakes rows that came before it, and those behind it stay.
+    lake.run(put(6, "f", 8), truncate(7), truncate(7), put(5, "e", 6))
+    assert lake.rows() == {6: ("f", "1.50")}
+    lake.run(put(7, "g", 6), put(8, "h", 9))
+    assert lake.rows() == {6: ("f", "1.50"), 8: ("h", "1.50")}
+    assert [row.action for row in lake.control("log")] == ["create", "truncate"]
+
+
+def test_a_missing_key_halts_one_table_alone(lake: Lake) -> None:
+    keyless = put(1, "a", 1, table="audit") | {"pkNames": None}
+    lake.run(keyless, put(1, "a", 1), b"not a message")
+    assert lake.rows() == {1: ("a", "1.50")}
+    (halted,) = (row for row in lake.control("log") if row.action == "halt")
+    assert (halted.source, halted.level) == ("shop.audit", "error")
+    assert "set keys" in halted.detail
+    (held,) = lake.control("held")
+    assert (held.table, held.letter) == ("audit", halted.detail)
+    (letter,) = lake.control("dead_letters")
+    assert letter._corrupt_record.value == b"not a message"
+
+
+def test_partial_images_and_wider_columns(lake: Lake) -> None:
+    def change(tick: int, **cells: str) -> dict[str, Any]:
+        types = {"n": "bigint" if tick > 3 else "int"}
+        return row_message("INSERT", cells, commit_ts=COMMIT_TS + tick, types=types)
+
+    lake.options = {"deletes": "soft"}
+    lake.run(change(1, id="1", name="a", n="7"), change(2, id="2", name="b", n="7"))
+    lake.run(
+        change(3, id="1", name="only"),
+        remove(2, 3),
+        change(4, id="2", name="back"),
+        change(5, id="3", name="new", n="3000000000", more="1"),
+        change(5, id="4", name="bad", n="many"),
+    )
+    table = lake.table()
+    rows = {row.id: (row.name, row.n, row.more) for row in table.where("NOT _deleted").collect()}
+    assert rows == {1: ("only", 7, None), 2: ("back", None, None), 3: ("new", 3_000_000_000, 1)}
+    assert dict(table.dtypes)["n"] == "bigint"
+    assert [(row.action, row.detail) for row in lake.control("log")[1:]] == [
+        ("add column", "more int"),
+        ("widen column", "n from int to bigint"),
+        ("dead letters", "1 rows cannot be read: see dead_letters"),
+    ]
+
+
+def test_the_changelog_has_every_change_once(lake: Lake) -> None:
+    lake.options = {"store": "changelog"}
+    lake.run(put(1, "a", 1), put(2, "b", 2, was=1), truncate(3), truncate(3))
+    kinds = lake.table().orderBy("_sequence").select("_change_type", "id").collect()
+    assert [tuple(row) for row in kinds] == [
+        ("insert", 1),
+        ("delete", 1),
+        ("insert", 2),
+        ("truncate", None),
+    ]
+
+
+BLOCKS = snippets("docs/sync.md")
+
+
+def test_the_page(delta: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its blocks, one after the other; the one with a topic is that of test_sync_golden.py."""
+    names: dict[str, Any] = {"spark": delta}
+    for block in BLOCKS:
+        if block.runs:
+            code = block.code
+            for folder in ("lake/", "checkpoints/"):
+                code = code.replace(f'"{folder}', f'"{tmp_path}/{folder}')
+            exec(compile(code, block.id, "exec"), names)
+            assert block.prints is not None
+            assert capsys.readouterr().out.strip() == block.prints.strip()
+    (job,) = (tomllib.loads(block.code) for block in BLOCKS if block.language == "toml")
+    assert {*job} - {"source", "spark", "trigger"} == {"into", "tables", "checkpoint", "keys"}
+    del job["source"], job["spark"], job["trigger"]
+    assert SyncOptions.of(job).keys == {("shop", "audit"): ("id",)}
+
+
+def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line of JSON a batch; a table that is halted is an exit code; it resumes from there."""
+    (lake.folder / "dump").mkdir()
+    write_lines(lake.folder / "dump" / "0.json", put(1, "a", 1, table="audit") | {"pkNames": None})
+    job = lake.folder / "job.toml"
+    text = f"""
+    into = "{lake.folder}/lake/{{database}}/{{table}}"
+    checkpoint = "{lake.folder}/checkpoint"
+    trigger.availableNow = true
+    source.path = "{lake.folder}/dump"
+    """
+    job.write_text(text)
+    assert main([str(job)], lake.spark) == 3
+    printed = capsys.readouterr()
+    (line,) = map(json.loads, printed.out.splitlines())
+    assert (line["batch"], line["events"], line["halted"]) == (0, 1, ["shop.audit"])
+    assert "shop.audit is halted" in printed.err
+    job.write_text(text + """keys."shop.audit" = "id"\n""")
+    write_lines(lake.folder / "dump" / "1.json", put(2, "b", 2))
+    assert main([str(job), "--resume", "shop.audit"], lake.spark) == 0
+    assert lake.rows("audit") == {1: ("a", "1.50")}
+    job.write_text(text + "stor = 'scd1'")
+    assert main([str(job)], lake.spark) == 2
+    assert "'stor'; did you mean store?" in capsys.readouterr().err
+
+
+def test_a_table_resumes_with_what_was_held(lake: Lake) -> None:
+    def keyless(id_: int, name: str, tick: int) -> dict[str, Any]:
+        return put(id_, name, tick, table="audit") | {"pkNames": None}
+
+    lake.run(keyless(1, "a", 1))
+    lake.run(keyless(1, "b", 2), keyless(2, "b", 3))
+    assert len(lake.control("held")) == 3
+    lake.options = {"keys": {"shop.audit": "id"}, "resume": ["shop.audit"]}
+    lake.run(keyless(3, "c", 4))
+    assert lake.rows("audit") == {1: ("b", "1.50"), 2: ("b", "1.50"), 3: ("c", "1.50")}
+    assert [row.action for row in lake.control("log")] == ["halt", "resume", "create"]

@@ -1,0 +1,48 @@
+"""Every store ends equal to its source, however often the driver is killed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+from kafka_broker import Broker
+from killing import started
+from pyspark.sql import DataFrame, SparkSession
+from sync_source import Source
+
+APP = Path(__file__).with_name("sync_app.py")
+KILLS = 2
+"""tests/soak/sync_kills.py has many more."""
+TABLES = ("orders", "items")
+
+
+def test_a_driver_that_is_killed(kafka: Broker, delta: SparkSession, tmp_path: Path) -> None:
+    topic = kafka.create_topic("sync-killed", 2)
+    dice = random.Random(20)
+    source = Source(TABLES, 2, dice)
+    for _ in range(KILLS):
+        kafka.produce(topic, source.messages(200))
+        with started(APP, tmp_path, kafka.servers, topic) as app:
+            app.live_on(dice, early=False, longest=20)
+    with started(APP, tmp_path, kafka.servers, topic) as app:
+        app.end()
+    check(delta, tmp_path, source)
+
+
+def check(spark: SparkSession, folder: Path, source: Source) -> None:
+    """Every target equals the truth: no row more, none less, none twice."""
+
+    def read(store: str, table: str) -> DataFrame:
+        return spark.read.format("delta").load(f"{folder}/{store}/{table}")
+
+    current, versions, changes = [], [], 0
+    for table in source.tables:
+        for row in read("scd1", table).collect():
+            current.append(((table, row.id), row.name))
+        for row in read("scd2", table).collect():
+            end = row["__END_AT"] and row["__END_AT"].commit
+            versions.append((table, row.id, row.name, row["__START_AT"].commit, end))
+        changes += read("changelog", table).count()
+    assert sorted(current) == sorted(source.rows.items())
+    assert sorted(versions, key=str) == sorted(source.whole_history(), key=str)
+    assert changes == source.changes
