@@ -131,9 +131,10 @@ def test_partial_images_and_wider_columns(lake: Lake) -> None:
     assert rows == {1: ("only", 7, None), 2: ("back", None, None), 3: ("new", 3_000_000_000, 1)}
     assert dict(table.dtypes)["n"] == "bigint"
     assert [(row.action, row.detail) for row in lake.control("log")[1:]] == [
-        ("add column", "more int"),
+        ("add column", "price decimal(10,2)"),
         ("widen column", "n from int to bigint"),
-        ("dead letters", "1 rows cannot be read: see dead_letters"),
+        ("add column", "more int"),
+        ("dead letters", "1 messages cannot be read: see dead_letters"),
     ]
 
 

@@ -62,10 +62,11 @@ class TableState:
     """What sync remembers of a source table between batches.
 
     ``columns`` are the table's own.  ``truncated`` is the ``_sequence`` of the last TRUNCATE;
-    ``places`` are the partitions with its rows, as far as no commit_ts orders them.  A table that
-    is ``halted`` has the reason there, and its events wait in ``held``.  Once it resumes it is
-    ``catching_up``, and the next batch has what was held until then; what was held until
-    ``caught_up`` is done.  Both are texts of times.
+    ``places`` are the partitions with its rows, as far as no commit_ts orders them; ``ignored``
+    are changes of columns that were not followed, and logged.  A table that is ``halted`` has the
+    reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
+    next batch has what was held until then; what was held until ``caught_up`` is done.  Both are
+    texts of times.
     """
 
     name: TableName
@@ -76,6 +77,7 @@ class TableState:
     truncated: tuple[int, ...] | None = None
     places: frozenset[str] = frozenset()
     has_tombstones: bool = False
+    ignored: frozenset[str] = frozenset()
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -91,7 +93,7 @@ class TableState:
     def to_json(self) -> str:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
-        values["places"] = sorted(self.places)
+        values["places"], values["ignored"] = sorted(self.places), sorted(self.ignored)
         return json.dumps(values, ensure_ascii=False)
 
     @classmethod
@@ -106,6 +108,7 @@ class TableState:
                 "columns": columns and StructType.fromJson(columns),
                 "truncated": truncated and tuple(truncated),
                 "places": frozenset(values["places"]),
+                "ignored": frozenset(values["ignored"]),
             }
         )
 

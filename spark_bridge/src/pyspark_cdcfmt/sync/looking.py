@@ -132,6 +132,8 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     row.first_time,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
+    for versions in found.values():
+        versions.sort(key=lambda version: version.first)
     return found
 
 

@@ -83,6 +83,16 @@ OPTIONS = (
         "the current one.",
     ),
     Option(
+        name="schema_changes",
+        type="choice",
+        choices=("lenient", "ignore", "exception"),
+        default="lenient",
+        help="Columns that the source adds or changes: `lenient` adds and widens, and halts the "
+        "table where the target's type does not become the new one; `ignore` leaves the target as "
+        "it is: a new column is left out, and a row that does not fit is a dead letter; "
+        "`exception` halts the table.",
+    ),
+    Option(
         name="on_truncate",
         type="choice",
         choices=("apply", "halt", "ignore"),
@@ -135,6 +145,7 @@ class SyncOptions:
     deletes: str
     start_at: str
     end_at: str
+    schema_changes: str
     on_truncate: str
     on_drop: str
     metadata_prefix: str

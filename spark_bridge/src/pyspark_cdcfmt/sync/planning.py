@@ -100,6 +100,7 @@ class Planner:
             if plan.state.halted:
                 # As it was, but for the reason: its events wait, those of this batch, too.
                 plan.state = attrs.evolve(state, halted=plan.state.halted)
+                del plan.log[:-1]
                 break
         return plan
 
@@ -161,29 +162,46 @@ class Planner:
             return
         before = plan.state.columns
         columns = {field.name.lower(): field for field in before.fields} if before else {}
-        fields = self._fields(plan, events)
         if reason := self._refused_names(plan.versions):
             plan.halt(reason)
             return
-        for field in fields:
-            name = field.name.lower()
-            old = columns.get(name)
-            if old is None:
-                columns[name] = field
-                if before is not None:
-                    plan.note("add column", f"{field.name} {field.dataType.simpleString()}")
-            elif self.target.can_widen(old, field):
-                columns[name] = StructField(old.name, field.dataType, metadata=field.metadata)
-                change = f"{old.dataType.simpleString()} to {field.dataType.simpleString()}"
-                if before is not None:
-                    plan.note("widen column", f"{field.name} from {change}")
-            elif old.dataType != field.dataType and not self.target.can_widen(field, old):
-                was, is_now = old.dataType.simpleString(), field.dataType.simpleString()
-                plan.halt(f"column {field.name} is {was} in the target, and now {is_now}")
+        for field in self._fields(plan, events):
+            self._follow_column(plan, columns, field)
+            if plan.state.halted:
                 return
         plan.state = attrs.evolve(plan.state, columns=StructType([*columns.values()]))
         if before is None:
             plan.note("create", plan.state.target)
+
+    def _follow_column(
+        self, plan: TablePlan, columns: dict[str, StructField], field: StructField
+    ) -> None:
+        """Make ``columns``, those of the target, take a column of the source."""
+        name, type_ = field.name.lower(), field.dataType.simpleString()
+        old = columns.get(name)
+        if old is None:
+            change = "add column", f"{field.name} {type_}"
+        elif self.target.can_widen(old, field):
+            field = StructField(old.name, field.dataType, metadata=field.metadata)
+            change = "widen column", f"{old.name} from {old.dataType.simpleString()} to {type_}"
+        elif old.dataType == field.dataType or self.target.can_widen(field, old):
+            return
+        else:
+            change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"
+        is_new = plan.state.columns is None
+        policy = "lenient" if is_new else self.options.schema_changes
+        action, detail = change
+        if policy == "ignore":
+            if detail not in plan.state.ignored:
+                plan.note("ignore column", detail, "warning")
+                ignored = plan.state.ignored | {detail}
+                plan.state = attrs.evolve(plan.state, ignored=ignored)
+        elif policy == "exception" or not action:
+            plan.halt(f"{action or 'column'}: {detail} (schema_changes={policy})")
+        else:
+            columns[name] = field
+            if not is_new:
+                plan.note(action, detail)
 
     def _refused_names(self, versions: Sequence[Version]) -> str | None:
         """Why columns cannot stand side by side in a target."""
@@ -206,7 +224,7 @@ class Planner:
         if not keys:
             if self.needs_key:
                 plan.halt(_NO_KEY)
-        elif len(keys) > 1:
+        elif len(keys) > 1 and self.needs_key:
             texts = " and ".join(sorted(f"({', '.join(each)})" for each in keys))
             plan.halt(f"the messages name several keys, {texts}: set keys for this table")
         else:

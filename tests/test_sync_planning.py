@@ -1,0 +1,186 @@
+"""What sync decides for a table, from its state and a batch alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import pytest
+from pyspark.sql import Row
+
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync.control import TableState
+from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
+from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
+from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
+from pyspark_cdcfmt.sync.planning import Planner, TablePlan
+from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
+
+ORDERS: TableName = ("shop", None, "orders")
+TYPES = {"id": "int", "name": "varchar(20)"}
+
+
+def planner(**options: Any) -> Planner:
+    wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
+    return Planner(wanted, {}, DeltaTarget(None), True, frozenset({"_sequence"}))  # type: ignore[arg-type]
+
+
+def version(
+    types: Mapping[str, str] = TYPES,
+    keys: tuple[str, ...] = ("id",),
+    first: tuple[int, int] = (10, 0),
+    place: str | None = None,
+) -> Version:
+    columns = tuple(
+        Row(name=name, source_type=text, nullable=None, key=False) for name, text in types.items()
+    )
+    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, None)  # type: ignore[arg-type]
+
+
+def statement(
+    query: str, type_: str, commit: int = 20, offset: int = 0, place: str | None = None
+) -> Statement:
+    return Statement(ORDERS, query, type_, (commit, 1, offset, 0, 1), place, None, False)
+
+
+def plan(
+    *versions: Version,
+    after: TablePlan | None = None,
+    statements: tuple[Statement, ...] = (),
+    name: TableName = ORDERS,
+    by: Planner | None = None,
+    **options: Any,
+) -> TablePlan:
+    made = by or planner(**options)
+    return made.plan(after and after.state, name, versions, statements, None)  # type: ignore[arg-type]
+
+
+def actions(given: TablePlan) -> list[tuple[str, str]]:
+    return [(row.action, row.detail) for row in given.log]
+
+
+def test_columns_are_added_and_widened() -> None:
+    first = plan(version())
+    assert actions(first) == [("create", "`lake`.`orders`")]
+    wider = {"ID": "bigint", "name": "varchar(99)", "more": "decimal(10,2)"}
+    second = plan(version(wider, ("id",)), after=first)
+    assert actions(second) == [
+        ("widen column", "id from int to bigint"),
+        ("add column", "more decimal(10,2)"),
+    ]
+    assert second.state.columns is not None
+    assert second.state.columns.simpleString() == (
+        "struct<id:bigint,name:string,more:decimal(10,2)>"
+    )
+    # A partition that lags has rows of before.
+    assert actions(plan(version(), after=second)) == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("ignore", [("ignore column", "more int")]),
+        ("exception", [("halt", "add column: more int (schema_changes=exception)")]),
+    ],
+)
+def test_policies_of_schema_changes(policy: str, expected: list[tuple[str, str]]) -> None:
+    first = plan(version())
+    more = version({**TYPES, "more": "int"})
+    second = plan(more, after=first, schema_changes=policy)
+    assert actions(second) == expected
+    assert second.state.columns == first.state.columns
+    # Said once.
+    assert actions(plan(more, after=second, schema_changes=policy)) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (version({"id": "int", "name": "blob"}), "name from string to binary"),
+        (version(keys=()), None),
+        (version(keys=("name",)), "several keys, (id) and (name)"),
+        (version({"id": "int", "a": "int", "A": "int"}), "a and A differ only in case"),
+        (version({"id": "int", "_Sequence": "int"}), "set metadata_prefix"),
+    ],
+)
+def test_what_halts_a_table(given: Version, reason: str | None) -> None:
+    first = plan(version())
+    halted = plan(given, after=first)
+    if reason is None:
+        # The key of earlier rows is that of these, too.
+        assert halted.state.halted is None
+        assert "set keys" in str(plan(given).state.halted)
+        return
+    assert reason in str(halted.state.halted)
+    # It keeps its position: nothing else of the batch is decided.
+    assert attrs.evolve(halted.state, halted=None) == first.state
+    assert [row.action for row in halted.log] == ["halt"]
+
+
+def test_statements() -> None:
+    truncate = statement("TRUNCATE TABLE orders", "TRUNCATE")
+    done = plan(version(), statements=(truncate,))
+    assert done.truncates == [truncate.sequence]
+    # Its copies of other partitions.
+    assert plan(after=done, statements=(truncate,)).truncates == []
+    assert plan(version(), statements=(truncate,), on_truncate="halt").state.halted
+    drop = statement("DROP TABLE orders", "ERASE")
+    assert "DROP TABLE orders" in str(plan(version(), statements=(drop,)).state.halted)
+    # Nothing was there to be dropped, but what is older may come yet.
+    later = plan(version(first=(30, 0)), statements=(drop,))
+    assert later.state.halted is None
+    assert later.state.truncated == drop.sequence
+    rename = statement("RENAME TABLE old TO orders", "RENAME")
+    assert "old name" in str(plan(statements=(rename,)).state.halted)
+    partition = statement("ALTER TABLE orders TRUNCATE PARTITION p0", "ALTER")
+    assert "partitions" in str(plan(version(), statements=(partition,)).state.halted)
+
+
+def test_a_truncate_without_order_halts() -> None:
+    truncate = statement("TRUNCATE TABLE orders", "TRUNCATE", 0, 5, "t/0")
+    assert plan(version(first=(0, 3), place="t/0"), statements=(truncate,)).truncates
+    halted = plan(version(first=(0, 3), place="t/1"), statements=(truncate,))
+    assert "another partition" in str(halted.state.halted)
+
+
+def test_a_table_that_catches_up_passes_what_halted_it() -> None:
+    drop = statement("DROP TABLE orders", "ERASE")
+    halted = plan(version(), statements=(drop,))
+    resumed = attrs.evolve(halted, state=attrs.evolve(halted.state, halted=None, catching_up="now"))
+    passed = plan(version(), after=resumed, statements=(drop,))
+    assert [row.action for row in passed.log] == ["pass", "create"]
+    passed.settle()
+    assert (passed.state.catching_up, passed.state.caught_up) == (None, "now")
+
+
+def test_a_database_that_is_dropped() -> None:
+    drop = attrs.evolve(statement("drop  database shop", "QUERY"), name=("shop", None, ""))
+    given = {drop.name: [drop]}
+    assert spread_drops(given, [ORDERS, ("other", None, "orders")]) == [drop]
+    assert {name: each[0].type for name, each in given.items()} == {ORDERS: "ERASE"}
+
+
+def test_names_of_targets() -> None:
+    made = planner(into="{database}_{table}")
+    names: list[TableName] = [("a_b", None, "c"), ("a", None, "b_c")]
+    first, second = (plan(version(), name=name, by=made) for name in names)
+    assert first.state.target == second.state.target == "`a_b_c`"
+    assert "is that of a_b.c" in str(second.state.halted)
+    odd = target_of("lake.{table}", ("shop", None, "a b"))
+    assert odd.startswith("`lake`.`a_b_")
+    assert odd != target_of("lake.{table}", ("shop", None, "a.b"))
+    assert target_of("/lake/{table}", ("shop", None, "a")) == "delta.`/lake/a`"
+    for wrong in ("lake.all", "lake.{tabel}"):
+        with pytest.raises(OptionError, match="option into"):
+            check_pattern(wrong)
+
+
+def test_states_are_kept_whole() -> None:
+    truncate = statement("TRUNCATE TABLE orders", "TRUNCATE", 0, 5, "t/0")
+    state = plan(version(place="t/0", first=(0, 9)), statements=(truncate,)).state
+    assert TableState.from_json(state.to_json()) == state
+
+
+def test_the_options_are_those_of_the_table() -> None:
+    assert [field.name for field in attrs.fields(SyncOptions)] == [each.name for each in OPTIONS]
