@@ -18,6 +18,7 @@ from pyspark_cdcfmt.source import CdcDataSource, check_interpreter
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
     from pyspark_cdcfmt.rows.row_schemas import CORRUPT_RECORD, SEQUENCE, SOURCE
@@ -35,6 +36,7 @@ __all__ = [
     "decode",
     "encode",
     "learn_schemas",
+    "message_options",
     "observed",
     "register",
     "resolved_ts",
@@ -52,6 +54,7 @@ _MODULE_OF = {
     "decode": "read.dataframes",
     "encode": "write.dataframes",
     "learn_schemas": "read.dataframes",
+    "message_options": "options",
     "observed": "read.reports",
     "resolved_ts": "read.reports",
     "spark_schema": "read.reports",

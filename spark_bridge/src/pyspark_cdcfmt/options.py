@@ -39,6 +39,17 @@ def dataframe_options() -> Iterable[Option]:
             yield option
 
 
+def message_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a source that also say how its messages are decoded: what ``decode`` takes."""
+    of_input = {option.name.lower() for option in bridge_options()}
+    of_input -= {option.name.lower() for option in dataframe_options()}
+    return {
+        name: value
+        for name, value in options.items()
+        if name.lower() not in of_input and not name.lower().startswith(CLIENT_PREFIX)
+    }
+
+
 # Spark adds these to what a user wrote: of catalog tables, views and queries.
 _SPARKS_OWN = frozenset(
     {"provider", "owner", "location", "external", "comment", "checkpointlocation", "collation"}

@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     parser = argparse.ArgumentParser(prog="python -m pyspark_cdcfmt.sync", description=__doc__)
     parser.add_argument("job", type=Path, help="a file of TOML: the arguments of sync, and [spark]")
     parser.add_argument("--resume", action="append", default=[], metavar="TABLE")
+    parser.add_argument("--replay", action="store_true", help="take up dead letters once more")
     given = parser.parse_args(arguments)
     screen = Screen()
     try:
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         spark = spark or SparkSession.builder.config(map=settings).getOrCreate()
         if given.resume:
             job["resume"] = given.resume
+        if given.replay:
+            job["replay"] = True
         query = sync(spark, on_batch=screen.show, **job)
     except (CdcfmtError, OSError, TypeError, tomllib.TOMLDecodeError) as error:
         print(f"{given.job}: {error}", file=sys.stderr)

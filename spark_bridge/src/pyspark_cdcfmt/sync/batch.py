@@ -9,7 +9,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync.again import LETTERS, Again
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow, TableState
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import (
@@ -43,6 +43,7 @@ class Sync:
     store: Store
     typed: TypedChanges
     planner: Planner
+    again: Again
     states: dict[TableName, TableState] | None = None
 
     def run(self, events: DataFrame, batch: Batch) -> Report:
@@ -50,26 +51,14 @@ class Sync:
         if self.states is None:
             self.states = self.control.load(batch)
             self.planner.know(self.states.values())
-            self._resume(self.states)
-        for state in self.states.values():
-            if state.catching_up:
-                events = events.unionByName(self.control.held(state))
+            self.again.ask(self.states)
+        for kept in self.again.events(self.states):
+            events = events.unionByName(kept)
         events = events.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             return self._run(events, batch, self.states)
         finally:
             events.unpersist()
-
-    def _resume(self, states: dict[TableName, TableState]) -> None:
-        """Let the tables go on that ``resume`` names, if they are halted."""
-        by_text = {state.text: state for state in states.values()}
-        for text in self.options.resume:
-            state = by_text.get(text)
-            if state is None:
-                known = ", ".join(sorted(by_text)) or "none"
-                raise OptionError(f"option resume: there is no table {text}, but these: {known}")
-            if state.halted:
-                states[state.name] = self.control.resume(state)
 
     def _run(self, events: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
         report = Report(batch.number)
@@ -154,12 +143,15 @@ class Sync:
             self.control.forget(self.options.tombstone_retention.total_seconds())
         self.control.log(batch, log)
         for plan in plans:
-            plan.settle()
+            plan.state = plan.state.settled()
         changed = [
             plan.state
             for plan in plans
             if states.get(plan.state.name) != plan.state and plan.state.says_anything
         ]
+        letters = states.get(LETTERS)
+        if letters is not None and letters.catching_up:
+            changed.append(letters.settled())
         self.control.save(batch, changed)
         states.update((state.name, state) for state in changed)
         report.halted = sorted(state.text for state in states.values() if state.halted)
@@ -170,8 +162,8 @@ class Sync:
             return Counts()
         of_table = events.where(is_of(state.name))
         is_new = self._shape(plan)
-        if plan.truncates and not is_new:
-            self.store.truncate(state)
+        for sequence in () if is_new else plan.truncates:
+            self.store.truncate(state, sequence)
         if not plan.versions and not (plan.truncates and self.store.wants_truncates):
             return Counts()
         rows = self.typed.rows_of(of_table, self.store.wants_truncates)

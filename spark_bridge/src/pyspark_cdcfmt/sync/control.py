@@ -20,7 +20,6 @@ from pyspark.sql.types import (
 )
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
 
@@ -61,7 +60,7 @@ class Batch:
 class TableState:
     """What sync remembers of a source table between batches.
 
-    ``columns`` are the table's own.  ``truncated`` is the ``_sequence`` of the last TRUNCATE;
+    ``columns`` are the table's own.  ``truncates`` have the ``_sequence`` of each TRUNCATE;
     ``places`` are the partitions with its rows, as far as no commit_ts orders them; ``ignored``
     are changes of columns that were not followed, and logged.  A table that is ``halted`` has the
     reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
@@ -74,7 +73,7 @@ class TableState:
     keys: tuple[str, ...] = ()
     columns: StructType | None = None
     halted: str | None = None
-    truncated: tuple[int, ...] | None = None
+    truncates: tuple[tuple[int, ...], ...] = ()
     places: frozenset[str] = frozenset()
     has_tombstones: bool = False
     ignored: frozenset[str] = frozenset()
@@ -85,10 +84,24 @@ class TableState:
     def text(self) -> str:
         return table_text(self.name)
 
+    def settled(self) -> TableState:
+        """The state behind a batch that is done.
+
+        Of what was held until now all is in the target, or held anew.  A TRUNCATE without a
+        commit_ts has done its part: offsets of its partition go on rising, and those of other
+        partitions say nothing.
+        """
+        state = self
+        if state.catching_up:
+            state = attrs.evolve(state, catching_up=None, caught_up=state.catching_up)
+        if state.truncates and not state.truncates[-1][0]:
+            state = attrs.evolve(state, truncates=())
+        return state
+
     @property
     def says_anything(self) -> bool:
         """Whether it says more than that there is such a table."""
-        return bool(self.columns or self.halted or self.truncated)
+        return bool(self.columns or self.halted or self.truncates)
 
     def to_json(self) -> str:
         values = attrs.asdict(self, recurse=False)
@@ -99,14 +112,14 @@ class TableState:
     @classmethod
     def from_json(cls, text: str) -> TableState:
         values = json.loads(text)
-        columns, truncated = values["columns"], values["truncated"]
+        columns = values["columns"]
         return cls(
             **values
             | {
                 "name": tuple(values["name"]),
                 "keys": tuple(values["keys"]),
                 "columns": columns and StructType.fromJson(columns),
-                "truncated": truncated and tuple(truncated),
+                "truncates": tuple(map(tuple, values["truncates"])),
                 "places": frozenset(values["places"]),
                 "ignored": frozenset(values["ignored"]),
             }
@@ -147,7 +160,7 @@ class Control:
 
     def load(self, batch: Batch) -> dict[TableName, TableState]:
         """The states of all tables as they were before a batch."""
-        if self._target.schema(self.table("tables")) is None:
+        if not self.has("tables"):
             return {}
         is_earlier = f"query_id <> '{batch.query_id}' OR batch_id < {batch.number}"
         rows = (
@@ -204,21 +217,24 @@ class Control:
         table = self._ensure(name, stamped.schema)
         self._target.append(table, stamped, batch.once(f"{name}:{part}"))
 
-    def resume(self, state: TableState) -> TableState:
+    def has(self, name: str) -> bool:
+        return self._target.schema(self.table(name)) is not None
+
+    def resume(self, state: TableState, action: str) -> TableState:
         """The state of a table that is to go on, kept before anything else is done for it."""
-        now = datetime.now(UTC).isoformat()
-        resumed = attrs.evolve(state, halted=None, catching_up=now)
-        batch = Batch(f"resume {state.text}", int(datetime.now(UTC).timestamp() * 1000))
-        self.log(batch, [LogRow("resume", state.halted or "", resumed)])
+        now = datetime.now(UTC)
+        resumed = attrs.evolve(state, halted=None, catching_up=now.isoformat())
+        batch = Batch(f"{action} {state.text}", int(now.timestamp() * 1000))
+        self.log(batch, [LogRow(action, state.halted or "", resumed)])
         self.save(batch, [resumed])
         return resumed
 
-    def held(self, state: TableState) -> DataFrame:
-        """The events of a table that is catching up, without the stamp."""
-        rows = self._spark.table(self.table("held")).where(
+    def kept(self, name: str, state: TableState) -> DataFrame:
+        """What came into ``held`` or ``dead_letters`` while the state tells, as events."""
+        rows = self._spark.table(self.table(name)).where(
             f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
         )
-        return rows.where(is_of(state.name)).drop("at", "query_id", "batch_id", "letter")
+        return rows.drop("at", "query_id", "batch_id", "letter")
 
     def bury(self, batch: Batch, state: TableState, keys: DataFrame) -> None:
         """Keep the ``key`` and ``sequence`` of deleted rows."""

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.sync.again import Again
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.looking import Report
@@ -53,10 +54,12 @@ def sync(
     """
     wanted = SyncOptions.of(options)
     check_pattern(wanted.into)
-    texts = {name: _text(value) for name, value in source.items()}
+    texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
     worker = _Worker(wanted, texts, on_batch)
     writer = (
-        _events(spark, texts, wanted)
+        spark.readStream.format("cdc")
+        .options(**texts)
+        .load()
         .writeStream.foreachBatch(worker.run)
         .option("checkpointLocation", wanted.checkpoint)
     )
@@ -96,7 +99,8 @@ def open_sync(spark: SparkSession, options: SyncOptions, source: Mapping[str, st
     typed = TypedChanges(options, source, store.metadata)
     taken = frozenset(map(str.lower, store.columns(StructType()).names))
     planner = Planner(options, source, target, store.needs_key, taken)
-    return Sync(options, target, control, store, typed, planner)
+    again = Again(options, source, control)
+    return Sync(options, target, control, store, typed, planner, again)
 
 
 def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
@@ -108,12 +112,12 @@ def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
     return CurrentRows(target, control, prefix, options.deletes == "soft")
 
 
-def _events(spark: SparkSession, source: Mapping[str, str], options: SyncOptions) -> DataFrame:
+def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:
+    """All options of the source: the user's, and what sync needs."""
     given = {name.lower() for name in source}
     for name in _OURS:
         if name.lower() in given:
             raise OptionError(f"source has {name}, which sync sets; see its own options")
-    reader = spark.readStream.format("cdc").options(**source)
     own = {"includeColumns": "true"}
     for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):
         if patterns:
@@ -122,7 +126,7 @@ def _events(spark: SparkSession, source: Mapping[str, str], options: SyncOptions
         own["schemaStore"] = f"{options.control}/schemas"
     if "startingoffsets" not in given and "path" not in given:
         own["startingOffsets"] = "earliest"
-    return reader.options(**own).load()
+    return source | own
 
 
 def _text(value: Any) -> str:

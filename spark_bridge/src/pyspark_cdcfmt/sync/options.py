@@ -64,6 +64,13 @@ OPTIONS = (
         "come with the next batch, and statements that halt a table are passed.",
     ),
     Option(
+        name="replay",
+        type="bool",
+        default=False,
+        help="scd1, scd2: what is in `dead_letters` comes with the first batch once more; what "
+        "cannot be read even now is a dead letter again.",
+    ),
+    Option(
         name="deletes",
         type="choice",
         choices=("hard", "soft"),
@@ -142,6 +149,7 @@ class SyncOptions:
     control: str
     keys: Mapping[tuple[str, ...], tuple[str, ...]]
     resume: tuple[str, ...]
+    replay: bool
     deletes: str
     start_at: str
     end_at: str
@@ -165,6 +173,9 @@ class SyncOptions:
         for name in ("into", "checkpoint"):
             if not values[name]:
                 raise OptionError(f"sync needs the option {name}")
+        if values["replay"] and values["store"] == "changelog":
+            # Of a message with one bad row it has the good ones, and would have them twice.
+            raise OptionError("option replay: a changelog cannot take dead letters once more")
         values["checkpoint"] = absolute(values["checkpoint"])
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
         if "/" in values["into"]:

@@ -22,6 +22,8 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
+_MOST_TRUNCATES = 100
+"""Of a table, kept for changes that come late."""
 _NO_ORDER = (
     "{} came on another partition than rows of the table, without a commit_ts: nothing tells "
     "which rows came before it"
@@ -45,11 +47,6 @@ class TablePlan:
 
     def note(self, action: str, detail: str, level: str = "info") -> None:
         self.log.append(LogRow(action, detail, self.state, level))
-
-    def settle(self) -> None:
-        """Note that what was held until now is in the target, or held anew."""
-        if until := self.state.catching_up:
-            self.state = attrs.evolve(self.state, catching_up=None, caught_up=until)
 
     def halt(self, reason: str) -> None:
         self.state = attrs.evolve(self.state, halted=reason)
@@ -116,7 +113,7 @@ class Planner:
         for statement in statements:
             choices = {"TRUNCATE": self.options.on_truncate, "ERASE": self.options.on_drop}
             choice = choices.get(statement.type)
-            known = plan.state.truncated
+            known = plan.state.truncates
             is_there = plan.state.columns is not None or any(
                 version.may_begin_before(statement) for version in plan.versions
             )
@@ -132,7 +129,9 @@ class Planner:
                     return
                 plan.note("statement", statement.query)
                 continue
-            if known is not None and statement.sequence <= known:
+            if statement.sequence in known or (
+                len(known) == _MOST_TRUNCATES and statement.sequence < known[0]
+            ):
                 continue
             if choice == "halt":
                 plan.halt(f"{statement.query} at the source")
@@ -149,7 +148,8 @@ class Planner:
                 plan.note("statement", statement.query)
                 continue
             plan.truncates.append(statement.sequence)
-            plan.state = attrs.evolve(plan.state, truncated=statement.sequence)
+            truncates = tuple(sorted([*known, statement.sequence])[-_MOST_TRUNCATES:])
+            plan.state = attrs.evolve(plan.state, truncates=truncates)
             plan.note("truncate", statement.query)
 
     def _follow_versions(

@@ -5,6 +5,8 @@ It is idempotent by query and batch: Delta leaves out an append that it has seen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -32,7 +34,7 @@ class Changelog:
         added = [metadata_field(name, self.prefix) for name in self.metadata]
         return StructType([*own.fields, *added])
 
-    def truncate(self, state: TableState) -> None:
+    def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """Nothing: it is a row like others."""
 
     def apply(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from pyspark.sql import DataFrame
@@ -33,8 +34,8 @@ class Store(Protocol):
     def columns(self, own: StructType) -> StructType:
         """The columns of a target for a table's own columns."""
 
-    def truncate(self, state: TableState) -> None:
-        """Do what the TRUNCATE of ``state`` does to the rows that came before it."""
+    def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
+        """Do what a TRUNCATE does to the rows that came before it."""
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

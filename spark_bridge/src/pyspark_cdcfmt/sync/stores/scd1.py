@@ -7,6 +7,8 @@ which is idempotent by query and batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
@@ -44,10 +46,8 @@ class CurrentRows:
             added.append(StructField(f"{self.prefix}deleted", BooleanType()))
         return StructType([*own.fields, *added])
 
-    def truncate(self, state: TableState) -> None:
-        """Remove what came before the TRUNCATE of ``state``."""
-        assert state.truncated is not None
-        before = f"{quote(self.prefix + 'sequence')} < {literal(state.truncated)}"
+    def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
+        before = f"{quote(self.prefix + 'sequence')} < {literal(sequence)}"
         if self.soft:
             deleted = quote(self.prefix + "deleted")
             self.target.run(f"UPDATE {state.target} SET {deleted} = true WHERE {before}")
@@ -60,8 +60,8 @@ class CurrentRows:
         """Bring the changes of one batch into the target; ``is_new``: it is empty before them."""
         assert state.columns is not None
         sequence = f"{self.prefix}sequence"
-        if state.truncated is not None:
-            changes = changes.where(f"{quote(sequence)} > {literal(state.truncated)}")
+        if state.truncates:
+            changes = changes.where(f"{quote(sequence)} > {literal(state.truncates[-1])}")
         last = self._folded(state, changes) if counts.partial else self._last(state, changes)
         if self.buries and counts.deletes:
             buried = last.where(self._is_delete()).select(

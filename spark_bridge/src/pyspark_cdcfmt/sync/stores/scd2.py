@@ -8,6 +8,8 @@ by query and batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
@@ -45,9 +47,8 @@ class History:
         ends = [StructField(name, SEQUENCE) for name in (self.start_at, self.end_at)]
         return StructType([*own.fields, *ends])
 
-    def truncate(self, state: TableState) -> None:
-        assert state.truncated is not None
-        at = literal(state.truncated)
+    def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
+        at = literal(sequence)
         start, end = quote(self.start_at), quote(self.end_at)
         self.target.run(
             f"UPDATE {state.target} SET {end} = {at} "
@@ -63,6 +64,10 @@ class History:
             ends = points.where(f.col(_SET).isNull())
             buried = ends.select(f.col(_KEY).alias("key"), f.col(_AT).alias("sequence"))
             self.control.bury(batch, state, buried)
+        if state.truncates:
+            at = f.explode(f.array(*(f.expr(literal(each)) for each in state.truncates)))
+            ends = points.select(_KEY).distinct().withColumns({_AT: at, _KNOWN: f.lit(True)})
+            points = points.unionByName(ends, allowMissingColumns=True)
         if not is_new:
             points = points.unionByName(self._known_points(state, points))
         versions = self._versions(state, points, counts)
@@ -111,8 +116,6 @@ class History:
         if state.has_tombstones:
             tombstones = self.control.tombstones(state).toDF(_KEY, _AT)
             ends = ends.unionByName(tombstones.join(keys, _KEY, "left_semi"))
-        if state.truncated is not None:
-            ends = ends.unionByName(keys.withColumn(_AT, f.expr(literal(state.truncated))))
         return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)
 
     def _versions(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
