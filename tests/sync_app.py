@@ -6,6 +6,7 @@ One for each store; they end once all that was in the topic at their start is re
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import spark_jars
@@ -37,8 +38,9 @@ def delta_session() -> SparkSession:
 
 def main(folder: str, servers: str, topic: str) -> None:
     spark = delta_session()
-    queries = [
-        sync(
+    queries = []
+    for store in STORES:
+        query = sync(
             spark,
             source={
                 "kafka.bootstrap.servers": servers,
@@ -51,8 +53,10 @@ def main(folder: str, servers: str, topic: str) -> None:
             checkpoint=f"{folder}/checkpoints/{store}",
             trigger={"availableNow": True},
         )
-        for store in STORES
-    ]
+        queries.append(query)
+        # Spark gives the process of a source ten seconds to answer: one after the other.
+        while query.isActive and query.status["message"].startswith("Initializing"):
+            time.sleep(0.1)
     (Path(folder) / "busy").touch()
     for query in queries:
         query.awaitTermination()

@@ -38,6 +38,7 @@ HELD_BY = {
     ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
     ("docs/quickstart.md", "enableTypeWidening"): "test_quickstart_recipe.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
+    ("README.md", "pyspark_cdcfmt.sync"): "test_sync.py",
 }
 """Single blocks: page, what stands in them, and the test that holds them."""
 

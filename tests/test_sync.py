@@ -205,6 +205,12 @@ def test_the_page(delta: SparkSession, tmp_path: Path, capsys: pytest.CaptureFix
             exec(compile(code, block.id, "exec"), names)
             assert block.prints is not None
             assert capsys.readouterr().out.strip() == block.prints.strip()
+    # The one of the README goes on until it is stopped.
+    (block,) = (each for each in snippets("README.md") if "sync(" in each.code)
+    code = block.code.replace('"dump/"', "dump")
+    for folder in ("lake/", "checkpoints/"):
+        code = code.replace(f'"{folder}', f'"{tmp_path}/readme/{folder}')
+    exec(compile(code, block.id, "exec"), names | {"dump": f"{tmp_path}/dump"})
     (job,) = (tomllib.loads(block.code) for block in BLOCKS if block.language == "toml")
     assert {*job} - {"source", "spark", "trigger"} == {"into", "tables", "checkpoint", "keys"}
     del job["source"], job["spark"], job["trigger"]

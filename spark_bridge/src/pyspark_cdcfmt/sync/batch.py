@@ -177,9 +177,11 @@ class Sync:
                 )
             if counts.deletes and self.store.buries and not state.has_tombstones:
                 plan.state = state = attrs.evolve(state, has_tombstones=True)
-            self.store.apply(
-                batch, state, self.typed.good(typed, plan.truncates), counts, is_new=is_new
-            )
+            good = self.typed.good(typed, plan.truncates)
+            self.store.apply(batch, state, good, counts, is_new=is_new)
+            every = self.options.optimize_every
+            if every and batch.number % every == every - 1:
+                self.target.optimize(state.target)
             return counts
         finally:
             typed.unpersist()

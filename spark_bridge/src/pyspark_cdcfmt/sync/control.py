@@ -158,6 +158,15 @@ class Control:
                 self._there.add(name)
         return table
 
+    def status(self) -> DataFrame:
+        """The tables: source, target, why it is halted or NULL, and when it changed last."""
+        rows = self._spark.table(self.table("tables"))
+        last = rows.groupBy("source").agg(f.max_by("state", "at").alias("state"), f.max("at"))
+        target, halted = (f.get_json_object("state", f"$.{name}") for name in ("target", "halted"))
+        return last.select(
+            "source", target.alias("target"), halted.alias("halted"), f.col("max(at)").alias("at")
+        ).where("target <> ''")
+
     def load(self, batch: Batch) -> dict[TableName, TableState]:
         """The states of all tables as they were before a batch."""
         if not self.has("tables"):

@@ -17,7 +17,7 @@ from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.looking import Report
 from pyspark_cdcfmt.sync.names import check_pattern
-from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.protocol import Store
@@ -64,6 +64,18 @@ def sync(
         .option("checkpointLocation", wanted.checkpoint)
     )
     return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
+
+
+def status(
+    spark: SparkSession, checkpoint: str | None = None, *, control: str | None = None
+) -> DataFrame:
+    """The tables of a sync: ``source``, ``target``, ``halted`` (why, or NULL) and ``at``.
+
+    :param checkpoint: the checkpoint of the query, or
+    :param control: the folder that it was given for its own tables.
+    """
+    folder = absolute(control or f"{checkpoint}/sync")
+    return Control(spark, DeltaTarget(spark), folder).status()
 
 
 class _Worker:

@@ -128,6 +128,14 @@ OPTIONS = (
         help="How many targets are written side by side.",
     ),
     Option(
+        name="optimize_every",
+        type="int",
+        default=0,
+        minimum=0,
+        help="Run OPTIMIZE on a target after so many batches that wrote to it, counted by the "
+        "number of the batch; 0 leaves it to you.",
+    ),
+    Option(
         name="tombstone_retention",
         type="duration",
         default=timedelta(days=7),
@@ -158,6 +166,7 @@ class SyncOptions:
     on_drop: str
     metadata_prefix: str
     parallel: int
+    optimize_every: int
     tombstone_retention: timedelta
 
     @classmethod

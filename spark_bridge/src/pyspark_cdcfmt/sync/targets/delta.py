@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +31,9 @@ _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 
 _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
+
+_FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
+"""What Delta wants to be told of a table that is there, before it gains such a column."""
 
 _INTEGERS: list[tuple[type[DataType], int]] = [
     (ByteType, 3),
@@ -64,24 +67,25 @@ class DeltaTarget:
         catalog, _, _ = table.rpartition(".")
         if catalog and path_of(table) is None:
             self._spark.sql(f"CREATE SCHEMA IF NOT EXISTS {catalog}")
-        pairs = ", ".join(
-            f"{text_literal(name)} = {text_literal(value)}" for name, value in given.items()
-        )
+        pairs = _properties(given)
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {table} ({_definitions(columns.fields)}) USING delta"
             + (f" TBLPROPERTIES ({pairs})" if pairs else "")
         )
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
+        properties = _features(columns)
         if any(_NEEDS_MAPPING.search(field.name) for field in columns):
-            self._set(table, _MAPPING)
+            properties |= _MAPPING
+        if properties:
+            self._set(table, properties)
         self._spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
         return is_wider(old.dataType, new.dataType)
 
     def widen(self, table: str, column: StructField) -> None:
-        self._set(table, _WIDENING)
+        self._set(table, _WIDENING | _features([column]))
         type_ = column.dataType.simpleString()
         self._spark.sql(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
 
@@ -111,6 +115,9 @@ class DeltaTarget:
 
     def run(self, statement: str) -> None:
         self._spark.sql(statement)
+
+    def optimize(self, table: str) -> None:
+        self._spark.sql(f"OPTIMIZE {table}")
 
     def version(self, table: str) -> int:
         (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").select("version").collect()
@@ -156,6 +163,15 @@ def is_wider(old: DataType, new: DataType) -> bool:
                 return not isinstance(old, LongType)
             return isinstance(new, tuple(wide for wide, _ in _INTEGERS[place + 1 :]))
     return False
+
+
+def _features(columns: Iterable[StructField]) -> dict[str, str]:
+    types = " ".join(field.dataType.simpleString() for field in columns)
+    return {
+        f"delta.feature.{feature}": "supported"
+        for type_, feature in _FEATURES.items()
+        if type_ in types
+    }
 
 
 def _properties(given: Mapping[str, str]) -> str:

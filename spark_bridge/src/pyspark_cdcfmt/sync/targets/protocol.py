@@ -44,5 +44,8 @@ class Target(Protocol):
     def run(self, statement: str) -> None:
         """SQL's UPDATE or DELETE of a table."""
 
+    def optimize(self, table: str) -> None:
+        """Merge small files."""
+
     def version(self, table: str) -> int:
         """The number of the table's latest version."""
