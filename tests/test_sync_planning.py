@@ -77,6 +77,13 @@ def test_columns_are_added_and_widened() -> None:
     assert actions(plan(version(), after=second)) == []
 
 
+def test_a_column_without_a_clear_type_keeps_the_one_it_has() -> None:
+    first = plan(version({**TYPES, "price": "decimal(10,2)", "note": "int"}))
+    # No look at values is needed: there are none here.
+    second = plan(version({**TYPES, "price": "decimal", "note": ""}), after=first)
+    assert second.state.columns == first.state.columns
+
+
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [

@@ -232,24 +232,29 @@ class Planner:
 
     def _fields(self, plan: TablePlan, events: DataFrame) -> list[StructField]:
         """The columns of all versions, with the source's type as the comment."""
+        own = plan.state.columns
+        known = {name.lower() for name in own.names} if own else set()
         fields: list[StructField] = []
         comments: dict[str, str] = {}
-        is_clear = True
+        unclear: set[str] = set()
         for version in plan.versions:
             type_map = self._type_map(version.protocol)
             resolve = default_registry().get_type_map(type_map)
             for column in version.columns:
                 comments[column.name] = column.source_type
-                is_clear &= not _is_unclear(resolve(column.source_type))
+                if _is_unclear(resolve(column.source_type)):
+                    unclear.add(column.name)
             fields += columns_schema(version.columns, typeMap=type_map).fields
-        if not is_clear:
+        if not unclear.isdisjoint(name for name in comments if name.lower() not in known):
             # Only values tell the scale of a DECIMAL without digits, and what a NULL is.
-            known = set(comments)
             whole = spark_schema(events, plan.state.text, **self._type_options())
-            fields = [field for field in whole.fields if field.name in known]
+            fields = [field for field in whole.fields if field.name in comments]
+        # What has a type keeps it: other values tell another scale, and NULLs tell none.
+        settled = {name.lower() for name in unclear} & known
         return [
             StructField(field.name, field.dataType, metadata={"comment": comments[field.name]})
             for field in fields
+            if field.name.lower() not in settled
         ]
 
     def _type_map(self, protocol: str) -> str:
