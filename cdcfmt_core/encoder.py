@@ -11,8 +11,9 @@ from typing import ClassVar, Literal
 
 import attrs
 
-from cdcfmt_core.events import Event, Kind, Message, Op
+from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
 from cdcfmt_core.large_message_output import LargeMessageOutput
+from cdcfmt_core.row_messages import RowMessages
 from cdcfmt_core.zoneless import warn_zoneless
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
@@ -70,6 +71,15 @@ class Encoder(ABC):
         :raises EncodeError: naming column, value and what to do.
         :raises UnsupportedEventError: if the format has no words for it.
         """
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        """How the rows of a table are written, as data for the compiled kernel.
+
+        None: by :meth:`encode` alone.
+
+        :raises EncodeError: if they cannot be written.
+        """
+        return None
 
     def flush(self) -> Iterable[Message]:
         """What is still held back."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import attrs
 
@@ -22,11 +22,13 @@ from cdcfmt_core.events import (
     Corrupt,
     Event,
     Message,
+    Op,
     RowChange,
     SchemaChange,
     TableSchemaEvent,
 )
 from cdcfmt_core.large_message_output import (
+    RECORD_OVERHEAD,
     ClaimCheckWriter,
     LargeMessageOutput,
     open_compressor,
@@ -34,6 +36,7 @@ from cdcfmt_core.large_message_output import (
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.row_changes import split_key_update
+from cdcfmt_core.row_messages import RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
@@ -57,7 +60,7 @@ class MessageEncoder:
         protocol: str,
         open_encoder: Callable[[], Encoder],
         options: Mapping[str, Any],
-        counts: Counter[str],
+        context: EncoderContext,
         *,
         partitions: int | None = None,
         ddl_partitions: Literal["all", "first"] = "all",
@@ -65,7 +68,8 @@ class MessageEncoder:
         self._protocol = protocol
         self._open_encoder = open_encoder
         self._ddl_to_all = ddl_partitions == "all"
-        self._counts = counts
+        self._context = context
+        self._counts = context.counts
         self._skips = options["unsupportedEvents"] == "skip"
         self._splits = options["splitKeyUpdates"]
         self._synthesizes = options["synthesizeCommitTs"]
@@ -133,14 +137,43 @@ class MessageEncoder:
         partition = self._partition_of(event)
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
+    def row_rules(self) -> RowRules | None:
+        """What the compiled kernel has to know to write rows as this does; None: it cannot.
+
+        Rows that it writes are not told to this encoder, which keeps nothing of them.
+        """
+        large = self._context.large_messages
+        if (self._encoder.needs_commit_ts and self._synthesizes) or large.compress is not None:
+            return None
+        every: tuple[Op, ...] = get_args(Op)
+        return RowRules(
+            ops={op: written for op in every if (written := self._written_as(op)) is not None},
+            needs_commit_ts=self._encoder.needs_commit_ts,
+            splits=self._splits,
+            max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD, 0),
+            time_zone=self._context.time_zone,
+            now=self._context.now,
+            messages=self._encoder.row_messages,
+        )
+
+    def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
+        """The operation that one is written as, and under what that is counted."""
+        ops = self._encoder.ops
+        if op in ops:
+            return op, None
+        if op == "read" and "insert" in ops:
+            return "insert", "snapshot rows written as inserts"
+        if op == "upsert" and self._upsert_as in ops:
+            return self._upsert_as, f"upserts written as {self._upsert_as}s"
+        return None
+
     def _renamed(self, event: RowChange) -> RowChange:
         ops = self._encoder.ops
-        if event.op == "read" and "insert" in ops:
-            self._counts["snapshot rows written as inserts"] += 1
-            return attrs.evolve(event, op="insert")
-        if event.op == "upsert" and self._upsert_as in ops:
-            self._counts[f"upserts written as {self._upsert_as}s"] += 1
-            return attrs.evolve(event, op=self._upsert_as)
+        if (written := self._written_as(event.op)) is not None:
+            op, note = written
+            if note is not None:
+                self._counts[note] += 1
+            return attrs.evolve(event, op=op)
         hint = "; set upsertAs" if event.op == "upsert" else ""
         raise UnsupportedEventError(
             f"the format has no row change {event.op} (it has {join_names(ops)}){hint}"
@@ -261,7 +294,7 @@ def open_message_encoder(
         codec.name,
         lambda: open_encoder(own, context),
         options,
-        context.counts,
+        context,
         partitions=partitions,
         ddl_partitions=codec.ddl_partitions,
     )

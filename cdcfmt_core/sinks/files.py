@@ -195,14 +195,26 @@ class TaskFiles:
 
     def write(self, line: bytes) -> None:
         """:raises SinkError: if it cannot be written."""
+        self.write_lines(line + b"\n", 1)
+
+    def write_lines(self, lines: bytes, count: int) -> None:
+        """Write so many lines, each with its end.
+
+        :raises SinkError: if they cannot be written.
+        """
         if self._file is None:
             self._start()
+        most = self._sink.max_records_per_file
+        if most and self._records + count > most:
+            for line in lines.split(b"\n")[:-1]:
+                self.write(line)
+            return
         try:
-            self._file.write(line + b"\n")
+            self._file.write(lines)
         except OSError as error:
             raise failure(f"file {self._names[-1]} under {self._sink.path}", error) from error
-        self._records += 1
-        if self._records == self._sink.max_records_per_file:
+        self._records += count
+        if self._records == most:
             self._end()
 
     def close(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""The compiled decoder: messages to Arrow record batches."""
+"""The compiled kernel: messages to Arrow record batches, and back."""
 
 from typing import Any
 
@@ -93,3 +93,35 @@ class Kernel:
         """How many values were counted under which notes, since the last call."""
     def finish(self) -> Rows:
         """The rows of the batch, which is empty afterwards."""
+
+class Writer:
+    """Writes the rows of one task as messages, in order up to the first that it refuses.
+
+    ``settings`` are JSON (``pyspark_cdcfmt/write/columnar.py``).
+    """
+
+    def __init__(self, settings: str) -> None: ...
+    def open(self, batch: Any) -> bool:
+        """Takes a record batch of ``pyarrow``; false where the reference writes all of it."""
+    def add_table(self, table: str, row: int | None) -> None:
+        """Tells how the rows of a table are written: of the table of this row, if they are events.
+
+        ``table`` is JSON.
+        """
+    def clear_tables(self) -> None: ...
+    def write(self, start: int, now: int) -> int:
+        """Writes rows from ``start`` on; returns the number of the first one not written.
+
+        ``now`` is in microseconds.
+        """
+    @property
+    def stop(self) -> str:
+        """Why no more was written: "", "full", "unknown" (the row's table), or a reason."""
+    def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
+        """The last position of a key where this one is behind it; else this one is remembered."""
+    def take_lines(self) -> tuple[bytes, int]:
+        """The values since the last call with a line break behind each, and how many."""
+    def take(self) -> Rows:
+        """Keys and values since the last call."""
+    def take_counts(self) -> list[tuple[str, int]]:
+        """How many rows were counted under which notes, since the last call."""

@@ -1,4 +1,4 @@
-"""How fast events are encoded, beside how fast their messages are decoded.
+"""How fast events are encoded, by the reference and the kernel, and their messages decoded.
 
 ``python tests/benchmarks/encode.py [rounds]`` (``make bench``); see README.md beside it.
 """
@@ -12,12 +12,15 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from input_rows import TABLE, ZONE, input_rows
 from run import MEASURED, load, open_cdcfmt
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.options import validate
+from pyspark_cdcfmt.write.encoding import EventWriter
+from pyspark_cdcfmt.write_options import parse_write_options
 
 AS_PRODUCED: dict[str, dict[str, Any]] = {
     "canal-json": {"enableTidbExtension": True},
@@ -30,6 +33,9 @@ AS_PRODUCED: dict[str, dict[str, Any]] = {
     "simple-avro": {"encodingFormat": "avro"},
 }
 """Files of messages → the options of their producer."""
+
+BY_KERNEL = frozenset({"canal-json"})
+"""Formats whose rows the kernel writes."""
 
 TICDC = {
     "canal-json": 64_000,
@@ -64,6 +70,23 @@ def best_seconds(function: Callable[[], object], rounds: int) -> float:
     return best
 
 
+def kernel_rate(name: str, rounds: int) -> float:
+    """Rows a second from Arrow batches of typed changes to messages by the compiled kernel."""
+    schema, batches = input_rows(table=TABLE)
+    given = {**ZONE, "protocol": "canal-json", "table": TABLE, "keyColumns": "id"}
+    options = parse_write_options(given | AS_PRODUCED[name])
+
+    def write() -> EventWriter:
+        writer = EventWriter(schema, options)
+        for _ in writer.lines(batches, "auto"):
+            pass
+        return writer
+
+    if write().rows_by[1]:
+        raise SystemExit(f"{name}: the reference wrote some of the rows")
+    return write().rows_by[0] / best_seconds(write, rounds)
+
+
 def measure(name: str, protocol: str, rounds: int) -> None:
     messages = load(name)
     decode: Callable[..., Any] = open_cdcfmt(protocol)
@@ -84,9 +107,11 @@ def measure(name: str, protocol: str, rounds: int) -> None:
         )
     encoding = len(events) / best_seconds(encode_all, rounds)
     decoding = len(events) / best_seconds(lambda: [decode(m) for m in messages], rounds)
-    line = f"{name:<28}{encoding:>12,.0f}{decoding:>12,.0f}"
+    kernel = kernel_rate(name, rounds) if protocol in BY_KERNEL else 0.0
+    by_kernel = f"{kernel:,.0f}" if kernel else ""
+    line = f"{name:<28}{encoding:>12,.0f}{by_kernel:>12}{decoding:>12,.0f}"
     if name in TICDC:
-        line += f"{TICDC[name]:>12,}{encoding / TICDC[name]:>8.2f}"
+        line += f"{TICDC[name]:>12,}{(kernel or encoding) / TICDC[name]:>8.2f}"
     print(line)
 
 
@@ -128,7 +153,7 @@ def measure_conversion(name: str, protocol: str, rounds: int) -> None:
         lambda: [message for event in events for message in encoder.encode(event)], rounds
     )
     decoding = len(messages) / best_seconds(lambda: [decode(m) for m in messages], rounds)
-    print(f"{name:<28}{encoding:>12,.0f}{decoding:>12,.0f}")
+    print(f"{name:<28}{encoding:>12,.0f}{'':>12}{decoding:>12,.0f}")
 
 
 def main() -> None:
@@ -137,7 +162,7 @@ def main() -> None:
         f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, "
         f"orjson {orjson.__version__}; one core, best of {rounds} rounds, rows a second"
     )
-    print(f"{'':<28}{'encoded':>12}{'decoded':>12}{'TiCDC (Go)':>12}{'ratio':>8}")
+    print(f"{'':<28}{'encoded':>12}{'by kernel':>12}{'decoded':>12}{'TiCDC (Go)':>12}{'ratio':>8}")
     for name, protocol in (MEASURED | {"simple-avro": "simple"}).items():
         measure(name, protocol, rounds)
     for protocol in ("cloudcanal-json", "dts-avro"):

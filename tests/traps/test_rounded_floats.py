@@ -16,8 +16,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, Stru
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.kernel.feeding import is_installed
-from pyspark_cdcfmt.rows.numbers import to_binary32, to_double
-from pyspark_cdcfmt.rows.policy import BadValue
+from pyspark_cdcfmt.rows.policy import BadValue, to_binary32, to_double
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read
 
 HELD = {

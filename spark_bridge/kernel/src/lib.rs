@@ -48,11 +48,13 @@ pub mod text_bytes;
 pub mod variant;
 pub mod variant_cells;
 pub mod whole_messages;
+pub mod write;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::PyKernel>()?;
-    module.add_class::<python::Rows>()
+    module.add_class::<python::Rows>()?;
+    module.add_class::<write::python::PyWriter>()
 }

@@ -30,7 +30,7 @@ type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Option<i64>);
 
 /// Rows that a batch has gathered, for `pyarrow.record_batch`.
 #[pyclass(frozen, name = "Rows")]
-pub struct Rows(StructArray);
+pub struct Rows(pub StructArray);
 
 #[pymethods]
 impl Rows {

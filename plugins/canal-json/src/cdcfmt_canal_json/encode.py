@@ -16,9 +16,28 @@ from cdcfmt_canal_json.message import TYPE_OF_OP, WATERMARK
 from cdcfmt_canal_json.templates import CANAL, TICDC, Template
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
-from cdcfmt_core.events import Event, Image, Kind, Message, RowChange, SchemaChange, Watermark
+from cdcfmt_core.events import (
+    Event,
+    Image,
+    Kind,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Watermark,
+)
 from cdcfmt_core.json_output import escape_for_go, valid_text, valid_texts
 from cdcfmt_core.large_message_output import KeyValue
+from cdcfmt_core.row_messages import (
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+    Which,
+)
 
 _ONLY_HANDLE_KEY = b',"onlyHandleKey":true'
 
@@ -55,6 +74,39 @@ class _Encoder(Encoder):
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
         self.needs_commit_ts = self._extension
 
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        plan = self._plans.find(table)
+        if not table.columns:
+            return None
+        return {op: RowMessage(self._parts(op, plan)) for op in TYPE_OF_OP}
+
+    def _parts(self, op: Op, plan: EncodePlan) -> tuple[Part, ...]:
+        """A message of this operation, of a row with all columns, as data for the kernel."""
+        image: Which = "before" if op == "delete" else "after"
+        labels = plan.labels(plan.handle if op == "delete" and self._cuts(plan) else None)
+        old: Part = "null"
+        if op == "update":
+            old = Members("before", labels, "[{", "}]", changed=self._only_updated)
+        sql_type, mysql_type = plan.type_parts(labels, image)
+        extension: list[Part] = []
+        if self._extension:
+            extension = [',"_tidb":{"commitTs":', Number("commit_ts"), "}"]
+        return self._layout.row_parts(
+            {
+                **{name.decode(): [text.decode()] for name, text in plan.names.items()},
+                "type": [TYPE_OF_OP[op].decode()],
+                "es": [Number("source_millis")],
+                "ts": [Number("emit_millis")],
+                "sqlType": sql_type,
+                "mysqlType": mysql_type,
+                "old": [old],
+                "data": [Members(image, labels)],
+                "_tidb": extension,
+                "gtid": [OfExtra("gtid", "text", '""')],
+                "id": [OfExtra("id", "integer", "0")],
+            }
+        )
+
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
             return [self._row(event)]
@@ -78,8 +130,8 @@ class _Encoder(Encoder):
             raise UnsupportedEventError(f"the {event.op} has no image")
         said, only_handle = b"", False
         if event.op == "delete" and self._handle_key_deletes:
-            # What came with its key only is that already; without a key nothing can be left out.
-            only_handle = row.complete and bool(plan.handle)
+            # What came with its key only is that already.
+            only_handle = row.complete and self._cuts(plan)
         elif not (row.complete and (old is None or old.complete)):
             said = self._mark(event, row, plan)
         value = self._value(event, plan, row, old, only_handle, said)
@@ -101,6 +153,10 @@ class _Encoder(Encoder):
             return None, self._large.compressed(reduced)
 
         return Message(*self._large.replace((None, value), rewrite))
+
+    def _cuts(self, plan: EncodePlan) -> bool:
+        """Whether deleted rows are cut down to their key; without one nothing can be left out."""
+        return self._handle_key_deletes and bool(plan.handle)
 
     def _mark(self, event: RowChange, row: Image, plan: EncodePlan) -> bytes:
         """What says that the row is incomplete."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import attrs
@@ -18,6 +18,7 @@ from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_l
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
+from cdcfmt_core.row_messages import Either, Part, Which
 from cdcfmt_core.types import Timestamp
 
 _COLUMN_BYTES: Final = 1_400
@@ -51,6 +52,29 @@ class EncodePlan:
                 self._known.clear()
             found = self._known[key] = self._make_types(values)
         return found
+
+    def labels(self, names: Collection[str] | None) -> dict[str, str]:
+        """What stands before the values of these columns, or of all, in the table's order."""
+        return {
+            name: escape_for_go(orjson.dumps(name)).decode() + ":"
+            for name in self._texts
+            if names is None or name in names
+        }
+
+    def type_parts(self, labels: Mapping[str, str], image: Which) -> tuple[list[Part], list[Part]]:
+        """``sqlType`` and ``mysqlType`` of rows with these columns, for the kernel."""
+        limits = dict(self._unsigned)
+        parts: list[Part] = ["{"]
+        for name, label in labels.items():
+            type_ = self._types[name]
+            parts.append(label if len(parts) == 1 else f",{label}")
+            code, limit = str(jdbc_code(type_, 0)), limits.get(name)
+            if limit is None:
+                parts.append(code)
+            else:
+                parts.append(Either(image, name, limit, code, str(jdbc_code(type_, limit))))
+        _, mysql_type = self.types(dict.fromkeys(labels))
+        return [*parts, "}"], [mysql_type.decode()]
 
     def _make_types(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
         names = [name for name in self._texts if name in values]

@@ -5,9 +5,15 @@ What is put in is JSON text already, but for the numbers and ``type``.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
+
+from cdcfmt_core.row_messages import Part
+
+_SLOT = re.compile(r"%\((\w+)\)[bd]")
 
 
 @attrs.frozen
@@ -16,6 +22,18 @@ class Template:
 
     row: bytes
     other: bytes
+
+    def row_parts(self, slots: Mapping[str, Iterable[Part]]) -> tuple[Part, ...]:
+        """``row`` as data for the kernel, with these parts in its places."""
+        parts: list[Part] = []
+        for number, text in enumerate(_SLOT.split(self.row.decode())):
+            # Every other one is the name of a place.
+            for part in slots[text] if number % 2 else (text,):
+                if isinstance(part, str) and parts and isinstance(parts[-1], str):
+                    parts[-1] += part
+                else:
+                    parts.append(part)
+        return tuple(parts)
 
 
 TICDC: Final = Template(

@@ -26,8 +26,7 @@ from cdcfmt_core.zoneless import warn_zoneless
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.event_rows import corrupt_record, source_of
-from pyspark_cdcfmt.rows.numbers import Convert
-from pyspark_cdcfmt.rows.policy import BadRow, BadValue, ValuePolicy, refuse
+from pyspark_cdcfmt.rows.policy import BadRow, BadValue, Convert, ValuePolicy, refuse
 from pyspark_cdcfmt.rows.row_schemas import OF_INSTANTS, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.schema_conflicts import SchemaConflicts
 from pyspark_cdcfmt.rows.values import converter, plain_value

@@ -22,7 +22,7 @@ from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchem
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.rows.columns import array_cells, check_columns, variant_cell
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value
-from pyspark_cdcfmt.rows.numbers import shortest_text
+from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import METADATA, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.rows_to_events import InputEvent
 from pyspark_cdcfmt.rows.types import logical_type
@@ -31,7 +31,7 @@ from pyspark_cdcfmt.write_options import WriteOptions
 MAX_WAITING = 10_000
 """So many preimages may wait for their postimages."""
 
-_FIRST_TSO = 1_000_000_000_000 << 18
+FIRST_TSO = 1_000_000_000_000 << 18
 """Of September 2001: a smaller commit_ts is no TSO, but some other number."""
 _CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
 """Of these types a column has other values in Spark than in events; all others have the same."""
@@ -84,10 +84,10 @@ class ChangeInput:
         self._added = {name: prefix + name for name in METADATA if prefix + name in schema.names}
         added = set(self._added.values())
         self._types = {field.name: field.dataType for field in schema.fields}
-        self._table, self._columns = _table(
+        self.table, self._columns = _table(
             [field for field in schema.fields if field.name not in added], options, resolve_type
         )
-        self._waiting: dict[Any, tuple[dict[str, Any], Image]] = {}
+        self.waiting: dict[Any, tuple[dict[str, Any], Image]] = {}
         self._has_sequence = "sequence" in self._added
 
     def events(self, batches: Iterable[pa.RecordBatch]) -> Iterator[InputEvent]:
@@ -129,7 +129,7 @@ class ChangeInput:
 
         :raises EncodeError: if a preimage has no postimage in this task.
         """
-        for said, _ in self._waiting.values():
+        for said, _ in self.waiting.values():
             raise self._located(self._alone(), said)
         return iter(())
 
@@ -148,9 +148,9 @@ class ChangeInput:
         before: Image | None = None
         if change_type == "update_postimage":
             image = self._image(said, row, unconverted)
-            waiting = self._waiting.pop(self._pair_of(said, image), None)
+            waiting = self.waiting.pop(self._pair_of(said, image), None)
             before = None if waiting is None else waiting[1]
-        if not self._has_sequence and self._waiting:
+        if not self._has_sequence and self.waiting:
             raise self._alone()
         if change_type == "update_postimage":
             op: Op = "update" if before is not None else "upsert"
@@ -172,7 +172,7 @@ class ChangeInput:
         self, op: Op, said: dict[str, Any], before: Image | None, after: Image | None
     ) -> InputEvent:
         commit_ts = said.get("commit_version")
-        if commit_ts is not None and commit_ts < _FIRST_TSO:
+        if commit_ts is not None and commit_ts < FIRST_TSO:
             raise EncodeError(
                 f"{commit_ts} is no commit_ts of TiDB (Delta's change feed has versions of its "
                 "own there): leave the column out",
@@ -181,7 +181,7 @@ class ChangeInput:
         sequence = said.get("sequence")
         event = RowChange(
             op,
-            self._table,
+            self.table,
             before,
             after,
             commit_ts=commit_ts,
@@ -214,14 +214,14 @@ class ChangeInput:
 
     def _wait(self, said: dict[str, Any], image: Image) -> None:
         key = self._pair_of(said, image)
-        if key in self._waiting or (self._waiting and not self._has_sequence):
+        if key in self.waiting or (self.waiting and not self._has_sequence):
             raise self._alone()
-        if len(self._waiting) >= MAX_WAITING:
+        if len(self.waiting) >= MAX_WAITING:
             raise EncodeError(
                 f"{MAX_WAITING} update_preimages wait for their postimages; "
                 "sortWithinPartitions by the key and then _sequence"
             )
-        self._waiting[key] = said, image
+        self.waiting[key] = said, image
 
     def _pair_of(self, said: dict[str, Any], image: Image) -> Any:
         sequence = said.get("sequence")
@@ -231,7 +231,7 @@ class ChangeInput:
         if sequence.get("offset") or not sequence.get("rank"):
             return pair
         # All changes of a commit_ts have this sequence (docs/spark.md, Order).
-        return (*pair, *(str(image.values.get(name)) for name in self._table.key_columns))
+        return (*pair, *(str(image.values.get(name)) for name in self.table.key_columns))
 
     def _alone(self) -> EncodeError:
         return EncodeError(
@@ -244,7 +244,7 @@ class ChangeInput:
         sequence = said.get("sequence")
         place = "" if sequence is None else f" (_sequence {_position(sequence)})"
         return error.at(
-            table=f"{self._table.database}.{self._table.table}",
+            table=f"{self.table.database}.{self.table.table}",
             commit_ts=said.get("commit_version"),
             reason=error.reason + place,
         )

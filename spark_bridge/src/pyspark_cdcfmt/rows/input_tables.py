@@ -71,7 +71,10 @@ class InputTable:
 
 
 class InputTables:
-    """The tables of one task.  ``by_values`` is ``typesFrom=values``."""
+    """The tables of one task.  ``by_values`` is ``typesFrom=values``.
+
+    ``revision`` grows with each column that got another type than its source type says.
+    """
 
     def __init__(self, registry: Registry, *, type_map: str | None, by_values: bool) -> None:
         self._registry = registry
@@ -81,6 +84,7 @@ class InputTables:
         self._tables: Cache[Any, InputTable] = Cache()
         self._own: Cache[Any, dict[str, LogicalType]] = Cache(16 << 20)
         self._last: tuple[Any, InputTable] | None = None
+        self.revision = 0
 
     def read(
         self,
@@ -223,6 +227,7 @@ class InputTables:
                         f"{error}, and its source type is {known.source_type!r}", column=name
                     ) from error
                 own[name] = own_type(value)
+        self.revision += 1
         self._tables.discard(identity)
 
     def _is_wider(self, type_: LogicalType, value: Any) -> bool:

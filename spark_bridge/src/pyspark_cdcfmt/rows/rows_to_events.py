@@ -86,6 +86,11 @@ class EventInput:
         """Nothing: an event is one row."""
         return iter(())
 
+    @property
+    def revision(self) -> int:
+        """Grows where the types of columns become other ones."""
+        return self._tables.revision
+
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
         names = [
             name

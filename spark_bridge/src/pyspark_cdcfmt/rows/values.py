@@ -19,14 +19,15 @@ from cdcfmt_core.errors import show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 from pyspark_cdcfmt.rows.json_values import KeepText, json_column, parse_json_column
-from pyspark_cdcfmt.rows.numbers import (
+from pyspark_cdcfmt.rows.policy import (
+    BadValue,
     Convert,
+    ValuePolicy,
     to_binary32,
     to_decimal,
     to_double,
     to_int,
 )
-from pyspark_cdcfmt.rows.policy import BadValue, ValuePolicy
 from pyspark_cdcfmt.rows.types import INTEGER_BITS, TypeOptions, spark_type
 from pyspark_cdcfmt.rows.variant import encode_variant
 

@@ -15,12 +15,14 @@ from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
+from cdcfmt_core.sinks import line_writer
 from cdcfmt_core.sources import open_claim_check_writer
 from cdcfmt_core.texts import open_logger, qualified
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
+from pyspark_cdcfmt.write.columnar import KernelWriter, Lines, sources_of
 from pyspark_cdcfmt.write.watermarks import Watermarks
 from pyspark_cdcfmt.write_options import WriteOptions
 
@@ -73,6 +75,7 @@ class EventWriter:
     """Encodes the rows of one task.
 
     What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
+    ``rows_by`` are the numbers of rows that the kernel and the reference wrote.
     ``refused`` are kinds that cannot be written where the messages go, and what to do.
     ``wait`` returns when all messages so far are where they shall be.
     """
@@ -84,7 +87,10 @@ class EventWriter:
     watermarks: Watermarks = attrs.field(factory=dict)
     statements: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
+    rows_by: tuple[int, int] = (0, 0)
     wait: Callable[[], None] = lambda: None
+    _seen: _Statements = attrs.field(init=False, factory=lambda: _Statements())
+    _checked: bool = attrs.field(init=False, default=False)
 
     def messages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
         """The messages of the rows, in order, without watermarks.
@@ -94,11 +100,43 @@ class EventWriter:
         rows = open_input(self.schema, self.options)
         encoder = open_encoder(self.options, self.partitions, self.counts)
         order = OrderCheck() if self.options["ordered"] else None
-        statements = _Statements()
-        checked = False
+        yield from self._encode(rows.events(batches), encoder, order)
+        yield from self._rest(rows, encoder)
+
+    def lines(self, batches: Iterable[pa.RecordBatch], line_format: str) -> Iterator[Lines]:
+        """As :meth:`messages`, as lines of a file; of whole batches where the kernel is there.
+
+        :raises EncodeError: for a row that cannot be written.
+        """
+        rows = open_input(self.schema, self.options)
+        encoder = open_encoder(self.options, self.partitions, self.counts)
+        line_of = line_writer(line_format)
+        rules = None if line_format == "message" else encoder.row_rules()
+        kernel = KernelWriter.open(rows, self.options, rules)
+        order = OrderCheck() if self.options["ordered"] else None
+        if kernel is not None and order is not None:
+            order.remember = kernel.remember
+        for batch in batches:
+            for some, lines in [(batch, None)] if kernel is None else kernel.write(batch):
+                if lines is not None:
+                    self._note_sources(some)
+                    yield lines
+                    continue
+                for message in self._encode(rows.events([some]), encoder, order):
+                    yield line_of(message) + b"\n", 1
+        for message in self._rest(rows, encoder):
+            yield line_of(message) + b"\n", 1
+        if kernel is not None:
+            self.counts.update(kernel.take_counts())
+            self.rows_by = kernel.rows_by
+            logger.info("cdc: %d rows written by kernel, %d by reference", *self.rows_by)
+
+    def _encode(
+        self, events: Iterable[InputEvent], encoder: MessageEncoder, order: OrderCheck | None
+    ) -> Iterator[Message]:
         takes_rows = "row" not in self.refused
         source = None
-        for read in rows.events(batches):
+        for read in events:
             event = read.event
             if type(event) is RowChange and takes_rows:
                 # Most are: spare them the questions below.
@@ -113,16 +151,16 @@ class EventWriter:
                 self._refuse(KIND_OF[type(event)])
                 continue
             if isinstance(event, Watermark):
-                if not checked:
+                if not self._checked:
                     # The driver writes them; what it cannot write shall fail before that.
                     open_encoder(self.options, None).encode(event)
-                    checked = True
+                    self._checked = True
                 last = self.watermarks.get(read.source)
                 self.watermarks[read.source] = max(last or 0, event.commit_ts)
                 continue
             if isinstance(event, SchemaChange):
                 self.watermarks.setdefault(read.source, None)
-                if not statements.is_new(event):
+                if not self._seen.is_new(event):
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
                 self.statements += 1
@@ -133,9 +171,16 @@ class EventWriter:
                 self.wait()
                 continue
             yield from encoder.encode(event)
+
+    def _rest(self, rows: EventInput | ChangeInput, encoder: MessageEncoder) -> Iterator[Message]:
+        """What is held back at the end."""
         for read in rows.flush():
             yield from encoder.encode(read.event)
         yield from encoder.flush()
+
+    def _note_sources(self, rows: pa.RecordBatch) -> None:
+        for source in sources_of(rows):
+            self.watermarks.setdefault(source, None)
 
     def _refuse(self, kind: Kind) -> None:
         if self.options["unsupportedEvents"] == "fail":
@@ -197,6 +242,7 @@ class OrderCheck:
     """Remembers the last position of each key, by a hash of table and key."""
 
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self.remember: Callable[[tuple[str, ...], Any, Any], Any] = self._remember
         self._half = max_keys // 2
         # The older half is forgotten as a whole: no bookkeeping per change.
         self._recent: dict[int, tuple[Any, Any]] = {}
@@ -225,19 +271,26 @@ class OrderCheck:
 
     def _check(self, read: InputEvent, event: RowChange, cells: list[Any]) -> None:
         table = event.table
-        key = hash((table.database, table.schema, table.table, *map(str, cells)))
-        last = self._recent.get(key) or self._older.get(key)
-        position = (read.order_by, read.order)
-        if last is not None and last[0] == read.order_by and read.order < last[1]:
+        key = (table.database, table.schema or "", table.table, *map(str, cells))
+        last = self.remember(key, read.order_by, read.order)
+        if last is not None:
             raise EncodeError(
                 f"a change at {_show(read.order)} comes after one of the same key at "
-                f"{_show(last[1])}; {_ADVICE}",
+                f"{_show(last)}; {_ADVICE}",
                 table=qualified(table.database, table.table),
                 commit_ts=event.commit_ts,
             )
-        self._recent[key] = position
+
+    def _remember(self, names: tuple[str, ...], order_by: Any, order: Any) -> Any:
+        """Remember the position of a key; the last one where that was behind it."""
+        key = hash(names)
+        last = self._recent.get(key) or self._older.get(key)
+        if last is not None and last[0] == order_by and order < last[1]:
+            return last[1]
+        self._recent[key] = order_by, order
         if len(self._recent) >= self._half:
             self._older, self._recent = self._recent, {}
+        return None
 
 
 def _show(order: Any) -> str:

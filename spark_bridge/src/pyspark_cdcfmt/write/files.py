@@ -79,11 +79,10 @@ class FileWriter:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         files = self.sink.open_task(commit_id, task)
-        line_of = line_writer(self.options["lineFormat"])
         writer = EventWriter(self.schema, self.options)
         try:
-            for message in writer.messages(batches):
-                files.write(line_of(message))
+            for lines, count in writer.lines(batches, self.options["lineFormat"]):
+                files.write_lines(lines, count)
             names = files.close()
         except BaseException:
             files.discard()

@@ -1,0 +1,203 @@
+//! Columns of a record batch, cell by cell.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ByteArrayType, Date32Type, Decimal128Type, DurationMicrosecondType, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow_array::{
+    Array, BinaryArray, BooleanArray, GenericByteArray, ListArray, PrimitiveArray, RecordBatch,
+    StringArray, StructArray,
+};
+use arrow_schema::{DataType, TimeUnit};
+
+use crate::refusal::Step;
+use crate::write::cell::Cell;
+use crate::write::variants::Variant;
+
+/// A column of cells.
+pub enum Column {
+    Bool(BooleanArray),
+    Byte(PrimitiveArray<Int8Type>),
+    Short(PrimitiveArray<Int16Type>),
+    Int(PrimitiveArray<Int32Type>),
+    Long(PrimitiveArray<Int64Type>),
+    Float(PrimitiveArray<Float32Type>),
+    Double(PrimitiveArray<Float64Type>),
+    Decimal(PrimitiveArray<Decimal128Type>, u8),
+    Text(StringArray),
+    Bytes(BinaryArray),
+    Date(PrimitiveArray<Date32Type>),
+    Clock(PrimitiveArray<TimestampMicrosecondType>),
+    Instant(PrimitiveArray<TimestampMicrosecondType>),
+    Duration(PrimitiveArray<DurationMicrosecondType>),
+    Variant(Box<Variants>),
+    /// Of a type that no printer takes.
+    Other(arrow_array::ArrayRef),
+}
+
+impl Column {
+    pub fn new(array: &dyn Array) -> Self {
+        match array.data_type() {
+            DataType::Boolean => Column::Bool(array.as_boolean().clone()),
+            DataType::Int8 => Column::Byte(array.as_primitive().clone()),
+            DataType::Int16 => Column::Short(array.as_primitive().clone()),
+            DataType::Int32 => Column::Int(array.as_primitive().clone()),
+            DataType::Int64 => Column::Long(array.as_primitive().clone()),
+            DataType::Float32 => Column::Float(array.as_primitive().clone()),
+            DataType::Float64 => Column::Double(array.as_primitive().clone()),
+            DataType::Decimal128(_, scale) if *scale >= 0 => {
+                Column::Decimal(array.as_primitive().clone(), scale.unsigned_abs())
+            }
+            DataType::Utf8 => Column::Text(array.as_string().clone()),
+            DataType::Binary => Column::Bytes(array.as_binary().clone()),
+            DataType::Date32 => Column::Date(array.as_primitive().clone()),
+            DataType::Timestamp(TimeUnit::Microsecond, None) => {
+                Column::Clock(array.as_primitive().clone())
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, Some(_)) => {
+                Column::Instant(array.as_primitive().clone())
+            }
+            DataType::Duration(TimeUnit::Microsecond) => {
+                Column::Duration(array.as_primitive().clone())
+            }
+            _ => match Variants::new(array) {
+                Some(variants) => Column::Variant(Box::new(variants)),
+                None => Column::Other(arrow_array::make_array(array.to_data())),
+            },
+        }
+    }
+
+    pub fn cell(&self, row: usize) -> Step<Cell<'_>> {
+        Ok(match self {
+            Column::Bool(array) if !array.is_null(row) => Cell::Bool(array.value(row)),
+            Column::Byte(array) if !array.is_null(row) => Cell::Int(array.value(row).into()),
+            Column::Short(array) if !array.is_null(row) => Cell::Int(array.value(row).into()),
+            Column::Int(array) if !array.is_null(row) => Cell::Int(array.value(row).into()),
+            Column::Long(array) if !array.is_null(row) => Cell::Int(array.value(row)),
+            Column::Float(array) if !array.is_null(row) => Cell::Single(array.value(row)),
+            Column::Double(array) if !array.is_null(row) => Cell::Double(array.value(row)),
+            Column::Decimal(array, scale) if !array.is_null(row) => {
+                Cell::Decimal(array.value(row), *scale)
+            }
+            Column::Text(array) => bytes(array, row).map_or(Cell::Null, Cell::Text),
+            Column::Bytes(array) => bytes(array, row).map_or(Cell::Null, Cell::Bytes),
+            Column::Date(array) if !array.is_null(row) => Cell::Date(array.value(row)),
+            Column::Clock(array) if !array.is_null(row) => Cell::Clock(array.value(row)),
+            Column::Instant(array) if !array.is_null(row) => Cell::Instant(array.value(row)),
+            Column::Duration(array) if !array.is_null(row) => Cell::Duration(array.value(row)),
+            Column::Variant(array) => match array.get(row) {
+                Some(variant) => variant.cell()?,
+                None => Cell::Null,
+            },
+            Column::Other(array) if !array.is_null(row) => Cell::Other,
+            _ => Cell::Null,
+        })
+    }
+}
+
+/// The bytes of a cell; those of text may be no UTF-8.
+pub fn bytes<T: ByteArrayType<Offset = i32>>(
+    array: &GenericByteArray<T>,
+    row: usize,
+) -> Option<&[u8]> {
+    if array.is_null(row) {
+        return None;
+    }
+    let offset = |row: usize| usize::try_from(array.value_offsets()[row]).ok();
+    array.value_data().get(offset(row)?..offset(row + 1)?)
+}
+
+/// A column of variants.
+pub struct Variants {
+    whole: StructArray,
+    value: BinaryArray,
+    metadata: BinaryArray,
+}
+
+impl Variants {
+    pub fn new(array: &dyn Array) -> Option<Self> {
+        let whole = array.as_struct_opt()?;
+        let child = |name| whole.column_by_name(name)?.as_binary_opt().cloned();
+        if whole.num_columns() != 2 {
+            return None;
+        }
+        Some(Self {
+            value: child("value")?,
+            metadata: child("metadata")?,
+            whole: whole.clone(),
+        })
+    }
+
+    pub fn get(&self, row: usize) -> Option<Variant<'_>> {
+        if self.whole.is_null(row) {
+            return None;
+        }
+        Some(Variant {
+            value: bytes(&self.value, row)?,
+            metadata: bytes(&self.metadata, row)?,
+        })
+    }
+}
+
+/// Columns of one type that a batch may lack, by name.
+pub struct Named<'a>(pub &'a RecordBatch);
+
+impl Named<'_> {
+    fn column(&self, name: &str) -> Option<&dyn Array> {
+        self.0.column_by_name(name).map(AsRef::as_ref)
+    }
+
+    /// Of texts; None if it is there, and something else.
+    pub fn text(&self, name: &str) -> Option<Option<StringArray>> {
+        optional(self.column(name), |array| array.as_string_opt().cloned())
+    }
+
+    pub fn long(&self, name: &str) -> Option<Option<PrimitiveArray<Int64Type>>> {
+        optional(self.column(name), |array| array.as_primitive_opt().cloned())
+    }
+
+    pub fn instant(&self, name: &str) -> Option<Option<PrimitiveArray<TimestampMicrosecondType>>> {
+        optional(self.column(name), |array| array.as_primitive_opt().cloned())
+    }
+
+    pub fn list(&self, name: &str) -> Option<Option<ListArray>> {
+        optional(self.column(name), |array| array.as_list_opt().cloned())
+    }
+
+    pub fn structs(&self, name: &str) -> Option<Option<StructArray>> {
+        optional(self.column(name), |array| array.as_struct_opt().cloned())
+    }
+
+    pub fn variants(&self, name: &str) -> Option<Option<Variants>> {
+        optional(self.column(name), Variants::new)
+    }
+}
+
+fn optional<T>(
+    array: Option<&dyn Array>,
+    of: impl FnOnce(&dyn Array) -> Option<T>,
+) -> Option<Option<T>> {
+    match array {
+        None => Some(None),
+        Some(array) => of(array).map(Some),
+    }
+}
+
+/// A number of a column that may not be there.
+pub fn number<T: arrow_array::ArrowPrimitiveType<Native = i64>>(
+    array: Option<&PrimitiveArray<T>>,
+    row: usize,
+) -> Option<i64> {
+    let array = array?;
+    (!array.is_null(row)).then(|| array.value(row))
+}
+
+/// Where the items of a list lie; None for NULL.
+pub fn span(array: &ListArray, row: usize) -> Option<std::ops::Range<usize>> {
+    if array.is_null(row) {
+        return None;
+    }
+    let offset = |row: usize| usize::try_from(array.value_offsets()[row]).ok();
+    Some(offset(row)?..offset(row + 1)?)
+}

@@ -1,0 +1,171 @@
+//! JSON strings and documents as the reference's writers write them.
+
+use crate::refusal::{Refusal, Step};
+use crate::write::cell::Cell;
+use crate::write::digits;
+use crate::write::variants::Variant;
+
+const DEEPEST: usize = 100;
+const NOT_JSON: Refusal = Refusal::new("a value of JSON that is written otherwise", 0);
+
+/// What a JSON writer escapes beside quotes, backslashes and control characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Escapes {
+    Few,
+    /// As Go's `encoding/json`: `<`, `>`, `&`, U+2028 and U+2029, and no short `\b` and `\f`.
+    Go,
+}
+
+const PLAIN: u8 = 0;
+const ALWAYS: u8 = 1;
+const OF_GO: u8 = 2;
+
+/// By byte, what may have to be escaped.
+const CLASSES: [u8; 256] = {
+    let mut classes = [PLAIN; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        classes[byte] = ALWAYS;
+        byte += 1;
+    }
+    classes[b'"' as usize] = ALWAYS;
+    classes[b'\\' as usize] = ALWAYS;
+    classes[b'<' as usize] = OF_GO;
+    classes[b'>' as usize] = OF_GO;
+    classes[b'&' as usize] = OF_GO;
+    classes[0xe2] = OF_GO;
+    classes
+};
+
+/// Appends a string with its quotes.
+pub fn string(text: &[u8], escapes: Escapes, out: &mut Vec<u8>) {
+    out.push(b'"');
+    let most = match escapes {
+        Escapes::Few => ALWAYS,
+        Escapes::Go => OF_GO,
+    };
+    let mut from = 0;
+    for (at, byte) in text.iter().enumerate() {
+        let class = CLASSES[usize::from(*byte)];
+        if class == PLAIN || class > most {
+            continue;
+        }
+        if *byte == 0xe2 {
+            // U+2028 and U+2029.
+            let Some([0x80, last @ (0xa8 | 0xa9)]) = text.get(at + 1..at + 3) else {
+                continue;
+            };
+            out.extend_from_slice(&text[from..at]);
+            out.extend_from_slice(b"\\u202");
+            out.push(last - 0xa8 + b'8');
+            from = at + 3;
+            continue;
+        }
+        out.extend_from_slice(&text[from..at]);
+        escaped(*byte, escapes, out);
+        from = at + 1;
+    }
+    out.extend_from_slice(&text[from..]);
+    out.push(b'"');
+}
+
+fn escaped(byte: u8, escapes: Escapes, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let short = match byte {
+        b'"' | b'\\' => byte,
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        8 if escapes == Escapes::Few => b'b',
+        12 if escapes == Escapes::Few => b'f',
+        _ => {
+            out.extend_from_slice(b"\\u00");
+            out.push(DIGITS[usize::from(byte >> 4)]);
+            out.push(DIGITS[usize::from(byte & 15)]);
+            return;
+        }
+    };
+    out.extend_from_slice(&[b'\\', short]);
+}
+
+/// Appends a string of one Latin-1 character a byte.
+pub fn latin1_string(data: &[u8], escapes: Escapes, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    scratch.clear();
+    for byte in data {
+        if *byte < 0x80 {
+            scratch.push(*byte);
+        } else {
+            scratch.extend_from_slice(&[0xc0 | byte >> 6, 0x80 | byte & 0x3f]);
+        }
+    }
+    string(scratch, escapes, out);
+}
+
+/// Appends the text of a JSON column.
+///
+/// A string is refused, as it may be the text of another document.
+pub fn document(cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+    match cell {
+        Cell::Text(_) => Err(NOT_JSON),
+        other => value(other, 0, out),
+    }
+}
+
+fn value(cell: Cell, depth: usize, out: &mut Vec<u8>) -> Step<()> {
+    match cell {
+        Cell::Null => out.extend_from_slice(b"null"),
+        Cell::Bool(true) => out.extend_from_slice(b"true"),
+        Cell::Bool(false) => out.extend_from_slice(b"false"),
+        Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
+        Cell::Decimal(number, scale) => digits::decimal(number, scale, out),
+        Cell::Double(number) if digits::is_common(number) || number == 0.0 => {
+            out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
+        }
+        Cell::Text(text) => string(text, Escapes::Few, out),
+        Cell::Nested(variant) if depth < DEEPEST => nested(variant, depth, out)?,
+        _ => return Err(NOT_JSON),
+    }
+    Ok(())
+}
+
+fn nested(variant: Variant, depth: usize, out: &mut Vec<u8>) -> Step<()> {
+    let items = variant.items()?;
+    let is_object = variant.is_object();
+    out.push(if is_object { b'{' } else { b'[' });
+    for number in 0..items.count {
+        if number > 0 {
+            out.push(b',');
+        }
+        if is_object {
+            string(items.name(number)?, Escapes::Few, out);
+            out.push(b':');
+        }
+        value(items.value(number)?.cell()?, depth + 1, out)?;
+    }
+    out.push(if is_object { b'}' } else { b']' });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn escaped(text: &str, escapes: Escapes) -> String {
+        let mut out = Vec::new();
+        string(text.as_bytes(), escapes, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn escapes() {
+        let text = "a\"\\\u{8}\u{c}\n\u{1}\u{7f}<&>\u{2028}\u{2030}é";
+        assert_eq!(
+            escaped(text, Escapes::Few),
+            "\"a\\\"\\\\\\b\\f\\n\\u0001\u{7f}<&>\u{2028}\u{2030}é\""
+        );
+        assert_eq!(
+            escaped(text, Escapes::Go),
+            "\"a\\\"\\\\\\u0008\\u000c\\n\\u0001\u{7f}\\u003c\\u0026\\u003e\\u2028\u{2030}é\""
+        );
+    }
+}

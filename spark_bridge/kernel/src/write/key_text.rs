@@ -1,0 +1,92 @@
+//! Values of key columns as Python's `str` prints them: what orders and partitions go by.
+
+use crate::refusal::{Refusal, Step};
+use crate::temporal;
+use crate::write::cell::Cell;
+use crate::write::digits;
+use crate::write::printing::{MISFIT, Printer};
+
+const DAY_MICROS: i64 = 86_400_000_000;
+/// Decimals that are smaller have an exponent.
+const SMALLEST: usize = 6;
+
+pub const NO_TEXT: Refusal = Refusal::new("a key of a type without a plain text", 0);
+
+/// Appends the text of a value.
+pub fn append(printer: &Printer, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+    match (printer, cell) {
+        (_, Cell::Null) => out.extend_from_slice(b"None"),
+        (Printer::Bool, Cell::Bool(value)) => {
+            out.extend_from_slice(if value { b"True" } else { b"False" });
+        }
+        (Printer::Int { .. }, cell) => {
+            digits::decimal(cell.integer().ok_or(MISFIT)?, 0, out);
+        }
+        (Printer::Decimal | Printer::Year, Cell::Int(value)) => digits::integer(value, out),
+        (Printer::Decimal, Cell::Decimal(value, scale)) => {
+            let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) as usize;
+            if usize::from(scale) > digits + SMALLEST {
+                return Err(NO_TEXT);
+            }
+            digits::decimal(value, scale, out);
+        }
+        (Printer::Text | Printer::Enum { .. } | Printer::Set { .. }, Cell::Text(text)) => {
+            std::str::from_utf8(text).map_err(|_| MISFIT)?;
+            out.extend_from_slice(text);
+        }
+        (Printer::Enum { .. } | Printer::Set { .. }, Cell::Int(value)) => {
+            digits::integer(value, out);
+        }
+        (Printer::Date, Cell::Date(days)) => {
+            temporal::check_instant(i64::from(days) * DAY_MICROS)?;
+            temporal::print_date(days.into(), out);
+        }
+        (Printer::DateTime { .. }, Cell::Clock(micros)) => clock(micros, out)?,
+        (Printer::Timestamp { .. }, Cell::Instant(micros)) => {
+            clock(micros, out)?;
+            out.extend_from_slice(b"+00:00");
+        }
+        _ => return Err(NO_TEXT),
+    }
+    Ok(())
+}
+
+/// As `str` of a datetime: no fraction, or six digits.
+fn clock(micros: i64, out: &mut Vec<u8>) -> Step<()> {
+    temporal::check_instant(micros)?;
+    let start = out.len();
+    temporal::print_datetime(micros, out);
+    if micros.rem_euclid(1_000_000) != 0 {
+        out.resize(start + "0000-00-00 00:00:00.000000".len(), b'0');
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_python_prints() {
+        let date_time = Printer::DateTime { fsp: None };
+        for (printer, cell, text) in [
+            (&Printer::Decimal, Cell::Decimal(10, 7), Some("0.0000010")),
+            (&Printer::Decimal, Cell::Decimal(1, 7), None),
+            (&Printer::Decimal, Cell::Decimal(0, 6), Some("0.000000")),
+            (&Printer::Decimal, Cell::Decimal(0, 7), None),
+            (
+                &date_time,
+                Cell::Clock(500_000),
+                Some("1970-01-01 00:00:00.500000"),
+            ),
+            (&date_time, Cell::Clock(0), Some("1970-01-01 00:00:00")),
+            (&Printer::Text, Cell::Null, Some("None")),
+        ] {
+            let mut out = Vec::new();
+            let found = append(printer, cell, &mut out)
+                .ok()
+                .map(|()| out.as_slice());
+            assert_eq!(found, text.map(str::as_bytes), "{cell:?}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The way back: Arrow columns to messages, as plans say.
+//!
+//! A row on which anything is unusual is refused, and the reference encoder writes it.
+
+pub mod arrow;
+pub mod cell;
+pub mod changes;
+pub mod digits;
+pub mod events;
+pub mod fields;
+pub mod identity;
+pub mod json_text;
+pub mod key_text;
+pub mod message;
+pub mod order;
+pub mod plan;
+pub mod printing;
+pub mod python;
+pub mod row;
+pub mod variants;
+pub mod writer;

@@ -1,0 +1,72 @@
+//! Whether changes of one key come in order: the last position of each key.
+
+use std::hash::{BuildHasher, Hash, RandomState};
+
+use hashbrown::HashMap;
+
+/// So many keys are remembered at most, half of them at least.
+const MAX_KEYS: usize = 1 << 17;
+
+/// Numbers that are compared from left to right.
+pub type Position = [i64; 5];
+
+/// What positions are of: only those of one kind are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(u64);
+
+#[derive(Default)]
+pub struct Order {
+    hasher: RandomState,
+    // The older half is forgotten as a whole: no bookkeeping per change.
+    recent: HashMap<u64, (Kind, Position)>,
+    older: HashMap<u64, (Kind, Position)>,
+}
+
+impl Order {
+    pub fn kind(&self, name: impl Hash) -> Kind {
+        Kind(self.hasher.hash_one(name))
+    }
+
+    /// Remembers the position of a key; the last one where that was behind it.
+    pub fn check(&mut self, key: &[u8], kind: Kind, position: Position) -> Result<(), Position> {
+        let key = self.hasher.hash_one(key);
+        if let Some((known, last)) = self.recent.get(&key).or_else(|| self.older.get(&key))
+            && *known == kind
+            && position < *last
+        {
+            return Err(*last);
+        }
+        self.recent.insert(key, (kind, position));
+        if self.recent.len() >= MAX_KEYS / 2 {
+            self.older = std::mem::take(&mut self.recent);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_of_a_key_ascend() {
+        let mut order = Order::default();
+        let (one, other) = (order.kind("commit_ts"), order.kind(("topic", 1)));
+        let at = |number| [number, 0, 0, 0, 0];
+        assert_eq!(order.check(b"a", one, at(2)), Ok(()));
+        assert_eq!(order.check(b"b", one, at(1)), Ok(()));
+        assert_eq!(order.check(b"a", one, at(2)), Ok(()));
+        assert_eq!(order.check(b"a", one, at(1)), Err(at(2)));
+        assert_eq!(order.check(b"a", other, at(1)), Ok(()));
+    }
+
+    #[test]
+    fn few_keys_are_remembered() {
+        let mut order = Order::default();
+        let kind = order.kind("");
+        for number in 0..MAX_KEYS as i64 * 2 {
+            let _ = order.check(&number.to_le_bytes(), kind, [number, 0, 0, 0, 0]);
+            assert!(order.recent.len() + order.older.len() <= MAX_KEYS);
+        }
+    }
+}

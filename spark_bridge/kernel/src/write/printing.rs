@@ -1,0 +1,279 @@
+//! Cells as MySQL's text; the Python printers are in `cdcfmt_core/mysql/text_output.py`.
+//!
+//! A value that is not plainly one of its column's type is refused.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::refusal::{Refusal, Step};
+use crate::temporal;
+use crate::write::cell::Cell;
+use crate::write::digits::{decimal, double, float, integer, single, unsigned};
+use crate::write::json_text::{self, Escapes};
+
+pub const MISFIT: Refusal = Refusal::new("a value that is not plainly of its column's type", 0);
+const DAY_MICROS: i64 = 86_400_000_000;
+/// Of Python's dates.
+const FIRST_DAY: i32 = -719_162;
+const LAST_DAY: i32 = 2_932_896;
+/// How the values of a logical type are printed.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "logical", rename_all = "snake_case")]
+pub enum Printer {
+    Bool,
+    Int {
+        low: i64,
+        high: u64,
+    },
+    Float {
+        bits: u8,
+    },
+    Decimal,
+    Text,
+    Binary,
+    Date,
+    DateTime {
+        fsp: Option<u32>,
+    },
+    Timestamp {
+        fsp: Option<u32>,
+    },
+    Time {
+        fsp: Option<u32>,
+    },
+    Year,
+    /// Numbers of the members, or the largest number.
+    Enum {
+        members: HashMap<String, u64>,
+        most: u64,
+    },
+    /// Members are joined by commas, and their numbers are bits.
+    Set {
+        members: HashMap<String, u64>,
+        most: u64,
+    },
+    Json,
+    /// Only NULL is printed.
+    Other,
+}
+
+/// Offsets of a time zone by instants, as the bridge found them.
+#[derive(Debug, Deserialize)]
+pub struct Offsets {
+    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
+    starts: Vec<i64>,
+    /// Microseconds east of UTC in each span; None where the clock changes.
+    offsets: Vec<Option<i64>>,
+}
+
+impl Offsets {
+    /// The wall clock of an instant.
+    fn wall(&self, instant: i64) -> Option<i64> {
+        let span = self.starts.partition_point(|start| *start <= instant);
+        Some(instant + (*self.offsets.get(span.checked_sub(1)?)?)?)
+    }
+}
+
+impl Printer {
+    /// Appends a JSON string of the value, or null.
+    pub fn print(
+        &self,
+        cell: Cell,
+        zone: &Offsets,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Step<()> {
+        match (self, cell) {
+            (_, Cell::Null) => {
+                out.extend_from_slice(b"null");
+                return Ok(());
+            }
+            (Printer::Text, Cell::Text(text)) => {
+                json_text::string(text, Escapes::Go, out);
+                return Ok(());
+            }
+            (Printer::Binary, Cell::Bytes(data)) => {
+                json_text::latin1_string(data, Escapes::Go, scratch, out);
+                return Ok(());
+            }
+            (Printer::Json, cell) => {
+                scratch.clear();
+                json_text::document(cell, scratch)?;
+                json_text::string(scratch, Escapes::Go, out);
+                return Ok(());
+            }
+            _ => {}
+        }
+        out.push(b'"');
+        match (self, cell) {
+            (Printer::Bool, Cell::Bool(value)) => out.push(if value { b'1' } else { b'0' }),
+            (Printer::Bool, Cell::Int(value @ (0 | 1))) => integer(value, out),
+            (Printer::Int { low, high }, Cell::Int(value)) => {
+                if value < *low || u64::try_from(value).is_ok_and(|value| value > *high) {
+                    return Err(MISFIT);
+                }
+                integer(value, out);
+            }
+            (Printer::Int { low, high }, cell) => {
+                let value = cell.integer().ok_or(MISFIT)?;
+                if value < i128::from(*low) || value > i128::from(*high) {
+                    return Err(MISFIT);
+                }
+                out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+            }
+            (Printer::Float { bits: 32 }, Cell::Double(value)) => float(value, out)?,
+            (Printer::Float { .. }, Cell::Double(value)) => double(value, out)?,
+            (Printer::Float { .. }, Cell::Single(value)) => single(value, out)?,
+            (Printer::Decimal, Cell::Decimal(value, scale)) => decimal(value, scale, out),
+            (Printer::Decimal, Cell::Int(value)) => integer(value, out),
+            (Printer::Date, Cell::Date(days)) if (FIRST_DAY..=LAST_DAY).contains(&days) => {
+                temporal::print_date(days.into(), out);
+            }
+            (Printer::DateTime { fsp }, Cell::Clock(micros)) => clock(micros, *fsp, out)?,
+            (Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
+                clock(zone.wall(micros).ok_or(MISFIT)?, *fsp, out)?;
+            }
+            (Printer::Time { fsp }, Cell::Duration(micros)) => time(micros, *fsp, out),
+            (Printer::Time { fsp }, Cell::Text(text)) => {
+                let text = std::str::from_utf8(text).map_err(|_| MISFIT)?;
+                time(temporal::time(text).ok_or(MISFIT)?, *fsp, out);
+            }
+            (Printer::Year, Cell::Int(value)) if value == 0 || (1901..=2155).contains(&value) => {
+                integer(value, out);
+            }
+            (Printer::Enum { members, .. }, Cell::Text(text)) => {
+                let text = std::str::from_utf8(text).map_err(|_| MISFIT)?;
+                unsigned(*members.get(text).ok_or(MISFIT)?, out);
+            }
+            (Printer::Set { members, .. }, Cell::Text(text)) => {
+                let text = std::str::from_utf8(text).map_err(|_| MISFIT)?;
+                let mut bits = 0;
+                for name in text.split(',').filter(|_| !text.is_empty()) {
+                    bits |= members.get(name).ok_or(MISFIT)?;
+                }
+                unsigned(bits, out);
+            }
+            (Printer::Enum { most, .. } | Printer::Set { most, .. }, cell) => {
+                let value = match cell {
+                    Cell::Bool(_) => None,
+                    other => other.integer(),
+                };
+                let value = value.and_then(|value| u64::try_from(value).ok());
+                let value = value.filter(|value| value <= most).ok_or(MISFIT)?;
+                unsigned(value, out);
+            }
+            _ => return Err(MISFIT),
+        }
+        out.push(b'"');
+        Ok(())
+    }
+}
+
+fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
+    temporal::check_instant(micros)?;
+    temporal::print_date(micros.div_euclid(DAY_MICROS), out);
+    let of_day = micros.rem_euclid(DAY_MICROS);
+    let seconds = of_day / 1_000_000;
+    let mut text = *b" 00:00:00.000000";
+    let mut put = |value: i64, at: usize| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let value = value as u8;
+        text[at] = b'0' + value / 10;
+        text[at + 1] = b'0' + value % 10;
+    };
+    put(seconds / 3600, 1);
+    put(seconds / 60 % 60, 4);
+    put(seconds % 60, 7);
+    let fraction = of_day % 1_000_000;
+    put(fraction / 10_000, 10);
+    put(fraction / 100 % 100, 12);
+    put(fraction % 100, 14);
+    let digits = fsp.unwrap_or(0).min(6);
+    // What the digits of the type do not hold is not cut off.
+    let length = match digits {
+        _ if fraction % 10_i64.pow(6 - digits) != 0 => text.len(),
+        0 => 9,
+        _ => 10 + digits as usize,
+    };
+    out.extend_from_slice(&text[..length]);
+    Ok(())
+}
+
+fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) {
+    let mut text = String::new();
+    temporal::print_time(micros, fsp, &mut text);
+    out.extend_from_slice(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(printer: &Printer, cell: Cell) -> Option<String> {
+        let zone = Offsets {
+            starts: vec![0, 1_000_000],
+            offsets: vec![Some(3_600_000_000)],
+        };
+        let mut out = Vec::new();
+        let step = printer.print(cell, &zone, &mut Vec::new(), &mut out);
+        step.ok().and_then(|()| String::from_utf8(out).ok())
+    }
+
+    #[test]
+    fn values() {
+        let int = Printer::Int { low: -8, high: 300 };
+        let date_time = Printer::DateTime { fsp: Some(3) };
+        let timestamp = Printer::Timestamp { fsp: None };
+        for (printer, cell, text) in [
+            (&Printer::Bool, Cell::Bool(true), "\"1\""),
+            (&int, Cell::Int(-8), "\"-8\""),
+            (&int, Cell::Decimal(300, 0), "\"300\""),
+            (&Printer::Decimal, Cell::Decimal(-5, 2), "\"-0.05\""),
+            (
+                &Printer::Float { bits: 64 },
+                Cell::Double(1e21),
+                "\"1000000000000000000000\"",
+            ),
+            (&Printer::Float { bits: 64 }, Cell::Double(-0.0), "\"-0\""),
+            (
+                &Printer::Float { bits: 32 },
+                Cell::Double(f64::from(0.1_f32)),
+                "\"0.1\"",
+            ),
+            (
+                &Printer::Float { bits: 32 },
+                Cell::Double(0.010071009),
+                "\"0.010071009\"",
+            ),
+            (
+                &Printer::Float { bits: 32 },
+                Cell::Double(0.123456789012),
+                "\"0.12345679\"",
+            ),
+            (
+                &Printer::Float { bits: 32 },
+                Cell::Single(16_777_216.0),
+                "\"16777216\"",
+            ),
+            (&Printer::Binary, Cell::Bytes(b"\xe9<"), "\"é\\u003c\""),
+            (
+                &date_time,
+                Cell::Clock(1_500_000),
+                "\"1970-01-01 00:00:01.500\"",
+            ),
+            (
+                &date_time,
+                Cell::Clock(-1),
+                "\"1969-12-31 23:59:59.999999\"",
+            ),
+            (&timestamp, Cell::Instant(0), "\"1970-01-01 01:00:00\""),
+            (&Printer::Year, Cell::Null, "null"),
+        ] {
+            assert_eq!(printed(printer, cell).as_deref(), Some(text), "{cell:?}");
+        }
+        assert_eq!(printed(&int, Cell::Int(301)), None);
+        assert_eq!(printed(&timestamp, Cell::Instant(1_000_000)), None);
+        assert_eq!(printed(&Printer::Year, Cell::Int(1900)), None);
+    }
+}

@@ -1,0 +1,142 @@
+//! The writer for Python; see `cdcfmt_kernel.pyi`.
+
+use arrow_array::{BinaryArray, RecordBatch, StructArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_pyarrow::FromPyArrow;
+use arrow_schema::{DataType, Field};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::sync::Arc;
+
+use crate::python::Rows;
+use crate::write::order::Position;
+use crate::write::row::Messages;
+use crate::write::writer::{Batch, Stop, Writer};
+
+fn value_error(error: impl std::fmt::Display) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Writes the rows of one task.
+#[pyclass(name = "Writer")]
+pub struct PyWriter {
+    writer: Writer,
+    batch: Option<Batch>,
+    stop: Stop,
+}
+
+#[pymethods]
+impl PyWriter {
+    #[new]
+    fn new(settings: &str) -> PyResult<Self> {
+        let settings = serde_json::from_str(settings).map_err(value_error)?;
+        Ok(Self {
+            writer: Writer::new(settings),
+            batch: None,
+            stop: Stop::End,
+        })
+    }
+
+    /// Takes a batch; false where the reference writes all of it.
+    fn open(&mut self, batch: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let batch = RecordBatch::from_pyarrow_bound(batch)?;
+        self.batch = self.writer.open(&batch);
+        Ok(self.batch.is_some())
+    }
+
+    fn add_table(&mut self, table: &str, row: Option<usize>) -> PyResult<()> {
+        let table = serde_json::from_str(table).map_err(value_error)?;
+        let row = self.batch.as_ref().zip(row);
+        let added = self.writer.add_table(table, row);
+        added.map_err(|refusal| value_error(refusal.reason))
+    }
+
+    fn clear_tables(&mut self) {
+        self.writer.clear_tables();
+    }
+
+    /// Writes rows from `start` on; the number of the first one that was not written.
+    fn write(&mut self, py: Python<'_>, start: usize, now: i64) -> usize {
+        let Some(batch) = &self.batch else {
+            return start;
+        };
+        let writer = &mut self.writer;
+        let (at, stop) = py.detach(|| writer.write(batch, start, now));
+        self.stop = stop;
+        at
+    }
+
+    /// Why no more was written: "", "full", "unknown" or a reason.
+    #[getter]
+    fn stop(&self) -> &'static str {
+        match self.stop {
+            Stop::End => "",
+            Stop::Full => "full",
+            Stop::Unknown => "unknown",
+            Stop::Refused(reason) => reason,
+        }
+    }
+
+    /// The last position of a key where that is behind this one, which is remembered otherwise.
+    fn check(&mut self, key: &[u8], kind: &[u8], position: Vec<i64>) -> Option<Position> {
+        let order = &mut self.writer.order;
+        let mut padded = [0; 5];
+        padded
+            .iter_mut()
+            .zip(position)
+            .for_each(|(to, from)| *to = from);
+        order.check(key, order.kind(kind), padded).err()
+    }
+
+    /// The values since the last call with a line break behind each, and how many.
+    fn take_lines<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyBytes>, usize) {
+        let messages = &mut self.writer.messages;
+        let lines = PyBytes::new(py, &messages.values);
+        let count = messages.ends.len();
+        messages.values.clear();
+        messages.ends.clear();
+        messages.keys.clear();
+        messages.key_ends.clear();
+        (lines, count)
+    }
+
+    /// Keys and values since the last call.
+    fn take(&mut self) -> PyResult<Rows> {
+        let Messages {
+            values,
+            ends,
+            keys,
+            key_ends,
+        } = std::mem::take(&mut self.writer.messages);
+        let mut last = 0;
+        let valid: NullBuffer = key_ends.iter().map(Option::is_some).collect();
+        let key_ends = key_ends.into_iter().map(|end| {
+            last = end.unwrap_or(last);
+            last
+        });
+        let keys = binary(keys, key_ends, Some(valid))?;
+        let values = binary(values, ends.into_iter(), None)?;
+        let field = |name: &str| Arc::new(Field::new(name, DataType::Binary, true));
+        let fields = vec![field("key"), field("value")];
+        let rows =
+            StructArray::try_new(fields.into(), vec![Arc::new(keys), Arc::new(values)], None);
+        rows.map(Rows).map_err(value_error)
+    }
+
+    /// How many rows have been counted under which notes, since the last call.
+    fn take_counts(&mut self) -> Vec<(String, usize)> {
+        self.writer.counts.drain().collect()
+    }
+}
+
+fn binary(
+    data: Vec<u8>,
+    ends: impl Iterator<Item = usize>,
+    valid: Option<NullBuffer>,
+) -> PyResult<BinaryArray> {
+    let offsets: Result<Vec<i32>, _> = std::iter::once(0).chain(ends).map(i32::try_from).collect();
+    let offsets = ScalarBuffer::from(offsets.map_err(value_error)?);
+    BinaryArray::try_new(OffsetBuffer::new(offsets), Buffer::from_vec(data), valid)
+        .map_err(value_error)
+}

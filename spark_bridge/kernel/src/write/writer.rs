@@ -1,0 +1,197 @@
+//! Rows of batches to messages, one after the other, up to the first that is refused.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+
+use crate::refusal::Step;
+use crate::write::changes::Changes;
+use crate::write::events::Events;
+use crate::write::fields::{EventTable, Fields};
+use crate::write::message::Scratch;
+use crate::write::order::Order;
+use crate::write::plan::{Image, Op, Settings, Shape, Table, Written};
+use crate::write::row::{Messages, NO_OP, Writing};
+
+/// Messages are taken when they are more bytes.
+const FULL: usize = 4 << 20;
+pub enum Batch {
+    Changes(Box<Changes>),
+    Events(Box<Events>),
+}
+
+/// Why no more rows were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    End,
+    /// The messages are to be taken.
+    Full,
+    /// The row is one of a table that is not known.
+    Unknown,
+    Refused(&'static str),
+}
+
+pub struct Writer {
+    settings: Settings,
+    pub order: Order,
+    /// Of the changes shape.
+    table: Option<Table>,
+    /// Of the events shape.
+    tables: Vec<EventTable>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// The last row's.
+    identity: Vec<u8>,
+    number: usize,
+    fields: [Fields; 2],
+    scratch: Scratch,
+    text: Vec<u8>,
+    pub messages: Messages,
+    pub counts: HashMap<String, usize>,
+}
+
+impl Writer {
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            order: Order::default(),
+            table: None,
+            tables: Vec::new(),
+            numbers: HashMap::new(),
+            identity: Vec::new(),
+            number: usize::MAX,
+            fields: [Fields::default(), Fields::default()],
+            scratch: Scratch::default(),
+            text: Vec::new(),
+            messages: Messages::default(),
+            counts: HashMap::new(),
+        }
+    }
+
+    /// None for a batch that the reference writes as a whole.
+    pub fn open(&self, batch: &RecordBatch) -> Option<Batch> {
+        match &self.settings.shape {
+            Shape::Changes {
+                prefix,
+                first_commit_ts,
+            } => Changes::new(batch, self.table.as_ref()?, prefix, *first_commit_ts)
+                .map(Box::new)
+                .map(Batch::Changes),
+            Shape::Events => Events::new(batch).map(Box::new).map(Batch::Events),
+        }
+    }
+
+    /// Tells how the rows of a table are written: of the table of this row, if they are events.
+    pub fn add_table(&mut self, table: Table, row: Option<(&Batch, usize)>) -> Step<()> {
+        match row {
+            Some((Batch::Events(events), row)) => {
+                let mut identity = Vec::new();
+                events.identity(row, &mut identity)?;
+                self.numbers.insert(identity, self.tables.len());
+                self.tables.push(EventTable::new(table));
+                self.number = usize::MAX;
+            }
+            _ => self.table = Some(table),
+        }
+        Ok(())
+    }
+
+    pub fn clear_tables(&mut self) {
+        self.tables.clear();
+        self.numbers.clear();
+        self.number = usize::MAX;
+    }
+
+    /// Writes rows from `start` on; the first one that was not written, and why.
+    pub fn write(&mut self, batch: &Batch, start: usize, now: i64) -> (usize, Stop) {
+        let mut at = start;
+        loop {
+            if self.messages.values.len() >= FULL {
+                return (at, Stop::Full);
+            }
+            let size = match batch {
+                Batch::Changes(changes) if at < changes.rows() => self.change(changes, at, now),
+                Batch::Events(events) if at < events.rows() => match self.find(events, at) {
+                    Ok(true) => self.event(events, at, now).map(|()| 1),
+                    Ok(false) => return (at, Stop::Unknown),
+                    Err(refusal) => Err(refusal),
+                },
+                _ => return (at, Stop::End),
+            };
+            match size {
+                Ok(size) => at += size,
+                Err(refusal) => return (at, Stop::Refused(refusal.reason)),
+            }
+        }
+    }
+
+    fn change(&mut self, changes: &Changes, at: usize, now: i64) -> Step<usize> {
+        let table = self.table.as_ref().ok_or(NO_OP)?;
+        let change = changes.at(at, table, &mut self.text)?;
+        let written = self.settings.ops.get(change.op).ok_or(NO_OP)?;
+        let mut row = Writing {
+            settings: &self.settings,
+            order: &mut self.order,
+            table,
+            scratch: &mut self.scratch,
+            text: &mut self.text,
+            messages: &mut self.messages,
+            now,
+        };
+        let position = change.position;
+        let position = position.map(|(kind, at)| (row.order.kind(kind.as_bytes()), at));
+        row.append(&change.row, change.op == "update", written, position)?;
+        count(&mut self.counts, written);
+        Ok(change.size)
+    }
+
+    /// Whether the table of an event is known.
+    fn find(&mut self, events: &Events, at: usize) -> Step<bool> {
+        events.op(at)?;
+        self.text.clear();
+        events.identity(at, &mut self.text)?;
+        if self.number < self.tables.len() && self.text == self.identity {
+            return Ok(true);
+        }
+        let Some(number) = self.numbers.get(&self.text) else {
+            return Ok(false);
+        };
+        self.number = *number;
+        std::mem::swap(&mut self.identity, &mut self.text);
+        self.fields.iter_mut().for_each(Fields::clear);
+        Ok(true)
+    }
+
+    fn event(&mut self, events: &Events, at: usize, now: i64) -> Step<()> {
+        let op = events.op(at)?;
+        let written = self.settings.ops.get(op).ok_or(NO_OP)?;
+        let table = &self.tables[self.number];
+        let (wanted, other) = match written.op {
+            Op::Delete => (Image::Before, false),
+            Op::Insert => (Image::After, false),
+            _ => (Image::After, true),
+        };
+        let row = events.row(at, table, &mut self.fields, wanted, other)?;
+        let position = events.position(at, &self.order);
+        let mut writing = Writing {
+            settings: &self.settings,
+            order: &mut self.order,
+            table: &table.table,
+            scratch: &mut self.scratch,
+            text: &mut self.text,
+            messages: &mut self.messages,
+            now,
+        };
+        writing.append(&row, op == "update", written, position)?;
+        count(&mut self.counts, written);
+        Ok(())
+    }
+}
+
+fn count(counts: &mut HashMap<String, usize>, written: &Written) {
+    if let Some(note) = &written.note {
+        match counts.get_mut(note) {
+            Some(count) => *count += 1,
+            None => drop(counts.insert(note.clone(), 1)),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+"""Messages by the compiled kernel: byte for byte those of the reference encoder."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from golden_data import load_variant, native_messages, reading_options, variant_names
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from written_rows import Rows, change_rows, check_equal, decoded, event_rows, written
+
+from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.testing.carries import Carries, without
+from cdcfmt_core.testing.opening import open_encoder
+from cdcfmt_core.testing.strategies import event_lists
+from cdcfmt_core.types import Geometry
+from pyspark_cdcfmt.kernel.feeding import is_installed
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="the kernel was not built: it needs Rust"
+)
+
+SKIP = {"unsupportedEvents": "skip", "ordered": "false"}
+OPTIONS: dict[str, dict[str, str]] = {
+    "default": {},
+    "extension": {"enableTidbExtension": "true"},
+    "full types": {"contentCompatible": "true"},
+    "changed": {"onlyOutputUpdatedColumns": "true", "splitKeyUpdates": "true"},
+    "keys of deletes": {"deleteOnlyOutputHandleKeyColumns": "true", "upsertAs": "update"},
+    "small": {
+        "enableTidbExtension": "true",
+        "maxMessageBytes": "900",
+        "largeMessageHandleOption": "handle-key-only",
+        "upsertAs": "insert",
+    },
+    "canal": {"dialect": "canal"},
+}
+"""Of canal-json."""
+GOLDEN = [
+    *(("canal-json", name) for name in variant_names("canal-json")),
+    ("open", "default"),
+    ("debezium", "tidb-extension"),
+    ("simple-json", "default"),
+    ("native", "canal/canal_flat"),
+    ("native", "debezium/schema_default"),
+]
+CASES = [(*case, number) for number, case in enumerate([*GOLDEN, ("native", "dts/dts")])]
+
+
+def some_options(number: int) -> list[dict[str, str]]:
+    """Two of the options, by turns: all of them together take minutes."""
+    every = list(OPTIONS.values())
+    return [every[number % len(every)], every[(number + 3) % len(every)]]
+
+
+def golden_messages(protocol: str, name: str) -> tuple[list[Message], dict[str, str]]:
+    if protocol == "native":
+        return list(native_messages(name)), {"sourceTimeZone": "Asia/Shanghai"}
+    variant = load_variant(protocol, name)
+    return [golden.message for golden in variant.messages], reading_options(variant)
+
+
+@pytest.mark.parametrize(("protocol", "name", "number"), CASES)
+def test_golden_events(protocol: str, name: str, number: int) -> None:
+    messages, reading = golden_messages(protocol, name)
+    events, found = decoded(messages, **reading)
+    rows = event_rows(events, found)
+    for options in some_options(number):
+        check_equal(rows, protocol="canal-json", **SKIP, **options)
+
+
+@pytest.mark.parametrize(("protocol", "name", "number"), CASES[:-1])
+def test_golden_changes(protocol: str, name: str, number: int) -> None:
+    messages, reading = golden_messages(protocol, name)
+    events, _ = decoded(messages, **reading)
+    tables = {
+        (event.table.database, event.table.table): event.table.key_columns
+        for _, event in events
+        if isinstance(event, RowChange)
+    }
+    for table, keys in tables.items():
+        rows, types = change_rows(messages, table, **reading)
+        typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
+        quoted = ".".join(f"`{part}`" for part in table)
+        for declared in ({}, typed):
+            common = {"table": quoted, "keyColumns": json.dumps(keys), **SKIP, **declared}
+            for options in some_options(number):
+                check_equal(rows, protocol="canal-json", **common, **options)
+
+
+KNOWN = ("bigint unsigned", "int unsigned", "time", "year", "bit", "timestamp", "datetime")
+"""Types that Spark's columns do not tell."""
+
+
+def test_usual_rows_are_the_kernels() -> None:
+    """Of the golden rows that are measured, all but those with unusual floats."""
+    messages = [golden.message for golden in load_variant("canal-json", "tidb-extension").messages]
+    events, found = decoded(messages, protocol="canal-json", sourceTimeZone="Asia/Shanghai")
+    usual = [(m, e) for m, e in events if isinstance(e, RowChange)]
+    lines, by_kernel = check_equal(
+        event_rows(usual, found), protocol="canal-json", enableTidbExtension="true", ordered="false"
+    )
+    assert by_kernel > lines * 0.5
+
+
+def batches_of(rows: Rows, size: int) -> Rows:
+    """The same rows in batches of this size."""
+    cut = (batch.slice(at, size) for batch in rows.batches for at in range(0, len(batch), size))
+    return Rows(rows.schema, list(cut))
+
+
+@settings(deadline=None, max_examples=60, phases=[Phase.generate])
+@given(st.data())
+def test_generated_events(data: st.DataObject) -> None:
+    lists = st.lists(event_lists(Carries(), wide=data.draw(st.booleans())), min_size=1, max_size=3)
+    events = [event for some in data.draw(lists) for event in some]
+    rows = event_rows([(Message(None, None, offset=n), e) for n, e in enumerate(events)], None)
+    options = data.draw(st.sampled_from(list(OPTIONS.values())))
+    ordered = {"ordered": data.draw(st.sampled_from(["true", "false"]))}
+    size = data.draw(st.integers(1, 10))
+    common = {"unsupportedEvents": "skip", "protocol": "canal-json"}
+    check_equal(batches_of(rows, size), **common, **ordered, **options)
+
+
+@settings(deadline=None, max_examples=30, phases=[Phase.generate])
+@given(st.data())
+def test_generated_changes(data: st.DataObject) -> None:
+    # Spark has no place for a reference system beyond 31 bits.
+    carries = Carries(kinds=frozenset({"row"}), types=without(Geometry))
+    encoder = open_encoder("canal-json", {"contentCompatible": True, "enableTidbExtension": True})
+    events: list[Any] = data.draw(event_lists(carries, wide=data.draw(st.booleans())))
+    messages = [message for event in events for message in encoder.encode(event)]
+    table = events[0].table
+    reading = {
+        "protocol": "canal-json",
+        "sourceTimeZone": "Asia/Shanghai",
+        "caseSensitive": "true",
+    }
+    rows, types = change_rows(messages, (table.database, table.table), **reading)
+    quoted = ".".join("`" + part.replace("`", "``") + "`" for part in (table.database, table.table))
+    keys = {"keyColumns": json.dumps(table.key_columns), "table": quoted, "ordered": "false"}
+    for declared in ({}, {"columnTypes": json.dumps(types)}):
+        options = data.draw(st.sampled_from(list(OPTIONS.values())))
+        common = {"protocol": "canal-json", "unsupportedEvents": "skip", **keys, **declared}
+        check_equal(batches_of(rows, data.draw(st.integers(1, 10))), **common, **options)
+
+
+def damaged(rows: Rows, chance: random.Random) -> Rows:
+    """The rows with some bytes of variants changed."""
+    batches = []
+    for batch in rows.batches:
+        for name in ("before", "after", "extra"):
+            place = batch.schema.get_field_index(name)
+            cells = batch.column(place).to_pylist()
+            for cell in cells:
+                if cell is not None and chance.random() < 0.3:
+                    part = chance.choice(["value", "value", "metadata"])
+                    cell[part] = spoilt(cell[part], chance)
+            field = batch.schema.field(place)
+            batch = batch.set_column(place, field, pa.array(cells, field.type))
+        batches.append(batch)
+    return Rows(rows.schema, batches)
+
+
+def spoilt(data: bytes, chance: random.Random) -> bytes:
+    if not data:
+        return data
+    at = chance.randrange(len(data))
+    if chance.random() < 0.2:
+        return data[:at]
+    return data[:at] + bytes([chance.randrange(256)]) + data[at + 1 :]
+
+
+def single_rows(rows: Rows) -> Iterator[Rows]:
+    for batch in rows.batches:
+        for at in range(len(batch)):
+            yield Rows(rows.schema, [batch.slice(at, 1)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_variants(seed: int) -> None:
+    """Each row by itself, as the first bad one ends a write."""
+    chance = random.Random(seed)
+    messages, reading = golden_messages("canal-json", "tidb-extension")
+    events, found = decoded(messages, **reading)
+    some = chance.sample([pair for pair in events if isinstance(pair[1], RowChange)], 100)
+    for rows in single_rows(damaged(event_rows(some, found), chance)):
+        check_equal(rows, protocol="canal-json", enableTidbExtension="true")
+
+
+def test_changes_out_of_order() -> None:
+    messages, reading = golden_messages("canal-json", "tidb-extension")
+    events, found = decoded(messages, **reading)
+    changes = [pair for pair in events if isinstance(pair[1], RowChange)]
+    rows = event_rows(changes[::-1], found)
+    error = check_with_error(rows, protocol="canal-json")
+    assert "comes after one of the same key" in error
+
+
+def check_with_error(rows: Rows, **options: Any) -> str:
+    check_equal(rows, **options)
+    lines, _ = written(rows, by_kernel=True, **options)
+    assert isinstance(lines[-1], str)
+    return lines[-1]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_shuffled_changes(seed: int) -> None:
+    """Preimages that stand apart from their postimages, and changes out of order."""
+    chance = random.Random(seed)
+    messages, reading = golden_messages("canal-json", "tidb-extension")
+    events, _ = decoded(messages, **reading)
+    updated = [e for _, e in events if isinstance(e, RowChange) and e.op == "update"]
+    table = (updated[0].table.database, updated[0].table.table)
+    rows, _ = change_rows(messages, table, **reading)
+    whole = pa.Table.from_batches(rows.batches).combine_chunks()
+    order = list(range(whole.num_rows))
+    for _ in range(chance.randrange(1, 20)):
+        one = chance.randrange(len(order))
+        other = min(one + chance.randrange(1, 4), len(order) - 1)
+        order[one], order[other] = order[other], order[one]
+    shuffled = Rows(rows.schema, whole.take(order).to_batches(max_chunksize=7))
+    names = json.dumps(updated[0].table.key_columns)
+    quoted = ".".join(f"`{part}`" for part in table)
+    for ordered in ("true", "false"):
+        check_equal(
+            shuffled, protocol="canal-json", table=quoted, keyColumns=names, ordered=ordered
+        )
