@@ -75,9 +75,8 @@ class MessageEncoder:
         self._synthesizes = options["synthesizeCommitTs"]
         self._upsert_as = options["upsertAs"]
         self._partitions = partitions
-        self._partition_of = open_partitioner(
-            options["partitioner"], options["partitionColumns"], partitions or 1
-        )
+        self._partitioner = options["partitioner"], tuple(options["partitionColumns"])
+        self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
         self._last_commit_ts = 0
         # Options are judged now, not at the first event.
         self._encoder = open_encoder()
@@ -138,10 +137,7 @@ class MessageEncoder:
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
     def row_rules(self) -> RowRules | None:
-        """What the compiled kernel has to know to write rows as this does; None: it cannot.
-
-        Rows that it writes are not told to this encoder, which keeps nothing of them.
-        """
+        """What the compiled kernel has to know to write rows as this does; None: it cannot."""
         large = self._context.large_messages
         if (self._encoder.needs_commit_ts and self._synthesizes) or large.compress is not None:
             return None
@@ -153,6 +149,8 @@ class MessageEncoder:
             max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD, 0),
             time_zone=self._context.time_zone,
             now=self._context.now,
+            partitions=self._partitions,
+            partitioner=self._partitioner,
             messages=self._encoder.row_messages,
         )
 

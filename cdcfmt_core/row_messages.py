@@ -96,6 +96,8 @@ class RowRules:
     - ``max_bytes``: of key and value together; what has more is the encoder's
     - ``time_zone``: of TIMESTAMP texts
     - ``now``: the time in microseconds, for rows without an emit time
+    - ``partitions``: of the topic, if there is one
+    - ``partitioner``: what the partition of a row depends on, and its columns
     """
 
     ops: Mapping[Op, tuple[Op, str | None]]
@@ -104,4 +106,6 @@ class RowRules:
     max_bytes: int
     time_zone: tzinfo
     now: Callable[[], int]
+    partitions: int | None
+    partitioner: tuple[str, tuple[str, ...]]
     messages: Callable[[TableSchema], RowMessages | None]

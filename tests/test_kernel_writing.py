@@ -12,7 +12,7 @@ import pytest
 from golden_data import load_variant, native_messages, reading_options, variant_names
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from written_rows import Rows, change_rows, check_equal, decoded, event_rows, written
+from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.testing.carries import Carries, without
@@ -106,6 +106,29 @@ def test_usual_rows_are_the_kernels() -> None:
         event_rows(usual, found), protocol="canal-json", enableTidbExtension="true", ordered="false"
     )
     assert by_kernel > lines * 0.5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"partitioner": "table"},
+        {"partitioner": "ts"},
+        {"partitioner": "columns", "partitionColumns": "id", "ordered": "true"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("case", [("canal-json", "tidb-extension"), ("open", "default")], ids=str)
+def test_partitions(case: tuple[str, str], options: dict[str, str]) -> None:
+    messages, reading = golden_messages(*case)
+    events, found = decoded(messages, **reading)
+    rows = event_rows([pair for pair in events if isinstance(pair[1], RowChange)], found)
+    given = {"protocol": "canal-json", "enableTidbExtension": "true", **SKIP, **options}
+    for partitions in (1, 3):
+        expected, _ = sent(rows, by_kernel=False, partitions=partitions, **given)
+        found, count = sent(rows, by_kernel=True, partitions=partitions, **given)
+        assert found == expected
+        assert count > len(found) / 4
 
 
 def batches_of(rows: Rows, size: int) -> Rows:

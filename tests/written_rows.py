@@ -91,23 +91,41 @@ def change_rows(
 def written(rows: Rows, *, by_kernel: bool, **given: str) -> tuple[list[Any], EventWriter]:
     """The lines, at the end perhaps an error, and the writer."""
     options = parse_write_options({"sourceTimeZone": "Asia/Shanghai"} | given, default_registry())
-    writer = EventWriter(rows.schema, options)
+    writer = EventWriter(rows.schema, options, by_kernel=by_kernel)
     line_of = line_writer("auto")
     lines: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.time_ns", lambda: NOW)
         try:
-            if by_kernel:
-                for some, count in writer.lines(iter(rows.batches), "auto"):
-                    own = some.split(b"\n")[:-1]
-                    assert len(own) == count
-                    lines += own
-            else:
-                for message in writer.messages(iter(rows.batches)):
-                    lines.append(line_of(message))
+            for part in writer.parts(iter(rows.batches), as_lines=True):
+                if isinstance(part, Message):
+                    lines.append(line_of(part))
+                    continue
+                some = part[0].split(b"\n")[:-1]
+                assert len(some) == part[1]
+                lines += some
         except CdcfmtError as error:
             lines.append(f"{type(error).__name__}: {error}")
     return lines, writer
+
+
+def sent(rows: Rows, *, by_kernel: bool, partitions: int, **given: str) -> tuple[list[Any], int]:
+    """Partition, key and value of each message to a topic, and how many the kernel wrote."""
+    options = parse_write_options({"sourceTimeZone": "Asia/Shanghai"} | given, default_registry())
+    writer = EventWriter(rows.schema, options, partitions, by_kernel=by_kernel)
+    messages: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.time_ns", lambda: NOW)
+        try:
+            for part in writer.parts(iter(rows.batches)):
+                if isinstance(part, Message):
+                    messages.append((part.partition, part.key, part.value))
+                else:
+                    columns = (part[name].to_pylist() for name in ("partition", "key", "value"))
+                    messages += zip(*columns, strict=True)
+        except CdcfmtError as error:
+            messages.append(f"{type(error).__name__}: {error}")
+    return messages, writer.rows_by[0]
 
 
 def check_equal(rows: Rows, **given: str) -> tuple[int, int]:

@@ -7,7 +7,7 @@ failure (Spark tries tasks and batches again) sends messages twice.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ FIRST_CONTACT_SECONDS: Final = 15.0
 
 _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
+_BETWEEN_POLLS = 64
+"""Messages between two looks at what was acknowledged."""
 _GRACE_SECONDS = 10.0
 """How much later than a message's own deadline its failure may be told."""
 
@@ -150,20 +152,50 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier one could not be delivered.
         """
-        started = time.monotonic()
+        partition = -1 if message.partition is None else message.partition
+        self._produce(message.value, message.key, partition, list(message.headers) or None)
+        self._producer.poll(0)
+
+    def send_all(
+        self,
+        keys: Iterable[bytes | None],
+        values: Iterable[bytes],
+        partitions: Iterable[int],
+    ) -> None:
+        """Put messages without headers on their way.
+
+        :raises SinkError: if an earlier one could not be delivered.
+        """
+        for number, (key, value, partition) in enumerate(
+            zip(keys, values, partitions, strict=True), 1
+        ):
+            self._produce(value, key, partition, None)
+            if not number % _BETWEEN_POLLS:
+                self._producer.poll(0)
+        self._producer.poll(0)
+
+    def _produce(
+        self,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int,
+        headers: list[tuple[str, bytes | None]] | None,
+    ) -> None:
+        started = 0.0
         while True:
             self._check()
             try:
                 self._producer.produce(
                     self._sink.topic,
-                    message.value,
-                    message.key,
-                    -1 if message.partition is None else message.partition,
+                    value,
+                    key,
+                    partition,
                     on_delivery=self._delivered,
-                    headers=list(message.headers) or None,
+                    headers=headers,
                 )
             except BufferError:
                 # The brokers are slower than we: wait for acknowledgements.
+                started = started or time.monotonic()
                 self._producer.poll(_SLICE_SECONDS)
                 if time.monotonic() - started > self._deadline:
                     hint = _HINTS["_MSG_TIMED_OUT"]
@@ -171,8 +203,7 @@ class KafkaProducer:
             except Exception as error:
                 raise self._sink._failure(_text(error)) from None
             else:
-                break
-        self._producer.poll(0)
+                return
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged.

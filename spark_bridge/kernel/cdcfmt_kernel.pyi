@@ -122,6 +122,6 @@ class Writer:
     def take_lines(self) -> tuple[bytes, int]:
         """The values since the last call with a line break behind each, and how many."""
     def take(self) -> Rows:
-        """Keys and values since the last call."""
+        """Keys, values and partitions since the last call; no partitions without a topic."""
     def take_counts(self) -> list[tuple[str, int]]:
         """How many rows were counted under which notes, since the last call."""

@@ -88,7 +88,7 @@ def test_names_of_options_match_without_case(tmp_path: Path) -> None:
     given = {"table": "shop.orders", "keyColumns": "ID", "columnTypes": '{"Id": "int unsigned"}'}
     options = parse_write_options({"protocol": "canal-json", "path": str(tmp_path), **given})
     check_rows(CHANGES, options)
-    table = open_input(CHANGES, options)._table  # type: ignore[union-attr]
+    table = open_input(CHANGES, options).table  # type: ignore[union-attr]
     assert table.key_columns == ("id",)
     assert table.columns[0].key
     assert table.columns[0].source_type == "int unsigned"

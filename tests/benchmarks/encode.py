@@ -78,7 +78,7 @@ def kernel_rate(name: str, rounds: int) -> float:
 
     def write() -> EventWriter:
         writer = EventWriter(schema, options)
-        for _ in writer.lines(batches, "auto"):
+        for _ in writer.parts(batches, as_lines=True):
             pass
         return writer
 

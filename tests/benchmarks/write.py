@@ -27,11 +27,14 @@ def measure(label: str, rounds: int, read: dict[str, str], write: dict[str, str]
     events = [read.event for read in open_input(schema, options).events(batches)]
     changes = [event for event in events if isinstance(event, RowChange)]
 
+    def reference() -> EventWriter:
+        return EventWriter(schema, options, by_kernel=False)
+
     def per_change(function: Callable[[], object]) -> float:
         return best_seconds(function, rounds) / len(changes) * 1e6
 
-    kernel = per_change(lambda: list(EventWriter(schema, options).lines(batches, "auto")))
-    whole = per_change(lambda: list(EventWriter(schema, options).messages(batches)))
+    kernel = per_change(lambda: list(EventWriter(schema, options).parts(batches, as_lines=True)))
+    whole = per_change(lambda: list(reference().parts(batches)))
     rows = per_change(lambda: list(open_input(schema, options).events(batches)))
     encoder = open_encoder(options, None)
     encoding = per_change(lambda: [encoder.encode(change) for change in changes])

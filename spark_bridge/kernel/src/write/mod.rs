@@ -13,6 +13,7 @@ pub mod json_text;
 pub mod key_text;
 pub mod message;
 pub mod order;
+pub mod partition;
 pub mod plan;
 pub mod printing;
 pub mod python;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
+use crate::write::partition::Partitions;
 use crate::write::printing::{Offsets, Printer};
 
 /// What is the same for all rows.
@@ -20,6 +21,8 @@ pub struct Settings {
     /// Largest value and key together.
     pub max_bytes: usize,
     pub zone: Offsets,
+    /// Of a topic.
+    pub partitions: Option<Partitions>,
     /// Whether a line break follows each value.
     pub lines: bool,
 }

@@ -1,9 +1,9 @@
 //! The writer for Python; see `cdcfmt_kernel.pyi`.
 
-use arrow_array::{BinaryArray, RecordBatch, StructArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, Int32Array, RecordBatch, StructArray};
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_pyarrow::FromPyArrow;
-use arrow_schema::{DataType, Field};
+use arrow_schema::{Field, Fields};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -98,16 +98,18 @@ impl PyWriter {
         messages.ends.clear();
         messages.keys.clear();
         messages.key_ends.clear();
+        messages.partitions.clear();
         (lines, count)
     }
 
-    /// Keys and values since the last call.
+    /// Keys, values and partitions since the last call; no partitions where there is no topic.
     fn take(&mut self) -> PyResult<Rows> {
         let Messages {
             values,
             ends,
             keys,
             key_ends,
+            partitions,
         } = std::mem::take(&mut self.writer.messages);
         let mut last = 0;
         let valid: NullBuffer = key_ends.iter().map(Option::is_some).collect();
@@ -117,10 +119,17 @@ impl PyWriter {
         });
         let keys = binary(keys, key_ends, Some(valid))?;
         let values = binary(values, ends.into_iter(), None)?;
-        let field = |name: &str| Arc::new(Field::new(name, DataType::Binary, true));
-        let fields = vec![field("key"), field("value")];
-        let rows =
-            StructArray::try_new(fields.into(), vec![Arc::new(keys), Arc::new(values)], None);
+        let mut columns: Vec<(&str, ArrayRef)> =
+            vec![("key", Arc::new(keys)), ("value", Arc::new(values))];
+        if self.writer.has_partitions() {
+            columns.push(("partition", Arc::new(Int32Array::from(partitions))));
+        }
+        let fields = columns.iter();
+        let fields = fields
+            .map(|(name, array)| Arc::new(Field::new(*name, array.data_type().clone(), true)));
+        let fields = fields.collect::<Fields>();
+        let arrays = columns.into_iter().map(|(_, array)| array).collect();
+        let rows = StructArray::try_new(fields, arrays, None);
         rows.map(Rows).map_err(value_error)
     }
 

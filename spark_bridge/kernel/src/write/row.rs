@@ -21,6 +21,8 @@ pub struct Messages {
     pub keys: Vec<u8>,
     /// None where a message has no key.
     pub key_ends: Vec<Option<usize>>,
+    /// Of a topic.
+    pub partitions: Vec<i32>,
 }
 
 /// What one row needs.
@@ -46,12 +48,19 @@ impl Writing<'_> {
         if self.settings.needs_commit_ts && row.facts().commit_ts.is_none() {
             return Err(NO_COMMIT_TS);
         }
+        let partition = match &self.settings.partitions {
+            Some(partitions) => Some(partitions.of(row, self.table, self.text)?),
+            None => None,
+        };
         self.check_key(row, is_update && self.settings.splits, position)?;
         let (value, key) = (self.messages.values.len(), self.messages.keys.len());
         let result = self.print(message, row, value, key);
-        if result.is_err() {
-            self.messages.values.truncate(value);
-            self.messages.keys.truncate(key);
+        match result {
+            Ok(()) => self.messages.partitions.extend(partition),
+            Err(_) => {
+                self.messages.values.truncate(value);
+                self.messages.keys.truncate(key);
+            }
         }
         result
     }
@@ -121,6 +130,7 @@ impl Writing<'_> {
             ends,
             keys,
             key_ends,
+            ..
         } = &mut *self.messages;
         printing.append(&message.value, row, values)?;
         if let Some(parts) = &message.key {

@@ -67,6 +67,10 @@ impl Writer {
         }
     }
 
+    pub fn has_partitions(&self) -> bool {
+        self.settings.partitions.is_some()
+    }
+
     /// None for a batch that the reference writes as a whole.
     pub fn open(&self, batch: &RecordBatch) -> Option<Batch> {
         match &self.settings.shape {

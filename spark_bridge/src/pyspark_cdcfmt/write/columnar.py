@@ -31,7 +31,7 @@ from cdcfmt_core.row_messages import (
 from cdcfmt_core.sources.lines import begins_message
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
-from pyspark_cdcfmt.rows.rows_to_events import EventInput, Source
+from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from pyspark_cdcfmt.write_options import WriteOptions
 
 try:
@@ -47,8 +47,8 @@ MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
 MAX_TABLE_BYTES: Final = 64 << 20
 
-Lines: TypeAlias = tuple[bytes, int]
-"""Messages as lines, and how many."""
+Taken: TypeAlias = Any
+"""Messages as lines and how many there are, or a record batch: key, value and perhaps partition."""
 
 
 @attrs.define
@@ -58,13 +58,19 @@ class KernelWriter:
     _kernel: cdcfmt_kernel.Writer
     _rows: EventInput | ChangeInput
     _rules: RowRules
+    _as_lines: bool
     _revision: int = 0
     _table_bytes: int = 0
     rows_by: tuple[int, int] = (0, 0)
 
     @classmethod
     def open(
-        cls, rows: EventInput | ChangeInput, options: WriteOptions, rules: RowRules | None
+        cls,
+        rows: EventInput | ChangeInput,
+        options: WriteOptions,
+        rules: RowRules | None,
+        *,
+        as_lines: bool,
     ) -> KernelWriter | None:
         """None where the reference writes everything."""
         if not _INSTALLED or rules is None:
@@ -81,14 +87,15 @@ class KernelWriter:
             "ordered": options["ordered"],
             "max_bytes": rules.max_bytes,
             "zone": describe_offsets(rules.time_zone),
-            "lines": True,
+            "partitions": _partitions(rules),
+            "lines": as_lines,
         }
-        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules)
+        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules, as_lines)
         if isinstance(rows, ChangeInput):
             writer._add(rows.table, None)
         return writer
 
-    def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Lines | None]]:
+    def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
         """The rows of a batch in order, with their messages; None: the reference writes these."""
         if not self._kernel.open(batch):
             self._count(0, batch.num_rows)
@@ -102,7 +109,7 @@ class KernelWriter:
                 at = self._kernel.write(at, self._rules.now())
                 if at > start:
                     self._count(at - start, 0)
-                    yield batch.slice(start, at - start), self._kernel.take_lines()
+                    yield batch.slice(start, at - start), self._take()
                 stop = self._kernel.stop
                 if not stop or stop == "full" or (stop == "unknown" and self._learn(batch, at)):
                     continue
@@ -114,6 +121,9 @@ class KernelWriter:
             if isinstance(self._rows, EventInput) and self._rows.revision != self._revision:
                 self._revision = self._rows.revision
                 self._kernel.clear_tables()
+
+    def _take(self) -> Taken:
+        return self._kernel.take_lines() if self._as_lines else pa.record_batch(self._kernel.take())
 
     def _count(self, by_kernel: int, by_reference: int) -> None:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
@@ -135,7 +145,7 @@ class KernelWriter:
         except EncodeError:
             # The encoder says so of each row.
             messages = {}
-        if not all(map(_is_line, messages.values())):
+        if self._as_lines and not all(map(_is_line, messages.values())):
             messages = {}
         described = json.dumps(describe_table(table, messages))
         self._table_bytes += len(described)
@@ -159,19 +169,12 @@ class KernelWriter:
         return dict(self._kernel.take_counts())
 
 
-def sources_of(rows: pa.RecordBatch) -> Iterator[Source]:
-    """The topics, paths and partitions that these rows were read from."""
-    place = rows.schema.get_field_index("_source")
-    if place < 0:
-        yield (None, None, None)
-        return
-    source = rows.column(place)
-    fields = dict(zip((field.name for field in source.type), source.flatten(), strict=True))
-    names = [name for name in ("topic", "path", "partition") if name in fields]
-    table = pa.table({"row": source.is_valid(), **{name: fields[name] for name in names}})
-    groups = table.group_by(table.column_names, use_threads=False).aggregate([])
-    for group in groups.to_pylist():
-        yield group.get("topic"), group.get("path"), group.get("partition")
+def _partitions(rules: RowRules) -> dict[str, Any] | None:
+    if rules.partitions is None:
+        return None
+    name, columns = rules.partitioner
+    by: Any = {"index-value": "key", "table": "table", "ts": "commit_ts"}
+    return {"count": rules.partitions, "by": by.get(name, {"columns": columns})}
 
 
 def _is_line(message: RowMessage) -> bool:

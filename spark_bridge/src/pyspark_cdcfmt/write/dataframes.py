@@ -7,7 +7,8 @@ not let its functions do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Kind, Message
+from pyspark_cdcfmt.write.columnar import Taken
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
@@ -45,7 +47,8 @@ _ADVICE = (
 )
 _REFUSED: dict[Kind, str] = {"ddl": _ADVICE, "watermark": _ADVICE}
 
-_Lists: TypeAlias = tuple[int, list[Message]]
+_Parts: TypeAlias = list[Message | Taken]
+_Lists: TypeAlias = tuple[int, _Parts]
 
 
 def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFrame:
@@ -64,8 +67,8 @@ def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFr
     open_encoder(parsed, None)
 
     def cdc_encode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for size, messages in _lists(batches, parsed):
-            yield _array(size, messages, topic)
+        for size, parts in _lists(batches, parsed):
+            yield _array(size, parts, topic)
 
     run: Callable[[Column], Column] = arrow_udf(  # type: ignore[call-overload]
         cdc_encode, ArrayType(MESSAGE, containsNull=False)
@@ -81,7 +84,7 @@ def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator
     schema = from_arrow_schema(pa.schema(list(first.type)))
     check_rows(schema, options)
     done: deque[_Lists] = deque()
-    current: list[Message] = []
+    current: _Parts = []
 
     def feed() -> Iterator[pa.RecordBatch]:
         batch = first
@@ -95,18 +98,28 @@ def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator
             batch = next(batches, None)
 
     writer = EventWriter(schema, options, refused=_REFUSED)
-    for message in writer.messages(feed()):
+    for part in writer.parts(feed()):
         while len(done) > 1:
             yield done.popleft()
-        current.append(message)
+        current.append(part)
     writer.log_counts()
     if current:
         done[-1][1].extend(current)
     yield from done
 
 
-def _array(size: int, messages: list[Message], topic: str | None) -> pa.Array:
+def _array(size: int, parts: _Parts, topic: str | None) -> pa.Array:
     """A list array of so many rows, the last of which has the messages."""
+    type_ = to_arrow_type(ArrayType(MESSAGE, containsNull=False))
+    arrays: list[pa.Array] = []
+    for is_message, some in groupby(parts, lambda part: isinstance(part, Message)):
+        arrays += (_structs if is_message else _columns)(list(some), topic, type_.value_type)
+    items = pa.concat_arrays([pa.array([], type_.value_type), *arrays])
+    offsets = [0] * size + [len(items)]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), items, type=type_)
+
+
+def _structs(messages: Iterable[Message], topic: str | None, type_: pa.DataType) -> list[pa.Array]:
     cells = [
         {
             "key": message.key,
@@ -116,8 +129,20 @@ def _array(size: int, messages: list[Message], topic: str | None) -> pa.Array:
         }
         for message in messages
     ]
-    offsets = [0] * size + [len(cells)]
-    type_ = to_arrow_type(ArrayType(MESSAGE, containsNull=False))
-    return pa.ListArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(cells, type_.value_type), type=type_
-    )
+    return [pa.array(cells, type_)]
+
+
+def _columns(
+    batches: Iterable[pa.RecordBatch], topic: str | None, type_: pa.DataType
+) -> Iterator[pa.Array]:
+    """The same of messages that the kernel wrote, which have no headers."""
+    for batch in batches:
+        count = batch.num_rows
+        columns = {
+            "key": batch["key"],
+            "value": batch["value"],
+            "headers": pa.nulls(count, type_.field("headers").type),
+            "topic": pa.repeat(pa.scalar(topic, pa.string()), count),
+        }
+        arrays = [columns[field.name] for field in type_]
+        yield pa.StructArray.from_arrays(arrays, fields=list(type_))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -15,15 +16,14 @@ from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
-from cdcfmt_core.sinks import line_writer
 from cdcfmt_core.sources import open_claim_check_writer
 from cdcfmt_core.texts import open_logger, qualified
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
-from pyspark_cdcfmt.write.columnar import KernelWriter, Lines, sources_of
-from pyspark_cdcfmt.write.watermarks import Watermarks
+from pyspark_cdcfmt.write.columnar import KernelWriter, Taken
+from pyspark_cdcfmt.write.watermarks import Watermarks, sources_of
 from pyspark_cdcfmt.write_options import WriteOptions
 
 logger = open_logger("pyspark_cdcfmt")
@@ -75,7 +75,8 @@ class EventWriter:
     """Encodes the rows of one task.
 
     What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
-    ``rows_by`` are the numbers of rows that the kernel and the reference wrote.
+    ``rows_by`` are the numbers of rows that the kernel and the reference wrote; without
+    ``by_kernel`` the reference writes them all.
     ``refused`` are kinds that cannot be written where the messages go, and what to do.
     ``wait`` returns when all messages so far are where they shall be.
     """
@@ -87,49 +88,54 @@ class EventWriter:
     watermarks: Watermarks = attrs.field(factory=dict)
     statements: int = 0
     counts: Counter[str] = attrs.field(factory=Counter)
+    by_kernel: bool = True
     rows_by: tuple[int, int] = (0, 0)
     wait: Callable[[], None] = lambda: None
     _seen: _Statements = attrs.field(init=False, factory=lambda: _Statements())
     _checked: bool = attrs.field(init=False, default=False)
 
-    def messages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
-        """The messages of the rows, in order, without watermarks.
+    def parts(
+        self, batches: Iterable[pa.RecordBatch], *, as_lines: bool = False
+    ) -> Iterator[Message | Taken]:
+        """The messages of the rows, in order, without watermarks: many at once by the kernel.
 
         :raises EncodeError: for a row that cannot be written.
         """
         rows = open_input(self.schema, self.options)
         encoder = open_encoder(self.options, self.partitions, self.counts)
+        rules = encoder.row_rules() if self.by_kernel else None
+        kernel = KernelWriter.open(rows, self.options, rules, as_lines=as_lines)
         order = OrderCheck() if self.options["ordered"] else None
-        yield from self._encode(rows.events(batches), encoder, order)
-        yield from self._rest(rows, encoder)
+        if kernel is None:
+            yield from self._encode(rows.events(batches), encoder, order)
+        else:
+            if order is not None:
+                order.remember = kernel.remember
+            yield from self._by_kernel(kernel, batches, rows, encoder, order)
+        for read in rows.flush():
+            yield from encoder.encode(read.event)
+        yield from encoder.flush()
 
-    def lines(self, batches: Iterable[pa.RecordBatch], line_format: str) -> Iterator[Lines]:
-        """As :meth:`messages`, as lines of a file; of whole batches where the kernel is there.
-
-        :raises EncodeError: for a row that cannot be written.
-        """
-        rows = open_input(self.schema, self.options)
-        encoder = open_encoder(self.options, self.partitions, self.counts)
-        line_of = line_writer(line_format)
-        rules = None if line_format == "message" else encoder.row_rules()
-        kernel = KernelWriter.open(rows, self.options, rules)
-        order = OrderCheck() if self.options["ordered"] else None
-        if kernel is not None and order is not None:
-            order.remember = kernel.remember
-        for batch in batches:
-            for some, lines in [(batch, None)] if kernel is None else kernel.write(batch):
-                if lines is not None:
-                    self._note_sources(some)
-                    yield lines
-                    continue
-                for message in self._encode(rows.events([some]), encoder, order):
-                    yield line_of(message) + b"\n", 1
-        for message in self._rest(rows, encoder):
-            yield line_of(message) + b"\n", 1
-        if kernel is not None:
+    def _by_kernel(
+        self,
+        kernel: KernelWriter,
+        batches: Iterable[pa.RecordBatch],
+        rows: EventInput | ChangeInput,
+        encoder: MessageEncoder,
+        order: OrderCheck | None,
+    ) -> Iterator[Message | Taken]:
+        try:
+            for some, taken in chain.from_iterable(map(kernel.write, batches)):
+                if taken is None:
+                    yield from self._encode(rows.events([some]), encoder, order)
+                else:
+                    for source in sources_of(some):
+                        self.watermarks.setdefault(source, None)
+                    yield taken
+        finally:
             self.counts.update(kernel.take_counts())
             self.rows_by = kernel.rows_by
-            logger.info("cdc: %d rows written by kernel, %d by reference", *self.rows_by)
+        logger.info("cdc: %d rows written by kernel, %d by reference", *self.rows_by)
 
     def _encode(
         self, events: Iterable[InputEvent], encoder: MessageEncoder, order: OrderCheck | None
@@ -171,16 +177,6 @@ class EventWriter:
                 self.wait()
                 continue
             yield from encoder.encode(event)
-
-    def _rest(self, rows: EventInput | ChangeInput, encoder: MessageEncoder) -> Iterator[Message]:
-        """What is held back at the end."""
-        for read in rows.flush():
-            yield from encoder.encode(read.event)
-        yield from encoder.flush()
-
-    def _note_sources(self, rows: pa.RecordBatch) -> None:
-        for source in sources_of(rows):
-            self.watermarks.setdefault(source, None)
 
     def _refuse(self, kind: Kind) -> None:
         if self.options["unsupportedEvents"] == "fail":

@@ -21,7 +21,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.events import Watermark
+from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.sinks import CommitId, FileSink, line_writer
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
@@ -79,10 +79,15 @@ class FileWriter:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         files = self.sink.open_task(commit_id, task)
-        writer = EventWriter(self.schema, self.options)
+        line_format = self.options["lineFormat"]
+        line_of = line_writer(line_format)
+        writer = EventWriter(self.schema, self.options, by_kernel=line_format != "message")
         try:
-            for lines, count in writer.lines(batches, self.options["lineFormat"]):
-                files.write_lines(lines, count)
+            for part in writer.parts(batches, as_lines=True):
+                if isinstance(part, Message):
+                    files.write(line_of(part))
+                else:
+                    files.write_lines(*part)
             names = files.close()
         except BaseException:
             files.discard()

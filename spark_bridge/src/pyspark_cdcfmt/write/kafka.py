@@ -19,11 +19,13 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
-from cdcfmt_core.events import Watermark
+from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.sinks.kafka import KafkaSink
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
+
+_SENT = ("key", "value", "partition")
 
 
 @attrs.frozen
@@ -74,8 +76,11 @@ class KafkaWriter:
         )
         with self.sink.open() as producer:
             writer.wait = producer.flush
-            for message in writer.messages(batches):
-                producer.send(message)
+            for part in writer.parts(batches):
+                if isinstance(part, Message):
+                    producer.send(part)
+                else:
+                    producer.send_all(*(part[name].to_pylist() for name in _SENT))
         writer.log_counts()
         return KafkaMessage(writer.watermarks)
 

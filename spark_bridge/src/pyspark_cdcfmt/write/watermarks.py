@@ -9,10 +9,11 @@ batch that runs again finds what was before it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 import attrs
+import pyarrow as pa
 
 from cdcfmt_core.errors import CdcfmtError, SinkError
 from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
@@ -20,6 +21,21 @@ from pyspark_cdcfmt.rows.rows_to_events import Source
 
 Watermarks: TypeAlias = dict[Source, int | None]
 """The last watermark of each topic partition (or file) that rows were read from."""
+
+
+def sources_of(rows: pa.RecordBatch) -> Iterator[Source]:
+    """The topics, paths and partitions that these rows were read from."""
+    place = rows.schema.get_field_index("_source")
+    if place < 0:
+        yield (None, None, None)
+        return
+    source = rows.column(place)
+    fields = dict(zip((field.name for field in source.type), source.flatten(), strict=True))
+    names = [name for name in ("topic", "path", "partition") if name in fields]
+    table = pa.table({"row": source.is_valid(), **{name: fields[name] for name in names}})
+    groups = table.group_by(table.column_names, use_threads=False).aggregate([])
+    for group in groups.to_pylist():
+        yield group.get("topic"), group.get("path"), group.get("partition")
 
 
 def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
