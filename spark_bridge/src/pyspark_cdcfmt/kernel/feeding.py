@@ -173,6 +173,7 @@ class KernelChunks:
                 line = data[at:end].removesuffix(b"\r")
                 if not line.isspace():
                     message = lines.parse(line, lines.offset + at)
+                    del line  # which may be large, as what its message becomes
                     if self.learner.skips(message):
                         continue
                     yield from self._pass_over(message, count_rows)
