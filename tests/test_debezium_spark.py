@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from dumped_cells import garbled_cell
 from golden_data import Truth, dumped_tables, load_variant, native_messages, reading_options
 from golden_spark_values import (
     TYPES,
@@ -19,7 +20,7 @@ from golden_spark_values import (
 )
 from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import DataType, StringType, TimestampType, VariantType
-from test_native_canal_spark import ORDERS, WIDE, _cell, _changes
+from test_native_canal_spark import ORDERS, WIDE, _changes
 
 from cdcfmt_core.sources import wrap_line
 
@@ -165,7 +166,7 @@ def _debezium_cell(name: str, type_: DataType, source_type: str, text: str | Non
     # Debezium sends every text as Unicode; only Canal garbles some.
     if isinstance(type_, StringType):
         return text
-    return _cell(name, type_, source_type, text)
+    return garbled_cell(name, type_, source_type, text)
 
 
 def test_transactions_say_what_they_are(spark: SparkSession, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 
 import attrs
 import pytest
-from golden_data import native_messages
+from golden_data import load_variant, native_messages, reading_options
 from test_kernel import USUAL, check_events, update
 
 from pyspark_cdcfmt.kernel.feeding import is_installed
@@ -62,3 +62,19 @@ def test_what_has_no_value_is_of_the_format_of_what_the_kernel_has_skipped() -> 
     result = check_equal(messages, events_schema(options), options)
     without = check_equal(messages[:-1], events_schema(options), options)
     assert result.counts - without.counts == {"tombstones": 1}
+
+
+def test_an_image_that_nobody_reads_is_no_reason() -> None:
+    """Whether the reference has read a good row of the table or not."""
+    variant = load_variant("simple-json", "handle-key-only")
+    messages = [message.message for message in variant.messages]
+    parts = b'"table":"large_t"', b'"type":"UPDATE"', b'"handleKeyOnly":true'
+    good = next(m for m in messages if all(part in (m.value or b"") for part in parts))
+    value = (good.value or b"").replace(b'"old":{', b'"old":{"zz":"1",')
+    odd = attrs.evolve(good, value=value)
+    schemas = [m for m in messages if b"tableSchema" in (m.value or b"")]
+    for images, kind in (("after", "row"), ("both", "corrupt")):
+        options = parsed({**reading_options(variant), "imageFormat": "json", "images": images})
+        for some in ([odd], [good, odd], [odd, good, good, odd]):
+            result = check_equal([*schemas, *some], events_schema(options), options)
+            assert result.rows.column("kind").to_pylist()[-1] == kind

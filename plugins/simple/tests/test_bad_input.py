@@ -337,6 +337,12 @@ def test_fields_of_schemas(change: Callable[[dict[str, Any]], None], field: str)
     assert "not seen" in the_error(wire, row("INSERT", DATA)).reason
 
 
+def test_a_default_of_half_a_character() -> None:
+    told = bootstrap(column("b", "bit", length=4, default="@"))
+    value = to_json(told).replace(b'"@"', b'"\\ud800"')
+    assert the_error(value).field == "tableSchema.columns[0].default"
+
+
 def test_schemas_and_statements_that_are_missing() -> None:
     assert the_error({"type": "BOOTSTRAP"}).field == "tableSchema"
     assert the_error(ddl(sql="")).field == "sql"

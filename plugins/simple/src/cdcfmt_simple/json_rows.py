@@ -48,7 +48,11 @@ class JsonRows:
                 raise OtherColumns
             before, after = self._read_images(plan, data, old, complete)
         except OtherColumns:
-            plan = candidates.plan_for(frozenset(data or ()) | frozenset(old or ()))
+            # What is wrong must not depend on the rows before: an image that is not read has
+            # no part in it.
+            plan = candidates.plan_for(frozenset(first))
+            if self._takes_old(plan, data, old):
+                plan = candidates.plan_for(frozenset(first) | frozenset(old or ()))
             before, after = self._read_images(plan, data, old, complete, some=True)
         mismatch = None
         if self._verifier is not None and complete and wire.get("checksum") is not None:
@@ -69,13 +73,18 @@ class JsonRows:
         size = len(plan.names)
         if data is not None:
             after = Image(plan.read(data, "data", some=some), complete and len(data) == size)
-        if old is not None and (
-            data is None
-            or self._before_updates
-            or any(old.get(name) != data.get(name) for name in plan.key_columns)
-        ):
+        if old is not None and self._takes_old(plan, data, old):
             # Few columns of an update change.
             other = None if some or data is None or after is None else (data, after.values)
             values = plan.read(old, "old", some=some, other=other)
             before = Image(values, complete and len(old) == size)
         return before, after
+
+    def _takes_old(
+        self, plan: JsonPlan, data: dict[str, Any] | None, old: dict[str, Any] | None
+    ) -> bool:
+        return old is not None and (
+            data is None
+            or self._before_updates
+            or any(old.get(name) != data.get(name) for name in plan.key_columns)
+        )

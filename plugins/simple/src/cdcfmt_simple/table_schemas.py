@@ -215,7 +215,10 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
             raise DecodeError("is neither text nor a number", field="default", sample=default)
         if base == "bit" and type(default) is str:
             # JSON has the number; Avro the bytes that it is stored as.
-            data = default.encode("utf-8", "surrogateescape")
+            try:
+                data = default.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError:
+                raise DecodeError("is no BIT", field="default", sample=default) from None
             if len(data) > _BIT_BYTES:
                 raise DecodeError("is no BIT", field="default", sample=data)
             default = int.from_bytes(data, "big")
