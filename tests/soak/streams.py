@@ -193,6 +193,7 @@ def run(seconds: float) -> list[Row]:
                 killing.until(begun + seconds * (1 - CATCH_UP))
             if feed.error is not None:
                 raise feed.error
+            feed.complete()
             progress(NAME, "the rest is read, and compared")
             found = killing.finish()
             rows = rows_of(found, feed, killing, time.monotonic() - begun)

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-from confluent_kafka import Consumer, TopicPartition
 from corpus import FORMATS
 from golden_data import SOURCE_ZONE, open_decoder, read_files
 from kafka_broker import Broker, start_broker
@@ -27,6 +26,7 @@ from killing import App, started
 from run import load
 from streams import workers_of
 from table import Row, progress
+from topics import of_topic
 
 from cdcfmt_core.events import Corrupt, Message, RowChange
 from cdcfmt_core.sources import wrap_line
@@ -86,23 +86,6 @@ def contents(messages: Iterable[Message], protocol: str) -> Counter[str]:
             elif isinstance(event, Corrupt):
                 found[f"corrupt: {event.error}"] += 1
     return found
-
-
-def of_topic(servers: str, topic: str) -> Iterator[Message]:
-    """All messages of a topic."""
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "soak", "log_level": 0})
-    try:
-        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
-        for partition in partitions:
-            place = TopicPartition(topic, partition, 0)
-            _, end = consumer.get_watermark_offsets(place, timeout=60)
-            consumer.assign([place])
-            while consumer.position([place])[0].offset < end:
-                for record in consumer.consume(500, 1):
-                    if record.error() is None:
-                        yield Message(record.key(), record.value(), tuple(record.headers() or ()))
-    finally:
-        consumer.close()
 
 
 @attrs.define
