@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sync_source import Source
 
 APP = Path(__file__).with_name("sync_app.py")
-KILLS = 2
+KILLS = 1
 """tests/soak/sync_kills.py has many more."""
 TABLES = ("orders", "items")
 
@@ -21,9 +21,9 @@ def test_a_driver_that_is_killed(kafka: Broker, delta: SparkSession, tmp_path: P
     dice = random.Random(20)
     source = Source(TABLES, 2, dice)
     for _ in range(KILLS):
-        kafka.produce(topic, source.messages(200))
+        kafka.produce(topic, source.messages(80))
         with started(APP, tmp_path, kafka.servers, topic) as app:
-            app.live_on(dice, early=False, longest=20)
+            app.live_on(dice, early=False, longest=10)
     with started(APP, tmp_path, kafka.servers, topic) as app:
         app.end()
     check(delta, tmp_path, source)
