@@ -155,7 +155,7 @@ class MessageEncoder:
         )
 
     def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
-        """The operation that one is written as, and under what that is counted."""
+        """The operation that ``op`` is written as, and the name of its count."""
         ops = self._encoder.ops
         if op in ops:
             return op, None

@@ -51,8 +51,8 @@ class JsonRows:
             # What is wrong must not depend on the rows before: an image that is not read has
             # no part in it.
             plan = candidates.plan_for(frozenset(first))
-            if self._takes_old(plan, data, old):
-                plan = candidates.plan_for(frozenset(first) | frozenset(old or ()))
+            if read := self._wanted_old(plan, data, old):
+                plan = candidates.plan_for(frozenset(first) | frozenset(read))
             before, after = self._read_images(plan, data, old, complete, some=True)
         mismatch = None
         if self._verifier is not None and complete and wire.get("checksum") is not None:
@@ -73,18 +73,19 @@ class JsonRows:
         size = len(plan.names)
         if data is not None:
             after = Image(plan.read(data, "data", some=some), complete and len(data) == size)
-        if old is not None and self._takes_old(plan, data, old):
+        old = self._wanted_old(plan, data, old)
+        if old is not None:
             # Few columns of an update change.
             other = None if some or data is None or after is None else (data, after.values)
             values = plan.read(old, "old", some=some, other=other)
             before = Image(values, complete and len(old) == size)
         return before, after
 
-    def _takes_old(
+    def _wanted_old(
         self, plan: JsonPlan, data: dict[str, Any] | None, old: dict[str, Any] | None
-    ) -> bool:
-        return old is not None and (
-            data is None
-            or self._before_updates
-            or any(old.get(name) != data.get(name) for name in plan.key_columns)
-        )
+    ) -> dict[str, Any] | None:
+        """``old`` if it is read: of an update it may be left out, unless the key changed."""
+        if data is None or old is None or self._before_updates:
+            return old
+        is_same = all(old.get(name) == data.get(name) for name in plan.key_columns)
+        return None if is_same else old
