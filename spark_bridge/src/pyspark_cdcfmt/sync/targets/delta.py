@@ -119,11 +119,6 @@ class DeltaTarget:
     def optimize(self, table: str) -> None:
         self._spark.sql(f"OPTIMIZE {table}")
 
-    def version(self, table: str) -> int:
-        (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").select("version").collect()
-        found: int = row.version
-        return found
-
     def _set(self, table: str, properties: Mapping[str, str]) -> None:
         self._spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
 

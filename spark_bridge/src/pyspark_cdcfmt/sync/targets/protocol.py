@@ -46,6 +46,3 @@ class Target(Protocol):
 
     def optimize(self, table: str) -> None:
         """Merge small files."""
-
-    def version(self, table: str) -> int:
-        """The number of the table's latest version."""
