@@ -50,6 +50,7 @@ def main(folder: str, servers: str, topic: str) -> None:
             },
             into=f"{folder}/{store}/{{table}}",
             store=store,
+            consistency="resolved" if store == "scd1" else "eventual",
             checkpoint=f"{folder}/checkpoints/{store}",
             trigger={"availableNow": True},
         )

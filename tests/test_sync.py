@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import tomllib
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -120,25 +122,38 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake) -> None:
     assert lake.rows() == {1: ("b", "1.50"), 2: ("old", "1.50"), 3: ("c", "1.50")}
 
 
-def test_partial_images_and_wider_columns(lake: Lake) -> None:
+def test_partial_images_and_changed_columns(lake: Lake) -> None:
     def change(tick: int, **cells: str) -> dict[str, Any]:
-        types = {"n": "bigint" if tick > 3 else "int"}
+        types = {"n": "bigint" if tick > 3 else "int", "title": "varchar(20)"}
         return row_message("INSERT", cells, commit_ts=COMMIT_TS + tick, types=types)
 
-    lake.options = {"deletes": "soft"}
-    lake.run(change(1, id="1", name="a", n="7"), change(2, id="2", name="b", n="7"))
+    lake.options = {"deletes": "soft", "schema_changes": "evolve"}
+    lake.run(change(1, id="1", name="a", n="7", w="1"), change(2, id="2", name="b", n="7", w="1"))
+    alter = "ALTER TABLE orders RENAME COLUMN name TO title, DROP COLUMN w"
     lake.run(
         change(3, id="1", name="only"),
         remove(2, 3),
         change(4, id="2", name="back"),
         change(5, id="3", name="new", n="3000000000", more="1"),
         change(5, id="4", name="bad", n="many"),
+        ddl_message(alter, "ALTER", commit_ts=COMMIT_TS + 6),
+        change(7, id="5", title="behind", n="1"),
     )
     table = lake.table()
-    rows = {row.id: (row.name, row.n, row.more) for row in table.where("NOT _deleted").collect()}
-    assert rows == {1: ("only", 7, None), 2: ("back", None, None), 3: ("new", 3_000_000_000, 1)}
+    rows = {row.id: (row.title, row.n, row.more) for row in table.where("NOT _deleted").collect()}
+    assert rows == {
+        1: ("only", 7, None),
+        2: ("back", None, None),
+        3: ("new", 3_000_000_000, 1),
+        5: ("behind", 1, None),
+    }
     assert dict(table.dtypes)["n"] == "bigint"
+    assert table.columns[:3] == ["id", "title", "n"]
+    assert "w" not in table.columns
     assert [(row.action, row.detail) for row in lake.control("log")[1:]] == [
+        ("statement", alter),
+        ("rename column", "name to title"),
+        ("drop column", "w"),
         ("add column", "price decimal(10,2)"),
         ("widen column", "n from int to bigint"),
         ("add column", "more int"),
@@ -180,8 +195,9 @@ def test_the_history_has_no_gap(lake: Lake) -> None:
 
 
 def test_the_changelog_has_every_change_once(lake: Lake) -> None:
-    lake.options = {"store": "changelog"}
+    lake.options = {"store": "changelog", "partition_by": "day"}
     lake.run(put(1, "a", 1), put(2, "b", 2, was=1), truncate(3), truncate(3))
+    assert {row._date for row in lake.table().collect()} == {date(2021, 12, 20)}
     kinds = lake.table().orderBy("_sequence").select("_change_type", "id").collect()
     assert [tuple(row) for row in kinds] == [
         ("insert", 1),
@@ -189,6 +205,42 @@ def test_the_changelog_has_every_change_once(lake: Lake) -> None:
         ("insert", 2),
         ("truncate", None),
     ]
+
+
+def test_catalog_targets_that_are_kept_small(lake: Lake) -> None:
+    """Small files are merged, and tombstones forgotten."""
+    lake.options = {
+        "into": "{database}_lake.{table}",
+        "control": f"{lake.folder}/control",
+        "optimize_every": 1,
+    }
+    lake.spark.sql("DROP SCHEMA IF EXISTS shop_lake CASCADE")
+    lake.run(*(put(id_, "a", 1) for id_ in range(20)), remove(2, 3))
+    assert lake.spark.table("shop_lake.orders").count() == 19
+
+    def buried() -> list[Row]:
+        return lake.spark.read.format("delta").load(f"{lake.folder}/control/tombstones").collect()
+
+    assert [row.key for row in buried()] == ['{"id":2}']
+    # Another query begins with batch 0, which is one that looks for old tombstones.
+    lake.options |= {"checkpoint": f"{lake.folder}/other", "tombstone_retention": "0s"}
+    lake.source = {"path": f"{lake.folder}/dump/1.json"}
+    lake.run(put(20, "b", 4))
+    assert buried() == []
+    assert lake.spark.table("shop_lake.orders").count() == 20
+    history = lake.spark.sql("DESCRIBE HISTORY shop_lake.orders").collect()
+    assert "OPTIMIZE" in {row.operation for row in history}
+    lake.spark.sql("DROP SCHEMA shop_lake CASCADE")
+
+
+def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:
+    rows = [(1, "a", Decimal("1.50")), (2, "b", Decimal("1.50"))]
+    frame = lake.spark.createDataFrame(rows, "id INT, name STRING, price DECIMAL(10,2)")
+    lake.options = {"snapshot": {"shop.orders": frame}, "snapshot_commit_ts": COMMIT_TS + 5}
+    # Up to there changes are in the snapshot.
+    lake.run(put(2, "old", 5), remove(1, 4), put(2, "new", 6, was=2), put(3, "c", 6))
+    assert lake.rows() == {1: ("a", "1.50"), 2: ("new", "1.50"), 3: ("c", "1.50")}
+    assert [row.action for row in lake.control("log")] == ["snapshot"]
 
 
 BLOCKS = snippets("docs/sync.md")

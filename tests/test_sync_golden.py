@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
 import pytest
+from canal_messages import write_lines
 from dumped_cells import cell, garbled_cell
 from golden_data import (
     Truth,
@@ -69,43 +72,63 @@ def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
 def test_native_producers(delta: SparkSession, kafka: Broker, tmp_path: Path, name: str) -> None:
     is_canal = name.startswith("canal")
     pattern = fill(kafka, name.replace("/", "-"), native_messages(name))
-    halted = run(
-        delta,
-        kafka,
-        pattern,
-        tmp_path,
-        tables="shop.*",
-        keys={"shop.uk": "u"},
-        source={"sourceTimeZone": "UTC"},
-    )
-    assert {"shop.nopk", "shop.later2", "shop.tmp_drop"} == set(halted)
-    expected = dumped_tables()
-    for table, target in {
-        "wide": "wide",
-        "pair": "pair",
-        "uk": "uk",
-        "订 单": "____d27b2f",
-    }.items():
-        frame = read(delta, tmp_path, f"lake/{target}")
-        types = {field.name: field.dataType for field in frame.schema.fields}
-        key = {"pair": ("a", "b")}.get(table, (next(iter(types)),))
-        actual = by_key(frame, key)
-        true = {}
-        for row in expected[table]:
-            cells = {
-                column: (garbled_cell if is_canal else cell)(column, types[column], *value)
-                for column, value in row.items()
-                if column in types and column != "renamed"
-            }
-            true[tuple(cells[column] for column in key)] = cells
-        if table == "uk" and not is_canal:
-            # Its TRUNCATE is never reported.
-            assert true.keys() < actual.keys()
-        else:
-            assert true.keys() == actual.keys()
-        for key_of_row, cells in true.items():
-            row = actual[key_of_row]
-            assert {column: spark_value(row[column], types[column]) for column in cells} == cells
+    options = {"tables": "shop.*", "keys": {"shop.uk": "u"}, "schema_changes": "evolve"}
+    for store in ("scd1", "scd2"):
+        folder = tmp_path / store
+        source = {"sourceTimeZone": "UTC"}
+        halted = run(delta, kafka, pattern, folder, store=store, source=source, **options)
+        assert {"shop.nopk", "shop.later2", "shop.tmp_drop"} == set(halted)
+        for table, target in NATIVE.items():
+            frame = read(delta, folder, f"lake/{target}")
+            if store == "scd2":
+                check_no_overlap(frame, KEYS.get(table, (frame.columns[0],)))
+                frame = frame.where("__END_AT IS NULL")
+            check_dump(frame, table, is_canal=is_canal)
+
+
+NATIVE = {"wide": "wide", "pair": "pair", "uk": "uk", "订 单": "____d27b2f"}
+"""Source tables, with their targets."""
+KEYS = {"pair": ("a", "b")}
+"""Of the others it is the first column."""
+
+
+def check_dump(frame: DataFrame, table: str, *, is_canal: bool) -> None:
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    key = KEYS.get(table, (frame.columns[0],))
+    actual = by_key(frame, key)
+    true = {}
+    expected = dumped_tables()[table]
+    if is_canal:
+        # It has been renamed, and another column dropped; Debezium's statements have no order.
+        own = [column for column in types if column not in ("_sequence", "__START_AT", "__END_AT")]
+        assert sorted(own) == sorted(expected[0])
+    for row in expected:
+        cells = {
+            column: (garbled_cell if is_canal else cell)(column, types[column], *value)
+            for column, value in row.items()
+            if column in types and column != "renamed"
+        }
+        true[tuple(cells[column] for column in key)] = cells
+    if table == "uk" and not is_canal:
+        # Its TRUNCATE is never reported.
+        assert true.keys() < actual.keys()
+    else:
+        assert true.keys() == actual.keys()
+    for key_of_row, cells in true.items():
+        row = actual[key_of_row]
+        assert {column: spark_value(row[column], types[column]) for column in cells} == cells
+
+
+def check_no_overlap(frame: DataFrame, key: tuple[str, ...]) -> None:
+    """Each version of a key ends where the next one begins, or before it; the last may be open."""
+    spans = defaultdict(list)
+    for row in frame.collect():
+        spans[tuple(row[column] for column in key)].append((row["__START_AT"], row["__END_AT"]))
+    for versions in spans.values():
+        versions.sort(key=lambda span: tuple(span[0]))
+        assert all(end is None or start < end for start, end in versions)
+        pairs = pairwise(versions)
+        assert all(end is not None and end <= start for (_, end), (start, _) in pairs)
 
 
 def by_key(frame: DataFrame, key: tuple[str, ...]) -> dict[tuple[Any, ...], Row]:
@@ -129,6 +152,8 @@ TICDC = {
 """Whether rows tell whole types."""
 ROUNDED = {("debezium", "c_dec_u")}
 """TiCDC's Debezium sends DECIMAL as a double."""
+WITH_HISTORY = {"canal-json", "simple-avro"}
+"""One whose rows tell whole types, and one whose rows do not."""
 
 
 @pytest.mark.parametrize(("protocol", "name"), TICDC)
@@ -138,56 +163,144 @@ def test_ticdc(
     variant = load_variant(protocol, name)
     pattern = fill(kafka, f"{protocol}-{name}", (Message(m.key, m.value) for m in variant.messages))
     tables = ["all_types", "pk_change", "uk_change"]
-    run(
-        delta,
-        kafka,
-        pattern,
-        tmp_path,
-        tables=[f"golden.{table}" for table in tables],
-        keys={"golden.uk_change": "a"},
-        source=reading_options(variant),
-    )
-    for table in tables:
-        frame = read(delta, tmp_path, f"lake/{table}")
-        types = {field.name: field.dataType for field in frame.schema.fields}
-        truth = final_rows(t for m in variant.messages for t in m.truth if t.get("table") == table)
-        if not truth:
-            assert frame.isEmpty()
-            continue
-        key = tuple(c["name"] for c in next(iter(truth.values())) if "handle" in c["flags"])
-        actual = by_key(frame, key)
-        assert len(actual) == len(truth), table
-        full = TICDC[protocol, name]
-        for columns in truth.values():
-            wanted = {c["name"]: in_column(c.get("new"), types[c["name"]], full) for c in columns}
-            row = actual[tuple(wanted[column] for column in key)]
-            for column in columns:
-                if (protocol, column["name"]) in ROUNDED:
-                    continue
-                actual_cell = row[column["name"]]
-                if isinstance(actual_cell, VariantVal):
-                    actual_cell = variant_value(actual_cell)
-                actual_cell = spark_value(actual_cell, types[column["name"]])
-                assert same_value(column.get("new"), wanted[column["name"]], actual_cell), (
-                    table,
-                    column,
-                    actual_cell,
-                )
+    for store in ("scd1", "scd2") if protocol in WITH_HISTORY else ("scd1",):
+        folder = tmp_path / store
+        run(
+            delta,
+            kafka,
+            pattern,
+            folder,
+            store=store,
+            tables=[f"golden.{table}" for table in tables],
+            keys={"golden.uk_change": "a"},
+            source=reading_options(variant),
+        )
+        for table in tables:
+            frame = read(delta, folder, f"lake/{table}")
+            events = [t for m in variant.messages for t in m.truth if t.get("table") == table]
+            if store == "scd2":
+                spans = frame.selectExpr("__START_AT.commit", "__END_AT.commit").collect()
+                assert Counter(map(tuple, spans)) == Counter(true_spans(events)), table
+                frame = frame.where("__END_AT IS NULL")
+            check_rows(frame, protocol, final_rows(events), full=TICDC[protocol, name])
+
+
+def check_rows(
+    frame: DataFrame, protocol: str, truth: dict[tuple[Any, ...], list[Truth]], *, full: bool
+) -> None:
+    """The rows equal the last change of each key; ``full``: types are whole on the wire."""
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    if not truth:
+        assert frame.isEmpty()
+        return
+    key = tuple(c["name"] for c in next(iter(truth.values())) if "handle" in c["flags"])
+    actual = by_key(frame, key)
+    assert len(actual) == len(truth)
+    for columns in truth.values():
+        wanted = {c["name"]: in_column(c.get("new"), types[c["name"]], full) for c in columns}
+        row = actual[tuple(wanted[column] for column in key)]
+        for column in columns:
+            if (protocol, column["name"]) in ROUNDED:
+                continue
+            cell_ = row[column["name"]]
+            if isinstance(cell_, VariantVal):
+                cell_ = variant_value(cell_)
+            cell_ = spark_value(cell_, types[column["name"]])
+            assert same_value(column.get("new"), wanted[column["name"]], cell_), (column, cell_)
+
+
+def changed_keys(event: Truth) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """``old`` and ``new`` of a change, each with the text of its key."""
+    for side in ("old", "new"):
+        if any(side in column for column in event["columns"]):
+            yield (
+                side,
+                tuple(str(c.get(side)) for c in event["columns"] if "handle" in c["flags"]),
+            )
+
+
+def empties(event: Truth) -> bool:
+    return event["kind"] == "ddl" and event["ddl_type"] in ("truncate table", "drop table")
 
 
 def final_rows(events: Iterable[Truth]) -> dict[tuple[Any, ...], list[Truth]]:
     """The rows that are left, by the text of their key: the columns of the last change."""
     rows: dict[tuple[Any, ...], list[Truth]] = {}
     for event in events:
-        if event["kind"] == "ddl":
-            if event["ddl_type"] in ("truncate table", "drop table"):
-                rows.clear()
-            continue
-        keys = [c for c in event["columns"] if "handle" in c["flags"]]
-        for side in ("old", "new"):
-            if any(side in column for column in event["columns"]):
-                key = tuple(str(column[side]) for column in keys)
+        if empties(event):
+            rows.clear()
+        elif event["kind"] == "row":
+            for side, key in changed_keys(event):
                 rows.pop(key, None)
                 if side == "new":
                     rows[key] = event["columns"]
     return rows
+
+
+def true_spans(events: Iterable[Truth]) -> Iterator[tuple[int, int | None]]:
+    """From which commit_ts to which each version of each row was there."""
+    starts: dict[tuple[Any, ...], int] = {}
+    for event in events:
+        if empties(event):
+            for start in starts.values():
+                yield start, event["commit_ts"]
+            starts.clear()
+        elif event["kind"] == "row":
+            for side, key in changed_keys(event):
+                if key in starts:
+                    yield starts.pop(key), event["commit_ts"]
+                if side == "new":
+                    starts[key] = event["commit_ts"]
+    for start in starts.values():
+        yield start, None
+
+
+def test_cloudcanal(delta: SparkSession, tmp_path: Path) -> None:
+    """Rows at random, in the order of a file."""
+    dump = tmp_path / "dump"
+    dump.mkdir()
+    messages, truth = cloudcanal_workload(random.Random(20))
+    write_lines(dump / "cloudcanal.json", *messages)
+    sync(
+        delta,
+        source={"path": str(dump)},
+        tables="shop.*",
+        into=f"{tmp_path}/lake/{{table}}",
+        checkpoint=f"{tmp_path}/checkpoint",
+        trigger={"availableNow": True},
+    ).awaitTermination()
+    rows = read(delta, tmp_path, "lake/orders").select("id", "name", "price").collect()
+    assert {row.id: (row.name, str(row.price)) for row in rows} == truth
+    assert len(rows) == len(truth)
+
+
+def cloudcanal_workload(
+    dice: random.Random,
+) -> tuple[list[dict[str, Any]], dict[int, tuple[str, str]]]:
+    """Changes of rows, also of their keys and several in a message; what is left of them."""
+    rows: dict[int, dict[str, str]] = {}
+    messages = []
+    types = {"id": "bigint(20)", "name": "varchar(20)", "price": "decimal(10,2)"}
+    for number in range(200):
+        id_ = dice.randrange(12)
+        new = {"id": str(id_), "name": f"v{number}", "price": f"{number}.50"}
+        old = rows.pop(id_, None)
+        if old is None:
+            before, after, action = [], [new], "INSERT"
+            if (other := dice.randrange(12)) not in (*rows, id_):
+                after.append(new | {"id": str(other)})
+        elif dice.random() < 0.3:
+            before, after, action = [], [old], "DELETE"
+        else:
+            if (other := dice.randrange(12)) not in rows:
+                new["id"] = str(other)
+            before, after, action = [old], [new], "UPDATE"
+        if action != "DELETE":
+            rows |= {int(row["id"]): row for row in after}
+        messages.append(
+            {"action": action, "before": before, "data": after, "bid": number, "db": "shop"}
+            | {"schema": "shop", "table": "orders", "pks": ["id"], "dbValType": types}
+            | {"jdbcType": {"id": -5, "name": 12, "price": 3}, "isDdl": False, "sql": ""}
+            | {"entryType": "ROWDATA", "execTs": 1669789152000 + number, "sendTs": 1669789153377}
+        )
+    return messages, {id_: (row["name"], row["price"]) for id_, row in rows.items()}

@@ -10,11 +10,13 @@ import pytest
 from pyspark.sql import Row
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync.control import TableState
+from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner, TablePlan
+from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
 ORDERS: TableName = ("shop", None, "orders")
@@ -23,7 +25,8 @@ TYPES = {"id": "int", "name": "varchar(20)"}
 
 def planner(**options: Any) -> Planner:
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
-    return Planner(wanted, {}, DeltaTarget(None), True, frozenset({"_sequence"}))  # type: ignore[arg-type]
+    target = DeltaTarget(None)  # type: ignore[arg-type]
+    return Planner(wanted, ColumnPlanner(wanted, {}, target, True, frozenset({"_sequence"})))
 
 
 def version(
@@ -35,13 +38,18 @@ def version(
     columns = tuple(
         Row(name=name, source_type=text, nullable=None, key=False) for name, text in types.items()
     )
-    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, None)  # type: ignore[arg-type]
+    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, first)  # type: ignore[arg-type]
 
 
 def statement(
-    query: str, type_: str, commit: int = 20, offset: int = 0, place: str | None = None
+    query: str,
+    type_: str,
+    commit: int = 20,
+    offset: int = 0,
+    place: str | None = None,
+    of_snapshot: bool = False,
 ) -> Statement:
-    return Statement(ORDERS, query, type_, (commit, 1, offset, 0, 1), place, None, False)
+    return Statement(ORDERS, query, type_, (commit, 1, offset, 0, 1), place, None, of_snapshot)
 
 
 def plan(
@@ -148,10 +156,90 @@ def test_a_truncate_without_order_halts() -> None:
     truncate = statement("TRUNCATE TABLE orders", "TRUNCATE", 0, 5, "t/0")
     done = plan(version(first=(0, 3), place="t/0"), statements=(truncate,))
     assert done.truncates
-    # Offsets of another partition are not compared with it later.
-    assert done.state.settled().truncates == ()
+    # Offsets of another partition are not compared with it later: that one may lag.
+    settled = kept(done)
+    assert settled.state.truncates == ()
+    assert not plan(version(first=(0, 9), place="t/0"), after=settled).state.halted
+    late = plan(version(first=(0, 9), place="t/1"), after=settled)
+    assert "rows on t/1 came behind a TRUNCATE on t/0" in str(late.state.halted)
+    assert late.state.truncated
+    resumed = attrs.evolve(late, state=attrs.evolve(late.state, halted=None, catching_up="now"))
+    passed = plan(version(first=(0, 9), place="t/1"), after=resumed)
+    assert [row.action for row in passed.log] == ["pass"]
+    assert not plan(version(first=(0, 9), place="t/1"), after=passed).state.halted
     halted = plan(version(first=(0, 3), place="t/1"), statements=(truncate,))
     assert "another partition" in str(halted.state.halted)
+
+
+def test_files_have_no_order() -> None:
+    first = plan(version(first=(0, 9), place="file a"))
+    assert not plan(version(first=(0, 12), place="file a"), after=first).state.halted
+    assert not plan(version(first=(0, 1), place="t/0"), after=first).state.halted
+    second = plan(version(first=(0, 1), place="file b"), after=first)
+    assert "from file a and file b" in str(second.state.halted)
+
+
+def test_what_a_snapshot_begins_with_removes_nothing() -> None:
+    drop = statement("DROP TABLE IF EXISTS orders", "ERASE", 0, 5, "ddl/0", of_snapshot=True)
+    assert not plan(version(first=(0, 3), place="t/1"), statements=(drop,)).state.halted
+
+
+ALTER = "ALTER TABLE orders CHANGE name title VARCHAR(20), DROP COLUMN n"
+NUMBERED = {**TYPES, "n": "int"}
+
+
+def kept(given: TablePlan) -> TablePlan:
+    """The state that the next batch finds, as it is kept."""
+    state = TableState.from_json(given.state.settled().to_json())
+    assert state == given.state.settled()
+    return attrs.evolve(given, state=state)
+
+
+def evolve(*versions: Version, **more: Any) -> TablePlan:
+    return plan(*versions, schema_changes="evolve", **more)
+
+
+def test_columns_are_renamed_and_dropped() -> None:
+    first = evolve(version(NUMBERED))
+    alter = statement(ALTER, "ALTER")
+    late = version(NUMBERED, first=(19, 0))
+    second = evolve(late, after=first, statements=(alter,))
+    assert actions(second)[1:] == [("rename column", "name to title"), ("drop column", "n")]
+    assert second.retired == [("name", "title"), ("n", None)]
+    assert second.state.columns is not None
+    assert second.state.columns.names == ["id", "title"]
+    # The statement comes on every partition, and one of them lags.
+    title = version({"id": "int", "title": "varchar(20)"}, first=(21, 0))
+    third = evolve(late, title, after=kept(second), statements=(alter,))
+    assert actions(third) == [("statement", ALTER)]
+    again = evolve(version(NUMBERED, first=(21, 0)), after=kept(third))
+    assert "column name was renamed to title" in str(again.state.halted)
+    # And on, in the other partition's order.
+    other = statement("ALTER TABLE orders RENAME COLUMN title TO label", "ALTER", 30)
+    fourth = evolve(late, after=kept(third), statements=(other,))
+    assert fourth.state.columns is not None
+    assert fourth.state.columns.names == ["id", "label"]
+    # In the batch that makes the table nothing of it is there to be altered.
+    whole = evolve(late, title, statements=(alter, other))
+    assert whole.state.columns is not None
+    assert whole.state.columns.names == ["id", "label"]
+
+
+@pytest.mark.parametrize(
+    ("alter", "more", "expected"),
+    [
+        (statement("ALTER TABLE orders RENAME COLUMN id TO no", "ALTER"), {}, "halt"),
+        (statement(ALTER, "ALTER", 0, 5, "ddl/0"), {"place": "t/0", "first": (0, 1)}, "refuse"),
+        (statement("ALTER TABLE orders RENAME COLUMN name TO n", "ALTER"), {}, "refuse"),
+    ],
+)
+def test_columns_that_cannot_be_renamed(
+    alter: Statement, more: dict[str, Any], expected: str
+) -> None:
+    first = evolve(version(NUMBERED, **more))
+    done = evolve(version(NUMBERED, **more), after=first, statements=(alter,))
+    assert expected in [row.action for row in done.log]
+    assert done.state.columns == first.state.columns
 
 
 def test_a_table_that_catches_up_passes_what_halted_it() -> None:

@@ -51,7 +51,7 @@ def by_sync(spark: SparkSession, source: dict[str, str], folder: str) -> None:
 
 
 def by_hand(spark: SparkSession, source: dict[str, str], folder: str) -> None:
-    """The MERGE of docs/quickstart.md, without TRUNCATE."""
+    """The MERGE of docs/merge-by-hand.md, without TRUNCATE."""
     target = f"delta.`{folder}/lake/t000`"
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {target} (id INT, name STRING, price DECIMAL(10,2), "

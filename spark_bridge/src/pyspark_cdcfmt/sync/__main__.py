@@ -50,7 +50,7 @@ class Screen:
             state = "halted" if table in report.halted else ""
             numbers = f"{counts.changes:>10} {counts.deletes:>10} {counts.bad:>12}"
             lines.append(f"{one_line(table, 200):{width}} {numbers}  {state}")
-        lines.append(f"batch {report.batch_id}, {report.corrupt} corrupt, to {report.latest}")
+        lines.append(report.position())
         # Home, and what is below cleared.
         print("\x1b[H\x1b[2J" + "\n".join(lines), flush=True)
 

@@ -10,10 +10,11 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import decode, message_options
-from pyspark_cdcfmt.sync.control import Control, TableState
+from pyspark_cdcfmt.sync.control import Control
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.states import TableState
 
 LETTERS: TableName = ("", None, "dead letters")
 """Stands among the states of tables, for how far letters were replayed."""

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from pyspark_cdcfmt.sync.again import LETTERS, Again
-from pyspark_cdcfmt.sync.control import Batch, Control, LogRow, TableState
+from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import (
     Counts,
@@ -21,8 +21,12 @@ from pyspark_cdcfmt.sync.looking import (
 )
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner, TablePlan
+from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.resolved import Resolved
+from pyspark_cdcfmt.sync.snapshots import Snapshots
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
@@ -44,21 +48,28 @@ class Sync:
     typed: TypedChanges
     planner: Planner
     again: Again
+    snapshots: Snapshots
+    resolved: Resolved | None = None
     states: dict[TableName, TableState] | None = None
 
     def run(self, events: DataFrame, batch: Batch) -> Report:
         """Bring the events of a micro-batch into the targets."""
         if self.states is None:
             self.states = self.control.load(batch)
+            self.snapshots.begin(events.sparkSession, self.states)
             self.planner.know(self.states.values())
             self.again.ask(self.states)
         for kept in self.again.events(self.states):
             events = events.unionByName(kept)
-        events = events.persist(StorageLevel.MEMORY_AND_DISK)
+        cached = [events.persist(StorageLevel.MEMORY_AND_DISK)]
         try:
+            if self.resolved is not None:
+                events = self.resolved.release(events, batch)
+                cached.append(events.persist(StorageLevel.MEMORY_AND_DISK))
             return self._run(events, batch, self.states)
         finally:
-            events.unpersist()
+            for each in cached:
+                each.unpersist()
 
     def _run(self, events: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
         report = Report(batch.number)
@@ -137,11 +148,11 @@ class Sync:
         if report.corrupt:
             text = f"{report.corrupt} messages cannot be read: see dead_letters"
             log.append(LogRow("dead letters", text, None, "warning"))
-        if batch.number % _BATCHES_BETWEEN_CLEANING == 0 and any(
-            state.has_tombstones for state in states.values()
-        ):
-            self.control.forget(self.options.tombstone_retention.total_seconds())
-        self.control.log(batch, log)
+        if batch.number % _BATCHES_BETWEEN_CLEANING == 0:
+            if any(state.has_tombstones for state in states.values()):
+                self.control.forget(self.options.tombstone_retention.total_seconds())
+            if self.resolved is not None:
+                self.resolved.clean()
         for plan in plans:
             plan.state = plan.state.settled()
         changed = [
@@ -152,8 +163,17 @@ class Sync:
         letters = states.get(LETTERS)
         if letters is not None and letters.catching_up:
             changed.append(letters.settled())
-        self.control.save(batch, changed)
+        with ThreadPoolExecutor(2) as threads:
+            # Each is idempotent: either may be there alone.
+            for done in (
+                threads.submit(self.control.log, batch, log),
+                threads.submit(self.control.save, batch, changed),
+            ):
+                done.result()
         states.update((state.name, state) for state in changed)
+        if self.resolved is not None:
+            self.resolved.step(batch, states.values(), {plan.state.target for plan in plans})
+            report.watermark = self.resolved.resolved
         report.halted = sorted(state.text for state in states.values() if state.halted)
 
     def _write_table(self, plan: TablePlan, events: DataFrame, batch: Batch) -> Counts:
@@ -193,9 +213,23 @@ class Sync:
         there = self.target.schema(state.target)
         if there is None:
             columns = self.store.columns(state.columns)
-            self.target.create(state.target, columns, properties=plan.properties)
+            self.target.create(
+                state.target,
+                columns,
+                properties=plan.properties,
+                partition_by=self.store.partition_by,
+            )
             return True
         old = {field.name.lower(): field for field in there.fields}
+        for name, new in plan.retired:
+            # A batch that runs again has done it.
+            if (field := old.pop(name.lower(), None)) is None:
+                continue
+            if new is None:
+                self.target.drop_column(state.target, name)
+            else:
+                self.target.rename_column(state.target, name, new)
+                old[new.lower()] = field
         added = [field for field in state.columns.fields if field.name.lower() not in old]
         if added:
             self.target.add_columns(state.target, added)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -20,7 +19,8 @@ from pyspark.sql.types import (
 )
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.names import TableName, quote, table_text
+from pyspark_cdcfmt.sync.names import TableName, quote
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
 
 
@@ -39,6 +39,14 @@ SCHEMAS = {
         detail=StringType(),
     ),
     "tables": _columns(**_STAMP, source=StringType(), state=StringType()),
+    "watermarks": _columns(**_STAMP, place=StringType(), watermark=LongType()),
+    "progress": _columns(
+        **_STAMP,
+        source=StringType(),
+        target=StringType(),
+        version=LongType(),
+        watermark=LongType(),
+    ),
     "tombstones": _columns(
         source=StringType(), key=StringType(), sequence=SEQUENCE, at=TimestampType()
     ),
@@ -52,78 +60,13 @@ class Batch:
     query_id: str
     number: int
 
+    @property
+    def is_earlier(self) -> str:
+        """Whether a row of a table of sync is of another batch before, as a condition in SQL."""
+        return f"query_id <> '{self.query_id}' OR batch_id < {self.number}"
+
     def once(self, purpose: str) -> Once:
         return f"cdcfmt:{self.query_id}:{purpose}", self.number
-
-
-@attrs.frozen
-class TableState:
-    """What sync remembers of a source table between batches.
-
-    ``columns`` are the table's own.  ``truncates`` have the ``_sequence`` of each TRUNCATE;
-    ``places`` are the partitions with its rows, as far as no commit_ts orders them; ``ignored``
-    are changes of columns that were not followed, and logged.  A table that is ``halted`` has the
-    reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
-    next batch has what was held until then; what was held until ``caught_up`` is done.  Both are
-    texts of times.
-    """
-
-    name: TableName
-    target: str
-    keys: tuple[str, ...] = ()
-    columns: StructType | None = None
-    halted: str | None = None
-    truncates: tuple[tuple[int, ...], ...] = ()
-    places: frozenset[str] = frozenset()
-    has_tombstones: bool = False
-    ignored: frozenset[str] = frozenset()
-    catching_up: str | None = None
-    caught_up: str = "1970-01-01"
-
-    @property
-    def text(self) -> str:
-        return table_text(self.name)
-
-    def settled(self) -> TableState:
-        """The state behind a batch that is done.
-
-        Of what was held until now all is in the target, or held anew.  A TRUNCATE without a
-        commit_ts has done its part: offsets of its partition go on rising, and those of other
-        partitions say nothing.
-        """
-        state = self
-        if state.catching_up:
-            state = attrs.evolve(state, catching_up=None, caught_up=state.catching_up)
-        if state.truncates and not state.truncates[-1][0]:
-            state = attrs.evolve(state, truncates=())
-        return state
-
-    @property
-    def says_anything(self) -> bool:
-        """Whether it says more than that there is such a table."""
-        return bool(self.columns or self.halted or self.truncates)
-
-    def to_json(self) -> str:
-        values = attrs.asdict(self, recurse=False)
-        values["columns"] = self.columns and self.columns.jsonValue()
-        values["places"], values["ignored"] = sorted(self.places), sorted(self.ignored)
-        return json.dumps(values, ensure_ascii=False)
-
-    @classmethod
-    def from_json(cls, text: str) -> TableState:
-        values = json.loads(text)
-        columns = values["columns"]
-        return cls(
-            **values
-            | {
-                "name": tuple(values["name"]),
-                "keys": tuple(values["keys"]),
-                "columns": columns and StructType.fromJson(columns),
-                "truncates": tuple(map(tuple, values["truncates"])),
-                "places": frozenset(values["places"]),
-                "ignored": frozenset(values["ignored"]),
-            }
-        )
 
 
 @attrs.define
@@ -149,14 +92,15 @@ class Control:
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
 
-    def _ensure(self, name: str, columns: StructType) -> str:
-        """The table, which is made at its first use."""
-        table = self.table(name)
-        with self._lock:
-            if name not in self._there:
-                self._target.create(table, columns)
-                self._there.add(name)
-        return table
+    def _append(self, name: str, rows: DataFrame, once: Once) -> None:
+        """Append rows to a table, which the first of them make."""
+        if name not in self._there:
+            with self._lock:
+                if name not in self._there:
+                    self._target.append(self.table(name), rows, once)
+                    self._there.add(name)
+                    return
+        self._target.append(self.table(name), rows, once)
 
     def status(self) -> DataFrame:
         """The tables: source, target, why it is halted or NULL, and when it changed last."""
@@ -171,10 +115,9 @@ class Control:
         """The states of all tables as they were before a batch."""
         if not self.has("tables"):
             return {}
-        is_earlier = f"query_id <> '{batch.query_id}' OR batch_id < {batch.number}"
         rows = (
             self._spark.table(self.table("tables"))
-            .where(is_earlier)
+            .where(batch.is_earlier)
             .groupBy("source")
             .agg(f.max_by("state", f.struct("at", "batch_id")).alias("state"))
             .collect()
@@ -206,7 +149,7 @@ class Control:
     def _write(self, name: str, batch: Batch, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             frame = self._spark.createDataFrame(rows, SCHEMAS[name])
-            self._target.append(self._ensure(name, frame.schema), frame, batch.once(name))
+            self._append(name, frame, batch.once(name))
 
     def keep_events(
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
@@ -223,8 +166,7 @@ class Control:
             letter.cast("string").alias("letter"),
             *(f.col(name) for name in events.columns if name != "letter"),
         )
-        table = self._ensure(name, stamped.schema)
-        self._target.append(table, stamped, batch.once(f"{name}:{part}"))
+        self._append(name, stamped, batch.once(f"{name}:{part}"))
 
     def has(self, name: str) -> bool:
         return self._target.schema(self.table(name)) is not None
@@ -245,6 +187,32 @@ class Control:
         )
         return rows.drop("at", "query_id", "batch_id", "letter")
 
+    def watermarks(self, batch: Batch) -> dict[str, int]:
+        """The last watermark of each place, before a batch."""
+        if not self.has("watermarks"):
+            return {}
+        rows = self._spark.table(self.table("watermarks")).where(batch.is_earlier)
+        last = rows.groupBy("place").agg(f.max("watermark").alias("watermark")).collect()
+        return {row.place: row.watermark for row in last}
+
+    def note_watermarks(self, batch: Batch, watermarks: Mapping[str, int]) -> None:
+        rows = [(*_stamp(batch), place, last) for place, last in watermarks.items()]
+        self._write("watermarks", batch, rows)
+
+    def note_progress(self, batch: Batch, rows: Iterable[tuple[str, str, int, int]]) -> None:
+        """Keep which ``version`` of each ``target`` of a ``source`` is which watermark."""
+        self._write("progress", batch, [(*_stamp(batch), *row) for row in rows])
+
+    def staged(self, batch: Batch, since: int) -> DataFrame:
+        """The events that wait since before a batch, from a commit_ts on."""
+        rows = self._spark.table(self.table("staged"))
+        waiting = rows.where(batch.is_earlier).where(f.col("commit_ts") >= since)
+        return waiting.drop("at", "query_id", "batch_id", "letter")
+
+    def unstage(self, before: int) -> None:
+        """Remove events that waited and are in the targets: below a commit_ts."""
+        self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
+
     def bury(self, batch: Batch, state: TableState, keys: DataFrame) -> None:
         """Keep the ``key`` and ``sequence`` of deleted rows."""
         rows = keys.select(
@@ -253,8 +221,7 @@ class Control:
             "sequence",
             f.current_timestamp().alias("at"),
         )
-        table = self._ensure("tombstones", SCHEMAS["tombstones"])
-        self._target.append(table, rows, batch.once(f"bury:{state.text}"))
+        self._append("tombstones", rows, batch.once(f"bury:{state.text}"))
 
     def tombstones(self, state: TableState) -> DataFrame:
         """Each ``key`` and ``sequence`` of deletes of a table."""

@@ -14,11 +14,14 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.sync.again import Again
 from pyspark_cdcfmt.sync.batch import Sync
+from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.looking import Report
 from pyspark_cdcfmt.sync.names import check_pattern
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.resolved import Resolved
+from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
@@ -41,6 +44,7 @@ def sync(
     *,
     source: Mapping[str, Any],
     trigger: Mapping[str, Any] | None = None,
+    snapshot: Mapping[str, DataFrame | str] | None = None,
     on_batch: Callable[[Report], None] | None = None,
     **options: Any,
 ) -> StreamingQuery:
@@ -48,6 +52,8 @@ def sync(
 
     :param source: options of ``format("cdc")``: a topic's, or ``path``.
     :param trigger: arguments of Spark's ``trigger``, such as ``{"availableNow": True}``.
+    :param snapshot: rows that tables begin with, by source table: DataFrames, or what
+        ``spark.table`` takes.
     :param on_batch: called with what each batch held and did, once that is done.
     :param options: docs/sync.md.
     :raises OptionError: for wrong options.
@@ -55,7 +61,7 @@ def sync(
     wanted = SyncOptions.of(options)
     check_pattern(wanted.into)
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
-    worker = _Worker(wanted, texts, on_batch)
+    worker = _Worker(wanted, texts, snapshot or {}, on_batch)
     writer = (
         spark.readStream.format("cdc")
         .options(**texts)
@@ -85,40 +91,52 @@ class _Worker:
         self,
         options: SyncOptions,
         source: Mapping[str, str],
+        snapshot: Mapping[str, DataFrame | str],
         on_batch: Callable[[Report], None] | None,
     ) -> None:
         self._options = options
         self._on_batch = on_batch
         self._source = source
+        self._snapshot = snapshot
         self._sync: Sync | None = None
 
     def run(self, events: DataFrame, number: int) -> None:
         spark = events.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         if self._sync is None:
-            self._sync = open_sync(spark, self._options, self._source)
+            self._sync = open_sync(spark, self._options, self._source, self._snapshot)
         report = self._sync.run(events, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
             self._on_batch(report)
 
 
-def open_sync(spark: SparkSession, options: SyncOptions, source: Mapping[str, str]) -> Sync:
+def open_sync(
+    spark: SparkSession,
+    options: SyncOptions,
+    source: Mapping[str, str],
+    snapshot: Mapping[str, DataFrame | str],
+) -> Sync:
     """What works on batches of events, in a session."""
     target = DeltaTarget(spark)
     control = Control(spark, target, options.control)
     store = open_store(options, target, control)
     typed = TypedChanges(options, source, store.metadata)
     taken = frozenset(map(str.lower, store.columns(StructType()).names))
-    planner = Planner(options, source, target, store.needs_key, taken)
+    columns = ColumnPlanner(options, source, target, store.needs_key, taken)
+    planner = Planner(options, columns)
     again = Again(options, source, control)
-    return Sync(options, target, control, store, typed, planner, again)
+    snapshots = Snapshots(options, target, control, store, snapshot)
+    resolved = None
+    if options.consistency == "resolved":
+        resolved = Resolved(control, target, options.checkpoint)
+    return Sync(options, target, control, store, typed, planner, again, snapshots, resolved)
 
 
 def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
     prefix = options.metadata_prefix
     if options.store == "changelog":
-        return Changelog(target, prefix)
+        return Changelog(target, prefix, options.partition_by == "day")
     if options.store == "scd2":
         return History(target, control, prefix, options.start_at, options.end_at)
     return CurrentRows(target, control, prefix, options.deletes == "soft")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,9 @@ from pyspark.sql import functions as f
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.row_changes import change_position
 from pyspark_cdcfmt.sync.names import TableName
+
+FILE = "file "
+"""How the places of messages begin that no topic partition had."""
 
 _DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 
@@ -39,6 +43,19 @@ class Report:
     statements: int = 0
     corrupt: int = 0
     latest: datetime | None = None
+    watermark: int | None = None
+
+    @property
+    def lag(self) -> float | None:
+        """How far the newest change of the batch is behind now, in seconds."""
+        return None if self.latest is None else time.time() - self.latest.timestamp()
+
+    def position(self) -> str:
+        """How far the batch came, in words."""
+        text = f"batch {self.batch_id}, {self.corrupt} corrupt, to {self.latest}"
+        if self.lag is not None:
+            text += f", {self.lag:.0f} s behind the source"
+        return text if self.watermark is None else f"{text}, watermark {self.watermark}"
 
     def line(self) -> str:
         """As JSON, on one line."""
@@ -52,28 +69,31 @@ class Report:
             "dead_letters": self.corrupt + sum(counts.bad for counts in done),
             "halted": self.halted,
             "latest": self.latest and self.latest.isoformat(),
+            "lag_seconds": self.lag and round(self.lag, 1),
+            "watermark": self.watermark,
         }
         return json.dumps(values, ensure_ascii=False)
 
 
 @attrs.frozen
 class Version:
-    """Rows of a table that have the same columns; the first of them by commit and offset."""
+    """Rows of a table that have the same columns; first and last of them by commit and offset."""
 
     protocol: str
     columns: tuple[Row, ...]
     key_columns: tuple[str, ...]
     places: frozenset[str]
     first: tuple[int, int]
-    first_time: datetime | None
+    last: tuple[int, int]
 
     def may_begin_before(self, statement: Statement) -> bool:
-        """Whether any row came before a statement, as far as anything tells."""
-        if statement.place is None or self.places == {statement.place}:
-            return self.first < (statement.sequence[0], statement.sequence[2])
-        if self.first_time is None or statement.time is None:
-            return True
-        return self.first_time <= statement.time
+        """Whether any row may have come before a statement.
+
+        Offsets of two partitions say nothing, nor does the source's clock: a transaction that
+        began after a statement began may come before it.
+        """
+        is_ordered = statement.place is None or self.places == {statement.place}
+        return not is_ordered or self.first < statement.at
 
 
 @attrs.frozen
@@ -89,6 +109,11 @@ class Statement:
     of_snapshot: bool
 
     @property
+    def at(self) -> tuple[int, int]:
+        """Its commit and offset."""
+        return self.sequence[0], self.sequence[2]
+
+    @property
     def identity(self) -> Any:
         """The same for the copies on all partitions."""
         return self.query, self.sequence if self.place is None else self.time or self.sequence
@@ -98,6 +123,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
     """One pass over the events: the tables that have rows, and in which versions."""
     keys = ("kind", "database", "schema", "table", f.col("_source.protocol").alias("protocol"))
     offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
+    position = f.struct(_commit().alias("commit"), offset.alias("offset"))
     rows = (
         events.groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
         .agg(
@@ -106,8 +132,8 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
             f.first("columns").alias("columns"),
             f.first("key_columns").alias("key_columns"),
             f.collect_set(_place()).alias("places"),
-            f.min(f.struct(_commit().alias("commit"), offset.alias("offset"))).alias("first"),
-            f.min("source_time").alias("first_time"),
+            f.min(position).alias("first"),
+            f.max(position).alias("last"),
             f.max(f.coalesce("commit_time", "source_time")).alias("latest"),
         )
         .collect()
@@ -129,7 +155,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     tuple(row.key_columns or ()),
                     frozenset(row.places),
                     (row.first.commit, row.first.offset or 0),
-                    row.first_time,
+                    (row["last"].commit, row["last"].offset or 0),
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
     for versions in found.values():
@@ -208,7 +234,8 @@ def _commit() -> Column:
 
 def _place() -> Column:
     """Where an event lies, as far as no commit orders it among those of other places."""
-    place = f.when(f.col("_source.topic").isNull(), "files").otherwise(
+    file = f.concat(f.lit(FILE), f.coalesce("_source.path", f.lit("")))
+    place = f.when(f.col("_source.topic").isNull(), file).otherwise(
         f.concat_ws("/", "_source.topic", "_source.partition")
     )
     return f.when(f.coalesce("commit_ts", _sequence_commit()).isNull(), place)

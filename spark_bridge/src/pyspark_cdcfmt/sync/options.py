@@ -49,12 +49,22 @@ OPTIONS = (
     Option(
         name="control",
         help="Folder of the tables that sync itself keeps: `log`, `dead_letters`, `held`, "
-        "`tombstones`, `tables`. By default `sync` in the checkpoint's folder.",
+        "`tombstones`, `tables`, `staged`, `watermarks`, `progress`. By default `sync` in the "
+        "checkpoint's folder.",
     ),
     Option(
         name="keys",
         help="Key columns by source table, for tables whose messages name none: "
         '`{"shop.audit": ["id"]}`, a mapping or its JSON.',
+    ),
+    Option(
+        name="consistency",
+        type="choice",
+        choices=("eventual", "resolved"),
+        default="eventual",
+        help="`eventual`: each target has what a batch brought. `resolved`, for sources with "
+        "watermarks: events wait until the source has promised that none before them is missing, "
+        "all targets step together, and `progress` has which version of each is which watermark.",
     ),
     Option(
         name="resume",
@@ -71,12 +81,28 @@ OPTIONS = (
         "cannot be read even now is a dead letter again.",
     ),
     Option(
+        name="snapshot_commit_ts",
+        type="int",
+        default=0,
+        minimum=0,
+        help="As of which commit_ts the argument `snapshot` is: changes up to there are in it. By "
+        "default it is older than every change of the source.",
+    ),
+    Option(
         name="deletes",
         type="choice",
         choices=("hard", "soft"),
         default="hard",
         help="scd1: `hard` removes a deleted row and keeps its key in `tombstones`; `soft` keeps "
         "the row with `_deleted` set.",
+    ),
+    Option(
+        name="partition_by",
+        type="choice",
+        choices=("", "day"),
+        default="",
+        help="changelog: `day` divides a target by the day of the commit, in UTC, which stands in "
+        "the column `_date`.",
     ),
     Option(
         name="start_at",
@@ -92,12 +118,12 @@ OPTIONS = (
     Option(
         name="schema_changes",
         type="choice",
-        choices=("lenient", "ignore", "exception"),
+        choices=("lenient", "evolve", "ignore", "exception"),
         default="lenient",
         help="Columns that the source adds or changes: `lenient` adds and widens, and halts the "
-        "table where the target's type does not become the new one; `ignore` leaves the target as "
-        "it is: a new column is left out, and a row that does not fit is a dead letter; "
-        "`exception` halts the table.",
+        "table where the target's type does not become the new one; `evolve` does that, and "
+        "renames and drops columns, too; `ignore` leaves the target as it is: a new column is "
+        "left out, and a row that does not fit is a dead letter; `exception` halts the table.",
     ),
     Option(
         name="on_truncate",
@@ -156,9 +182,12 @@ class SyncOptions:
     checkpoint: str
     control: str
     keys: Mapping[tuple[str, ...], tuple[str, ...]]
+    consistency: str
     resume: tuple[str, ...]
     replay: bool
+    snapshot_commit_ts: int
     deletes: str
+    partition_by: str
     start_at: str
     end_at: str
     schema_changes: str

@@ -8,7 +8,7 @@ from operator import and_
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     ArrayType,
@@ -20,11 +20,11 @@ from pyspark.sql.types import (
 )
 
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes
-from pyspark_cdcfmt.sync.control import TableState
 from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.states import TableState
 
 METADATA: dict[str, Any] = {
     "change_type": StringType(),
@@ -69,6 +69,11 @@ class TypedChanges:
         prefix = self.options.metadata_prefix
         needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
         own = [StructField(field.name, field.dataType) for field in state.columns.fields]
+        fields = {field.name.lower(): field for field in own}
+        renamed = {
+            each.name: fields[each.now.lower()] for each in state.retired if each.now is not None
+        }
+        own += [StructField(name, field.dataType) for name, field in renamed.items()]
         added = [metadata_field(name, prefix) for name in METADATA if name in needed]
         options = {
             name: value
@@ -78,7 +83,7 @@ class TypedChanges:
         keys = self.options.keys.get(tuple(part for part in state.name if part is not None))
         if keys:
             options["keyColumns"] = ",".join(keys)
-        return changes(
+        typed = changes(
             rows,
             table_text(state.name),
             schema=StructType([*own, *added]),
@@ -89,6 +94,25 @@ class TypedChanges:
             onTruncate="row",
             **options,
         )
+        if not renamed:
+            return typed
+        return self._with_names_now(typed, {name: field.name for name, field in renamed.items()})
+
+    def _with_names_now(self, typed: DataFrame, renamed: Mapping[str, str]) -> DataFrame:
+        """Rows from before a RENAME have their cells in the columns of now."""
+        absent = self._added("absent")
+        cells: dict[str, Column] = {}
+        said = [f.lit(name) for name in renamed]
+        for name, now in renamed.items():
+            has_it = ~f.array_contains(absent, name)
+            said.append(f.when(has_it, f.lit(now)))
+            cells[now] = f.when(has_it, f.col(quote(name))).otherwise(
+                cells.get(now, f.col(quote(now)))
+            )
+        cells[self.options.metadata_prefix + "absent"] = f.array_except(
+            absent, f.array_compact(f.array(*said))
+        )
+        return typed.withColumns(cells).drop(*renamed)
 
     def count(self, typed: DataFrame) -> Counts:
         """What a look at the changes tells; it also fills their cache."""

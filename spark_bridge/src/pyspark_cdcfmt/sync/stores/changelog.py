@@ -9,11 +9,14 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql import functions as f
+from pyspark.sql.types import DateType, StructField, StructType
 
-from pyspark_cdcfmt.sync.control import Batch, TableState
+from pyspark_cdcfmt.sync.control import Batch
+from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
@@ -24,15 +27,42 @@ class Changelog:
 
     target: Target
     prefix: str
+    by_day: bool
 
     metadata = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
     needs_key = False
     wants_truncates = True
     buries = False
 
+    @property
+    def partition_by(self) -> str | None:
+        return f"{self.prefix}date" if self.by_day else None
+
     def columns(self, own: StructType) -> StructType:
         added = [metadata_field(name, self.prefix) for name in self.metadata]
+        if self.partition_by:
+            added.append(StructField(self.partition_by, DateType()))
         return StructType([*own.fields, *added])
+
+    def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
+        commit = sequence[0] if sequence[0] > 0 else None
+        time = f.timestamp_millis(f.lit(commit and commit >> 18).cast("bigint"))
+        values = {
+            "change_type": f.lit("insert"),
+            "commit_version": f.lit(commit).cast("bigint"),
+            "commit_timestamp": time,
+            "sequence": f.expr(literal(sequence)),
+            "absent": f.array().cast("array<string>"),
+        }
+        return self._dated(rows.withColumns({self.prefix + k: v for k, v in values.items()}))
+
+    def _dated(self, rows: DataFrame) -> DataFrame:
+        """With the day of the commit, in UTC whatever the session."""
+        if not self.partition_by:
+            return rows
+        micros = f.unix_micros(f.col(quote(f"{self.prefix}commit_timestamp")))
+        days = f.floor(micros / f.lit(86_400_000_000)).cast("int")
+        return rows.withColumn(self.partition_by, f.date_from_unix_date(days))
 
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
         """Nothing: it is a row like others."""
@@ -41,5 +71,5 @@ class Changelog:
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
         assert state.columns is not None
-        rows = changes.select(*map(quote, self.columns(state.columns).names))
+        rows = self._dated(changes).select(*map(quote, self.columns(state.columns).names))
         self.target.append(state.target, rows, batch.once(state.text))

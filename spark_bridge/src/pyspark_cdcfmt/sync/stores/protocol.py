@@ -8,8 +8,9 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt.sync.control import Batch, TableState
+from pyspark_cdcfmt.sync.control import Batch
 from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.states import TableState
 
 
 class Store(Protocol):
@@ -30,6 +31,13 @@ class Store(Protocol):
     @property
     def wants_truncates(self) -> bool:
         """Whether TRUNCATE is a change to keep, too."""
+
+    @property
+    def partition_by(self) -> str | None:
+        """The column by whose values the files of a target are divided."""
+
+    def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
+        """The rows of a target that begins with these, which are as of a ``_sequence``."""
 
     def columns(self, own: StructType) -> StructType:
         """The columns of a target for a table's own columns."""

@@ -14,10 +14,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
 from pyspark.sql.types import BooleanType, StructField, StructType
 
-from pyspark_cdcfmt.sync.control import Batch, Control, TableState
+from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, text_literal
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import metadata_field
 
@@ -34,10 +35,17 @@ class CurrentRows:
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
     wants_truncates = False
+    partition_by = None
 
     @property
     def buries(self) -> bool:
         return not self.soft
+
+    def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
+        added = {f"{self.prefix}sequence": f.expr(literal(sequence))}
+        if self.soft:
+            added[f"{self.prefix}deleted"] = f.lit(False)
+        return rows.withColumns(added)
 
     def columns(self, own: StructType) -> StructType:
         """The columns of a target."""

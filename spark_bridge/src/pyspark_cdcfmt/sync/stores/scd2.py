@@ -17,10 +17,11 @@ from pyspark.sql.types import StructField, StructType
 from pyspark.sql.window import WindowSpec
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.control import Batch, Control, TableState
+from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote
+from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _KEY, _AT, _KNOWN, _SET = (f"__sync_{name}" for name in ("key", "at", "known", "set"))
@@ -42,6 +43,11 @@ class History:
     needs_key = True
     wants_truncates = False
     buries = True
+    partition_by = None
+
+    def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
+        added = {self.start_at: f.expr(literal(sequence)), self.end_at: f.lit(None).cast(SEQUENCE)}
+        return rows.withColumns(added)
 
     def columns(self, own: StructType) -> StructType:
         ends = [StructField(name, SEQUENCE) for name in (self.start_at, self.end_at)]

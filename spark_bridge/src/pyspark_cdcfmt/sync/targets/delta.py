@@ -59,7 +59,12 @@ class DeltaTarget:
             raise
 
     def create(
-        self, table: str, columns: StructType, *, properties: Mapping[str, str] | None = None
+        self,
+        table: str,
+        columns: StructType,
+        *,
+        properties: Mapping[str, str] | None = None,
+        partition_by: str | None = None,
     ) -> None:
         given = dict(properties or {})
         if any(_NEEDS_MAPPING.search(name) for name in columns.names):
@@ -70,6 +75,7 @@ class DeltaTarget:
         pairs = _properties(given)
         self._spark.sql(
             f"CREATE TABLE IF NOT EXISTS {table} ({_definitions(columns.fields)}) USING delta"
+            + (f" PARTITIONED BY ({quote(partition_by)})" if partition_by else "")
             + (f" TBLPROPERTIES ({pairs})" if pairs else "")
         )
 
@@ -88,6 +94,19 @@ class DeltaTarget:
         self._set(table, _WIDENING | _features([column]))
         type_ = column.dataType.simpleString()
         self._spark.sql(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
+
+    def rename_column(self, table: str, old: str, new: str) -> None:
+        self._set(table, _MAPPING)
+        self._spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quote(old)} TO {quote(new)}")
+
+    def drop_column(self, table: str, name: str) -> None:
+        self._set(table, _MAPPING)
+        self._spark.sql(f"ALTER TABLE {table} DROP COLUMN {quote(name)}")
+
+    def version(self, table: str) -> int:
+        (row,) = self._spark.sql(f"DESCRIBE HISTORY {table} LIMIT 1").collect()
+        version: int = row.version
+        return version
 
     def read(self, table: str) -> DataFrame:
         return self._spark.table(table)

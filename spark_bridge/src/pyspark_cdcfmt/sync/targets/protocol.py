@@ -19,7 +19,12 @@ class Target(Protocol):
         """The columns of a table; None where there is no such table."""
 
     def create(
-        self, table: str, columns: StructType, *, properties: Mapping[str, str] | None = None
+        self,
+        table: str,
+        columns: StructType,
+        *,
+        properties: Mapping[str, str] | None = None,
+        partition_by: str | None = None,
     ) -> None:
         """Make a table unless it is there, and the schema that a catalog's name needs."""
 
@@ -32,11 +37,23 @@ class Target(Protocol):
     def widen(self, table: str, column: StructField) -> None:
         """Give a column a wider type."""
 
+    def rename_column(self, table: str, old: str, new: str) -> None:
+        """Give a column another name."""
+
+    def drop_column(self, table: str, name: str) -> None:
+        """Remove a column."""
+
+    def version(self, table: str) -> int:
+        """The number of the last write to a table, by which readers find it again."""
+
     def read(self, table: str) -> DataFrame:
         """The rows of a table."""
 
     def append(self, table: str, rows: DataFrame, once: Once) -> None:
-        """Append rows, unless this write or a later one of its writer was done before."""
+        """Append rows, unless this write or a later one of its writer was done before.
+
+        A table by path that is not there is made.
+        """
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""

@@ -1,0 +1,153 @@
+"""Columns and keys of a target: how they follow those of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from cdcfmt_core import default_registry
+from cdcfmt_core.column_names import clashes
+from cdcfmt_core.types import Decimal, Unknown
+from pyspark_cdcfmt import columns_schema, spark_schema
+from pyspark_cdcfmt.sync.looking import Version
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.retiring import check_retired
+from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.targets.protocol import Target
+
+_NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
+
+
+@attrs.frozen
+class ColumnPlanner:
+    """Decides by the columns of rows; it asks Spark only where types need a look at values."""
+
+    options: SyncOptions
+    source: Mapping[str, str]
+    target: Target
+    needs_key: bool
+    taken: frozenset[str]
+    """The columns that the store adds, in lower case."""
+
+    def follow(self, plan: TablePlan, events: DataFrame) -> None:
+        """Make the state's columns and keys take the rows of the batch, or halt the table."""
+        check_retired(plan)
+        if not plan.state.halted:
+            self._follow_keys(plan)
+        if plan.state.halted:
+            return
+        before = plan.state.columns
+        columns = {field.name.lower(): field for field in before.fields} if before else {}
+        if reason := self._refused_names(plan.versions):
+            plan.halt(reason)
+            return
+        for field in self._fields(plan, events):
+            self._follow_column(plan, columns, field)
+            if plan.state.halted:
+                return
+        plan.state = attrs.evolve(plan.state, columns=StructType([*columns.values()]))
+        if before is None:
+            plan.note("create", plan.state.target)
+
+    def _follow_column(
+        self, plan: TablePlan, columns: dict[str, StructField], field: StructField
+    ) -> None:
+        """Make ``columns``, those of the target, take a column of the source."""
+        name, type_ = field.name.lower(), field.dataType.simpleString()
+        old = columns.get(name)
+        if old is None:
+            change = "add column", f"{field.name} {type_}"
+        elif self.target.can_widen(old, field):
+            field = StructField(old.name, field.dataType, metadata=field.metadata)
+            change = "widen column", f"{old.name} from {old.dataType.simpleString()} to {type_}"
+        elif old.dataType == field.dataType or self.target.can_widen(field, old):
+            return
+        else:
+            change = "", f"{old.name} from {old.dataType.simpleString()} to {type_}"
+        is_new = plan.state.columns is None
+        policy = "lenient" if is_new else self.options.schema_changes
+        action, detail = change
+        if policy == "ignore":
+            if detail not in plan.state.ignored:
+                plan.note("ignore column", detail, "warning")
+                ignored = plan.state.ignored | {detail}
+                plan.state = attrs.evolve(plan.state, ignored=ignored)
+        elif policy == "exception" or not action:
+            plan.halt(f"{action or 'column'}: {detail} (schema_changes={policy})")
+        else:
+            columns[name] = field
+            if not is_new:
+                plan.note(action, detail)
+
+    def _refused_names(self, versions: Sequence[Version]) -> str | None:
+        """Why columns cannot stand side by side in a target."""
+        for version in versions:
+            names = [column.name for column in version.columns]
+            for alike in clashes(names):
+                return f"columns {' and '.join(alike)} differ only in case"
+            for name in names:
+                if name.lower() in self.taken:
+                    return f"sync adds a column {name}: set metadata_prefix"
+        return None
+
+    def _follow_keys(self, plan: TablePlan) -> None:
+        given = self.options.keys.get(tuple(part for part in plan.state.name if part is not None))
+        if given:
+            keys = {given}
+        else:
+            keys = {version.key_columns for version in plan.versions if version.key_columns}
+            keys |= {plan.state.keys} - {()}
+        if not keys:
+            if self.needs_key:
+                plan.halt(_NO_KEY)
+        elif len(keys) > 1 and self.needs_key:
+            texts = " and ".join(sorted(f"({', '.join(each)})" for each in keys))
+            plan.halt(f"the messages name several keys, {texts}: set keys for this table")
+        else:
+            plan.state = attrs.evolve(plan.state, keys=keys.pop())
+
+    def _fields(self, plan: TablePlan, events: DataFrame) -> list[StructField]:
+        """The columns of all versions, with the source's type as the comment.
+
+        A column that was renamed or dropped since is not one of them, or has its new name.
+        """
+        own = plan.state.columns
+        known = {name.lower() for name in own.names} if own else set()
+        fields: list[StructField] = []
+        comments: dict[str, str] = {}
+        unclear: set[str] = set()
+        for version in plan.versions:
+            type_map = self._type_map(version.protocol)
+            resolve = default_registry().get_type_map(type_map)
+            for column in version.columns:
+                comments[column.name] = column.source_type
+                if _is_unclear(resolve(column.source_type)):
+                    unclear.add(column.name)
+            fields += columns_schema(version.columns, typeMap=type_map).fields
+        now = {name: plan.state.name_now(name) for name in comments}
+        settled = {name for name in unclear if (now[name] or name).lower() in known}
+        if any(now[name] for name in unclear - settled):
+            # Only values tell the scale of a DECIMAL without digits, and what a NULL is.
+            whole = spark_schema(events, plan.state.text, **self._type_options())
+            fields = [field for field in whole.fields if field.name in comments]
+        # What has a type keeps it: other values tell another scale, and NULLs tell none.
+        return [
+            StructField(name, field.dataType, metadata={"comment": comments[field.name]})
+            for field in fields
+            if field.name not in settled and (name := now[field.name]) is not None
+        ]
+
+    def _type_map(self, protocol: str) -> str:
+        given = next((v for k, v in self.source.items() if k.lower() == "typemap"), None)
+        return given or default_registry().get_codec(protocol).type_map
+
+    def _type_options(self) -> dict[str, str]:
+        return {k: v for k, v in self.source.items() if k.lower() == "typemap"}
+
+
+def _is_unclear(type_: Any) -> bool:
+    return isinstance(type_, Unknown) or (isinstance(type_, Decimal) and type_.precision is None)

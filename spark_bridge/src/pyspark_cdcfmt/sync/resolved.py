@@ -1,0 +1,134 @@
+"""``consistency="resolved"``: all targets step together, from watermark to watermark.
+
+Rows and statements wait in the table ``staged`` until every topic partition has a watermark above
+them.  The table ``progress`` has which version of each target is which watermark; it is written
+behind all targets, so that a batch that was cut off has no row there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+import attrs
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.sources.kafka.progress import StreamOffset
+from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.targets.protocol import Target
+
+_IS_CHANGE = "kind IN ('row', 'ddl')"
+
+
+@attrs.define
+class Resolved:
+    """What waits, and how far the source and the targets are.
+
+    ``resolved`` is the lowest of the last watermarks of all partitions, 0 while one has none.
+    """
+
+    control: Control
+    target: Target
+    checkpoint: str
+    resolved: int = 0
+    _watermarks: dict[str, int] | None = None
+    """By topic partition, those of batches that are done."""
+    _versions: dict[str, int] = attrs.field(factory=dict)
+    """By target, as of the last step."""
+    _now: dict[str, int] = attrs.field(factory=dict)
+    """The watermarks that this batch brings."""
+    _before: int = 0
+    """``resolved`` as it was before this batch."""
+
+    def release(self, events: DataFrame, batch: Batch) -> DataFrame:
+        """The events that every partition has a watermark above; the others begin to wait.
+
+        :raises SourceError: for a row or statement without a commit_ts.
+        """
+        if self._watermarks is None:
+            self._watermarks = self.control.watermarks(batch)
+            self.resolved = self._lowest(events.sparkSession, batch.number - 1, self._watermarks)
+        self._before = self.resolved
+        self._now = self._look(events)
+        known = self._watermarks | self._now
+        self.resolved = self._lowest(events.sparkSession, batch.number, known)
+        waits = f.expr(_IS_CHANGE) & (f.col("commit_ts") >= self.resolved)
+        self.control.keep_events(
+            "staged", batch, "", events.where(waits), f.lit(None).cast("string")
+        )
+        if self.resolved > self._before:
+            staged = self.control.staged(batch, self._before)
+            events = events.unionByName(staged)
+        return events.where(~f.coalesce(waits, f.lit(False)))
+
+    def _look(self, events: DataFrame) -> dict[str, int]:
+        """The watermarks of a batch."""
+        place = f.concat_ws("/", "_source.topic", "_source.partition")
+        rows = (
+            events.where(f"kind = 'watermark' OR {_IS_CHANGE}")
+            .groupBy(place.alias("place"))
+            .agg(
+                f.max(f.when(f.col("kind") == "watermark", f.col("commit_ts"))).alias("last"),
+                _first_unordered().alias("unordered"),
+            )
+            .collect()
+        )
+        for row in rows:
+            if row.unordered is not None:
+                raise SourceError(
+                    f"consistency=resolved: {row.unordered} has no commit_ts, so no watermark is "
+                    "above it: read it by another sync with consistency=eventual"
+                )
+        known = self._watermarks or {}
+        return {row.place: max(row.last or 0, known.get(row.place, 0)) for row in rows}
+
+    def _lowest(self, spark: SparkSession, number: int, known: Mapping[str, int]) -> int:
+        """The lowest watermark of all partitions that the source had at the end of a batch."""
+        places = {*known, *self._partitions(spark, number)}
+        return min((known.get(place, 0) for place in places), default=0)
+
+    def _partitions(self, spark: SparkSession, number: int) -> Iterable[str]:
+        """The topic partitions that Spark keeps as the end of a batch, none of files."""
+        if number < 0:
+            return []
+        rows = spark.read.text(f"{self.checkpoint}/offsets/{number}").collect()
+        offset = json.loads(rows[-1].value)
+        if "topics" not in offset:
+            return []
+        return [f"{topic}/{partition}" for topic, partition in StreamOffset.of_json(offset).ends]
+
+    def clean(self) -> None:
+        """Remove what waited until the step before this one."""
+        if self.control.has("staged"):
+            self.control.unstage(self._before)
+
+    def step(self, batch: Batch, states: Iterable[TableState], written: set[str]) -> None:
+        """Note that all targets are at the watermark; those ``written`` have new versions."""
+        if self._watermarks is None:
+            return
+        if self.resolved > self._before:
+            targets = {
+                state.text: state.target
+                for state in states
+                if state.columns is not None and not state.halted
+            }
+            for target in targets.values():
+                if target in written or target not in self._versions:
+                    self._versions[target] = self.target.version(target)
+            rows = [
+                (source, target, self._versions[target], self.resolved)
+                for source, target in targets.items()
+            ]
+            self.control.note_progress(batch, rows)
+        self.control.note_watermarks(batch, self._now)
+        self._watermarks |= self._now
+
+
+def _first_unordered() -> Column:
+    """The place of a row or statement without a commit_ts."""
+    table = f.concat_ws(".", "database", "schema", "table")
+    where = f.concat(table, f.lit(" at "), f.to_json("_source"))
+    return f.min(f.when(f.expr(_IS_CHANGE) & f.col("commit_ts").isNull(), where))

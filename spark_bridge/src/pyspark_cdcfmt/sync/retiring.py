@@ -1,0 +1,101 @@
+"""RENAME and DROP of columns: what a target does for them, and rows from before them."""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql.types import StructField, StructType
+
+from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.lexemes import NotUnderstood
+from pyspark_cdcfmt.sync.looking import Statement
+from pyspark_cdcfmt.sync.states import Retired
+from pyspark_cdcfmt.sync.table_plan import TablePlan
+
+
+def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
+    """Make the state's columns follow a statement, as far as ``schema_changes`` does.
+
+    Columns that it adds or changes are followed once rows have them.
+    """
+    if policy not in ("evolve", "exception") or statement.sequence <= plan.state.altered:
+        return
+    try:
+        changes = column_changes(statement.query)
+    except NotUnderstood as error:
+        plan.note("refuse", f"{statement.query}: {error}", "warning")
+        return
+    steps = [*changes.renamed.items(), *((name, None) for name in changes.dropped)]
+    steps = [step for step in steps if _has(plan, step[0])]
+    if not steps:
+        return
+    if policy == "exception":
+        plan.halt_unless_catching_up(f"{statement.query} (schema_changes=exception)")
+        return
+    if statement.place is not None and plan.state.places - {statement.place}:
+        text = "without a commit_ts nothing tells which rows came before it"
+        plan.note("refuse", f"{statement.query}: {text}", "warning")
+        return
+    for old, new in steps:
+        _retire(plan, statement, old, new)
+        if plan.state.halted:
+            return
+    plan.state = attrs.evolve(plan.state, altered=statement.sequence)
+
+
+def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) -> None:
+    keys = {name.lower() for version in plan.versions for name in version.key_columns}
+    if old.lower() in keys.union(map(str.lower, plan.state.keys)):
+        plan.halt_unless_catching_up(f"{statement.query}: {old} is of the key")
+        return
+    columns = plan.state.columns
+    if columns is not None:
+        fields = [*columns.fields]
+        names = [field.name.lower() for field in fields]
+        if new is not None and new.lower() in names:
+            text = f"the target has a column {new} already, and keeps both"
+            plan.note("refuse", f"{statement.query}: {text}", "warning")
+            return
+        if old.lower() in names:
+            place = names.index(old.lower())
+            field = fields.pop(place)
+            if new is not None:
+                fields.insert(place, StructField(new, field.dataType, metadata=field.metadata))
+            plan.retired.append((field.name, new))
+            columns = StructType(fields)
+    retired = [
+        attrs.evolve(each, now=new) if (each.now or "").lower() == old.lower() else each
+        for each in plan.state.retired
+    ]
+    retired.append(Retired(old, new, statement.place, statement.at))
+    plan.state = attrs.evolve(plan.state, columns=columns, retired=tuple(retired))
+    plan.note("drop column" if new is None else "rename column", f"{old} to {new}" if new else old)
+
+
+def check_retired(plan: TablePlan) -> None:
+    """Halt where a column has a name again that another one had before it."""
+    for retired in plan.state.retired:
+        for version in plan.versions:
+            names = {column.name.lower() for column in version.columns}
+            if retired.name.lower() not in names:
+                continue
+            is_ordered = retired.place is None or version.places == {retired.place}
+            if is_ordered and version.last <= retired.at:
+                continue
+            what = "dropped" if retired.now is None else f"renamed to {retired.now}"
+            reason = (
+                f"column {retired.name} was {what}, and rows have it again: resume takes it as a "
+                "new column"
+            )
+            plan.halt_unless_catching_up(reason)
+            if plan.state.halted:
+                return
+            others = tuple(each for each in plan.state.retired if each != retired)
+            plan.state = attrs.evolve(plan.state, retired=others)
+            break
+
+
+def _has(plan: TablePlan, name: str) -> bool:
+    """Whether the target or a row of the batch has a column."""
+    own = plan.state.columns.names if plan.state.columns else []
+    names = (column.name for version in plan.versions for column in version.columns)
+    return name.lower() in map(str.lower, [*own, *names])

@@ -1,0 +1,79 @@
+"""Rows that a table begins with: the source's own, as they were before the stream or within it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name
+from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
+from pyspark_cdcfmt.sync.names import TableName, quote, target_of
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.targets.protocol import Target
+
+_BEHIND = 2
+"""The rank of a snapshot in its commit: behind all changes of the commit."""
+
+
+@attrs.frozen
+class Snapshots:
+    """The given snapshots, by source table: a DataFrame, or what ``spark.table`` takes."""
+
+    options: SyncOptions
+    target: Target
+    control: Control
+    store: Store
+    given: Mapping[str, DataFrame | str]
+
+    def begin(self, spark: SparkSession, states: dict[TableName, TableState]) -> None:
+        """Make the targets of tables that were never seen, with the rows of their snapshots.
+
+        It is idempotent: the append by its name, and the state is kept behind it.
+        """
+        for text, rows in self.given.items():
+            name = _table_name(text)
+            if name not in states:
+                frame = spark.table(rows) if isinstance(rows, str) else rows
+                states[name] = self._begin(name, frame)
+
+    def _begin(self, name: TableName, rows: DataFrame) -> TableState:
+        commit = self.options.snapshot_commit_ts
+        state = TableState(
+            name,
+            target_of(self.options.into, name),
+            columns=StructType([StructField(f.name, f.dataType) for f in rows.schema.fields]),
+            # Changes up to there are in the snapshot.
+            truncates=((commit, _BEHIND, 0, 0, 0),) if commit else (),
+        )
+        assert state.columns is not None
+        batch = Batch(f"snapshot {state.text}", 0)
+        columns = self.store.columns(state.columns)
+        taken = {column.lower() for column in columns.names[len(rows.columns) :]}
+        if clash := taken.intersection(map(str.lower, rows.columns)):
+            raise OptionError(
+                f"snapshot of {state.text}: sync adds a column {clash.pop()}: set metadata_prefix"
+            )
+        self.target.create(
+            state.target,
+            columns,
+            properties={"cdcfmt.source": state.text},
+            partition_by=self.store.partition_by,
+        )
+        # Without a commit it is older than any change.
+        sequence = (commit, _BEHIND, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
+        first = self.store.first_rows(rows, sequence).select(*map(quote, columns.names))
+        self.target.append(state.target, first, batch.once(state.text))
+        self.control.log(batch, [LogRow("snapshot", f"the target is {state.target}", state)])
+        self.control.save(batch, [state])
+        return state
+
+
+def _table_name(text: str) -> TableName:
+    database, *schema, table = parse_table_name(text, option="snapshot")
+    return database, schema[0] if schema else None, table

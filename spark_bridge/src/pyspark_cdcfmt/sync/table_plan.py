@@ -1,0 +1,43 @@
+"""What a batch makes of a table: its state behind the batch, and what to do for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from pyspark_cdcfmt.sync.control import LogRow
+from pyspark_cdcfmt.sync.looking import Version
+from pyspark_cdcfmt.sync.states import TableState
+
+
+@attrs.define
+class TablePlan:
+    """A table's state behind the batch, and what to do for it."""
+
+    state: TableState
+    versions: Sequence[Version]
+    truncates: list[tuple[int, ...]] = attrs.field(factory=list)
+    """The ``_sequence`` of each TRUNCATE that was not seen before."""
+    retired: list[tuple[str, str | None]] = attrs.field(factory=list)
+    """Columns of the target to rename, or to drop where there is no new name."""
+    log: list[LogRow] = attrs.field(factory=list)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Of a new target: where it comes from."""
+        return {"cdcfmt.source": self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
+
+    def note(self, action: str, detail: str, level: str = "info") -> None:
+        self.log.append(LogRow(action, detail, self.state, level))
+
+    def halt(self, reason: str) -> None:
+        self.state = attrs.evolve(self.state, halted=reason)
+        self.note("halt", reason, "error")
+
+    def halt_unless_catching_up(self, reason: str) -> None:
+        """Halt; a table that resumes passes what halted it."""
+        if self.state.catching_up:
+            self.note("pass", reason, "warning")
+        else:
+            self.halt(reason)
