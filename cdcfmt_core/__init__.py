@@ -1,26 +1,62 @@
 """cdcfmt: every change-data-capture message format, as plugins.
 
 This package holds what they share: events, logical types, the hooks, the registry.  It
-knows neither Spark nor any wire format.
+knows neither Spark nor any wire format.  :func:`open_decoder` and :func:`open_encoder` are all
+that a user of Python needs; a plugin returns a :class:`CodecSpec` from a hook.
 """
 
 from cdcfmt_core.codec import API_VERSION, CodecSpec, Decode, DecoderContext
 from cdcfmt_core.encoder import Encoder, EncoderContext
+from cdcfmt_core.errors import CdcfmtError, DecodeError, EncodeError, OptionError
+from cdcfmt_core.events import (
+    Column,
+    Corrupt,
+    Event,
+    Heartbeat,
+    Image,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+    Transaction,
+    Watermark,
+)
 from cdcfmt_core.hookspecs import hookimpl
+from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.types import TypeMap
+from cdcfmt_core.types import LogicalType, TypeMap
 
 __all__ = [
     "API_VERSION",
+    "CdcfmtError",
     "CodecSpec",
+    "Column",
+    "Corrupt",
     "Decode",
+    "DecodeError",
     "DecoderContext",
+    "EncodeError",
     "Encoder",
     "EncoderContext",
+    "Event",
+    "Heartbeat",
+    "Image",
+    "LogicalType",
+    "Message",
     "Option",
+    "OptionError",
     "Registry",
+    "RowChange",
+    "SchemaChange",
+    "TableSchema",
+    "TableSchemaEvent",
+    "Transaction",
     "TypeMap",
+    "Watermark",
     "default_registry",
     "hookimpl",
+    "open_decoder",
+    "open_encoder",
 ]

@@ -6,18 +6,23 @@ gigabytes.  Sizes are estimates, which a test compares with the memory that is r
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from cdcfmt_core.events import Column, TableSchema
 
 MAX_CACHE_BYTES = 64 << 20
 
 _ENTRY: Final = 300
+_LONGEST_NAME: Final = 200
 _COLUMN: Final = 150
 _TYPE_CHARACTER: Final = 12
 """ENUM and SET keep a string for each name, which is some four characters of the type."""
+
+TableKey: TypeAlias = tuple[str, str, str | None, str]
+"""Stream, database, schema and table."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -82,6 +87,18 @@ class Cache(Generic[K, V]):
 def text_size(*texts: str | bytes | None) -> int:
     """About the bytes that an entry of these texts takes."""
     return _ENTRY + sum(len(text) for text in texts if text)
+
+
+def short_key(key: TableKey) -> TableKey:
+    """The key with digests for long names, for what outlives the schemas of a table."""
+    stream, database, schema, table = key
+    return _short(stream), _short(database), schema and _short(schema), _short(table)
+
+
+def _short(name: str) -> str:
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def columns_size(columns: Iterable[Column], each: int = 0) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 import attrs
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
+from cdcfmt_core.errors import PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_messages import ClaimCheckStore
@@ -29,6 +31,7 @@ API_VERSION = 1
 """The plugin API of this core.  A plugin states the one that it was written for."""
 
 DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
@@ -174,3 +177,21 @@ class CodecSpec:
     open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION
+
+    def __new__(cls, *_: Any, api_version: int = API_VERSION, **__: Any) -> Self:
+        """:raises PluginApiError: for another API, whose arguments may be unknown here."""
+        if api_version != API_VERSION:
+            raise PluginApiError(f"plugin API {api_version}, this cdcfmt-core has {API_VERSION}")
+        return super().__new__(cls)
+
+    def __attrs_post_init__(self) -> None:
+        """:raises ValueError: for names that users cannot write, and unknown kinds of events."""
+        for name in (self.name, *self.aliases):
+            if _NAME.fullmatch(name) is None:
+                raise ValueError(f"format {name!r}: a name has letters, digits and dashes between")
+        if unknown := self.emits - set(get_args(Kind)):
+            raise ValueError(f"format {self.name}: emits unknown kinds: {join_names(unknown)}")
+        for options in (self.options, self.encode_options):
+            names = Counter(option.name.lower() for option in options)
+            if twice := [name for name, count in names.items() if count > 1]:
+                raise ValueError(f"format {self.name}: options declared twice: {join_names(twice)}")

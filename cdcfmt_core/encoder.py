@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
 from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.row_messages import RowMessages
+from cdcfmt_core.row_messages import Allowance, Held, RowBatches, RowMessages
 from cdcfmt_core.zoneless import warn_zoneless
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
@@ -80,6 +80,30 @@ class Encoder(ABC):
         :raises EncodeError: if they cannot be written.
         """
         return None
+
+    def row_time_zone(self) -> tzinfo | None:
+        """The zone of TIMESTAMP texts of :meth:`row_messages`; None: that of the context."""
+        return None
+
+    def allow_rows(self, table: TableSchema, version: int) -> Allowance | None:
+        """Whether rows of this ``version`` of a table's schema may be written without this.
+
+        None: the next one has to come here, as other messages may stand before it.
+        """
+        return None
+
+    @property
+    def row_batches(self) -> RowBatches | None:
+        """How the kernel puts rows together in messages; None: each row is one."""
+        return None
+
+    def take_held(self) -> Held | None:
+        """The message that was begun, if there is one, for the kernel to go on with it."""
+        return None
+
+    def hold(self, held: Held) -> None:
+        """Goes on with a message that the kernel has begun."""
+        raise NotImplementedError
 
     def flush(self) -> Iterable[Message]:
         """What is still held back."""

@@ -17,15 +17,13 @@ import attrs
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
+from cdcfmt_core.event_errors import locate
 from cdcfmt_core.events import (
     KIND_OF,
-    Corrupt,
     Event,
     Message,
     Op,
     RowChange,
-    SchemaChange,
-    TableSchemaEvent,
 )
 from cdcfmt_core.large_message_output import (
     RECORD_OVERHEAD,
@@ -36,7 +34,7 @@ from cdcfmt_core.large_message_output import (
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.row_changes import split_key_update
-from cdcfmt_core.row_messages import RowRules
+from cdcfmt_core.row_messages import Held, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
@@ -102,15 +100,15 @@ class MessageEncoder:
             return function(event)
         except UnsupportedEventError as error:
             if not self._skips:
-                located = _located(error, self._protocol, event)
+                located = locate(error, self._protocol, event)
                 raise located.at(reason=f"{located.reason}{_SKIP_HINT}") from error
             self._counts[f"skipped: {error.reason}"] += 1
             return []
         except EncodeError as error:
-            raise _located(error, self._protocol, event) from error
+            raise locate(error, self._protocol, event) from error
         except Exception as error:
             failed = EncodeError(f"the encoder failed: {type(error).__name__}: {error}")
-            raise _located(failed, self._protocol, event) from error
+            raise locate(failed, self._protocol, event) from error
 
     def flush(self) -> list[Message]:
         """What is still held back, of all partitions."""
@@ -142,17 +140,33 @@ class MessageEncoder:
         if (self._encoder.needs_commit_ts and self._synthesizes) or large.compress is not None:
             return None
         every: tuple[Op, ...] = get_args(Op)
+        batches = self._encoder.row_batches
+        framing = batches.framing if batches is not None else 0
         return RowRules(
             ops={op: written for op in every if (written := self._written_as(op)) is not None},
             needs_commit_ts=self._encoder.needs_commit_ts,
             splits=self._splits,
-            max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD, 0),
-            time_zone=self._context.time_zone,
+            max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD - framing, 0),
+            time_zone=self._encoder.row_time_zone() or self._context.time_zone,
             now=self._context.now,
             partitions=self._partitions,
             partitioner=self._partitioner,
             messages=self._encoder.row_messages,
+            allow=lambda table, partition, version: self._encoder_of(partition).allow_rows(
+                table, version
+            ),
+            batches=batches,
+            take_held=self._take_held,
+            hold=self._hold,
         )
+
+    def _take_held(self) -> dict[int, Held]:
+        held = {number: encoder.take_held() for number, encoder in self._of_partition.items()}
+        return {number: some for number, some in held.items() if some is not None}
+
+    def _hold(self, held: Mapping[int, Held]) -> None:
+        for partition, some in held.items():
+            self._encoder_of(partition).hold(some)
 
     def _written_as(self, op: Op) -> tuple[Op, str | None] | None:
         """The operation that ``op`` is written as, and the name of its count."""
@@ -230,19 +244,6 @@ class MessageEncoder:
         if self._partitions is None:
             return iter(messages)
         return (attrs.evolve(message, partition=partition) for message in messages)
-
-
-def _located(error: EncodeError, protocol: str, event: Any) -> EncodeError:
-    table = None
-    if isinstance(event, RowChange):
-        table = f"{event.table.database}.{event.table.table}"
-    elif isinstance(event, SchemaChange):
-        table = f"{event.database}.{event.table}".strip(".") or None
-    elif isinstance(event, TableSchemaEvent):
-        table = f"{event.table_schema.database}.{event.table_schema.table}"
-    elif isinstance(event, Corrupt):
-        error = error.at(reason=f"{error.reason} ({event.error})")
-    return error.at(protocol=protocol, table=table, commit_ts=getattr(event, "commit_ts", None))
 
 
 def open_message_encoder(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self, TypedDict, TypeVar, Unpack
 
-from cdcfmt_core.texts import harmless, one_line
+from cdcfmt_core.texts import harmless, one_line, qualified
 
 SAMPLE_BYTES = 200
 """How much of a bad value an error shows."""
@@ -186,8 +186,7 @@ class MissingSchemaError(DecodeError):
         self.position = position
         self.stream = stream
         self.exact = exact
-        name = ".".join(part for part in (database, schema, table) if part is not None)
-        where = ":".join(map(str, position or ()))
+        name, where = qualified(database, schema, table), ":".join(map(str, position or ()))
         super().__init__(reason or f"schema {name}@{where} not seen", **known)
 
 

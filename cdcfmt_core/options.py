@@ -7,6 +7,7 @@ case; texts print the declared spelling.  Values may be text or already of their
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, timedelta, tzinfo
 from typing import Any, Literal, TypeAlias
@@ -21,6 +22,7 @@ OptionType: TypeAlias = Literal[
     "string", "bool", "int", "bytes", "duration", "choice", "list", "timezone"
 ]
 
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*\*?")
 _TRUE, _FALSE = {"true", "1", "yes"}, {"false", "0", "no"}
 _SIZE_UNITS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _DURATION_UNITS = {
@@ -53,6 +55,21 @@ class Option:
     minimum: int | None = None
     maximum: int | None = None
     hidden: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """:raises OptionError: for what no user could set, or a default of another type."""
+        owner = f"option {self.name}"
+        if _NAME.fullmatch(self.name) is None:
+            raise OptionError(f"option {self.name!r}: a name has letters, digits and any of ._-")
+        if self.type not in _PARSERS:
+            raise OptionError(f"{owner}: type {self.type!r} is none of {', '.join(_PARSERS)}")
+        if (self.type == "choice") != bool(self.choices):
+            raise OptionError(f"{owner}: choices are those of type choice, which needs them")
+        parsed = self.parse(self.default)
+        if parsed != self.default or type(parsed) is not type(self.default):
+            raise OptionError(
+                f"{owner}: the default {self.default!r} is not a parsed value; write {parsed!r}"
+            )
 
     def parse(self, value: Any) -> Any:
         """``value`` in this option's type; OptionError says what it may be."""

@@ -11,9 +11,14 @@ import attrs
 import pluggy
 
 from cdcfmt_core import hookspecs
-from cdcfmt_core.codec import API_VERSION, CodecSpec
+from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import BrokenPluginError, CdcfmtError, PluginApiError
 from cdcfmt_core.types import TypeMap
+
+_NO_HOOK = (
+    "it brings no hook: mark cdcfmt_register_codecs or cdcfmt_register_type_maps with "
+    "@cdcfmt_core.hookimpl"
+)
 
 
 @attrs.define
@@ -81,7 +86,7 @@ class PluginLoader:
         try:
             plugin = entry_point.load()
         except Exception as error:
-            return self._fail(info, BrokenPluginError(_broken(info, error)), error)
+            return self._reject(info, error)
         if self._manager.is_registered(plugin):
             return Loaded(info)
         names = {
@@ -96,6 +101,8 @@ class PluginLoader:
         pluginname = f"{info.dist}:{info.entry_point}"
         try:
             self._manager.register(plugin, name=pluginname)
+            if not self._manager.get_hookcallers(plugin):
+                raise TypeError(_NO_HOOK)
             others = [p for n, p in self._manager.list_name_plugin() if n != pluginname]
             self._manager.check_pending()
             ask = self._manager.subset_hook_caller
@@ -109,17 +116,17 @@ class PluginLoader:
         except Exception as error:
             if self._manager.has_plugin(pluginname):
                 self._manager.unregister(name=pluginname)
-            return self._fail(info, BrokenPluginError(_broken(info, error)), error)
-        for spec in codecs:
-            if spec.api_version != API_VERSION:
-                return self._fail(info, PluginApiError(_wrong_api(info, spec)))
+            return self._reject(info, error)
         info.codecs = tuple(spec.name for spec in codecs)
         info.type_maps = tuple(type_map.name for type_map in type_maps)
         return Loaded(info, codecs, type_maps)
 
-    def _fail(
-        self, info: PluginInfo, error: CdcfmtError, cause: BaseException | None = None
-    ) -> Loaded:
+    def _reject(self, info: PluginInfo, cause: Exception) -> Loaded:
+        error: CdcfmtError
+        if isinstance(cause, PluginApiError):
+            error = PluginApiError(_wrong_api(info, cause))
+        else:
+            error = BrokenPluginError(_broken(info, cause))
         error.__cause__ = cause
         info.error = error
         if self._strict:
@@ -162,8 +169,8 @@ def _broken(info: PluginInfo, error: Exception) -> str:
     )
 
 
-def _wrong_api(info: PluginInfo, spec: CodecSpec) -> str:
+def _wrong_api(info: PluginInfo, error: PluginApiError) -> str:
     return (
-        f"{info.dist} {info.version} was written for plugin API {spec.api_version}, this "
-        f"cdcfmt-core has {API_VERSION}: install versions of {info.dist} and cdcfmt-core that fit"
+        f"{info.dist} {info.version} was written for {error}: install versions of {info.dist} and "
+        "cdcfmt-core that fit"
     )

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeAlias
 
 import attrs
 
-from cdcfmt_core.caches import table_size, text_size
+from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.statements import Statement, Statements
@@ -27,11 +27,11 @@ from cdcfmt_core.statements import Statement, Statements
 Position: TypeAlias = tuple[Any, ...]
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
+MAX_SCHEMA_BYTES = 16 << 20
+"""Of one schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
 _POSITION = 300
 _MAX_ALTERNATIVES = 10
 """Different schemas at one position."""
-
-_Key: TypeAlias = tuple[str, str, str | None, str]
 
 
 @attrs.frozen
@@ -59,8 +59,9 @@ class SchemaStore:
     """The schemas of many tables; plain data, so that it can be sent to other processes.
 
     Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
-    first.  What a row then might need is an error, never an older schema.  ``changes`` grows
-    whenever it is told something new.  ``statements`` are the DDL statements that it was told,
+    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
+    might need is an error, never an older schema.  ``changes`` grows whenever it is told
+    something new.  ``statements`` are the DDL statements that it was told,
     which are never kept in a folder.
     """
 
@@ -69,10 +70,10 @@ class SchemaStore:
         self.statements = Statements()
         self.bytes = 0
         self._max_bytes = max_bytes
-        self._tables: OrderedDict[_Key, _Versions] = OrderedDict()
+        self._tables: OrderedDict[TableKey, _Versions] = OrderedDict()
         self._count = 0
         # By table the last position that was forgotten.
-        self._forgotten: dict[_Key, Position] = {}
+        self._forgotten: dict[TableKey, Position] = {}
         self._forgotten_bytes = 0
         self._forgot_names = False
 
@@ -125,6 +126,11 @@ class SchemaStore:
             return
         table, position = record.table, record.position
         key = (record.stream, table.database, table.schema, table.table)
+        if table_size(table) > MAX_SCHEMA_BYTES:
+            # An older schema of the table does not hold behind it.
+            self.changes += 1
+            self._forgot(key, position)
+            return
         versions = self._tables.get(key)
         if versions is None:
             versions = self._tables[key] = _Versions()
@@ -201,7 +207,7 @@ class SchemaStore:
         error = MissingSchemaError(
             database, table, position, schema=schema, stream=stream, exact=exact
         )
-        if not self._forgot_names and key not in self._forgotten:
+        if not self._forgot_names and short_key(key) not in self._forgotten:
             return error
         return MissingSchemaError(
             database,
@@ -210,8 +216,8 @@ class SchemaStore:
             schema=schema,
             stream=stream,
             exact=exact,
-            reason=f"{error.reason}, or forgotten: all schemas together take more than "
-            f"{self._max_bytes} bytes; raise maxCachedSchemaBytes",
+            reason=f"{error.reason}, or forgotten: it takes more than {MAX_SCHEMA_BYTES} bytes, or "
+            f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes",
         )
 
     def span(
@@ -243,7 +249,7 @@ class SchemaStore:
                     return known
         return table
 
-    def _used(self, key: _Key) -> _Versions | None:
+    def _used(self, key: TableKey) -> _Versions | None:
         versions = self._tables.get(key)
         if versions is not None and self.bytes > self._max_bytes // 2:
             self._tables.move_to_end(key)
@@ -259,7 +265,8 @@ class SchemaStore:
             del self._tables[key]
         self._forgot(key, position)
 
-    def _forgot(self, key: _Key, position: Position) -> None:
+    def _forgot(self, key: TableKey, position: Position) -> None:
+        key = short_key(key)
         known = self._forgotten.get(key)
         if known is None:
             self._forgotten_bytes += text_size(*key)
@@ -269,9 +276,9 @@ class SchemaStore:
         if known is None or known < position:
             self._forgotten[key] = position
 
-    def _may_lack(self, key: _Key, start: Position | None) -> bool:
+    def _may_lack(self, key: TableKey, start: Position | None) -> bool:
         """Whether a schema between ``start`` and the row may have been forgotten."""
-        last = self._forgotten.get(key)
+        last = self._forgotten.get(short_key(key))
         if last is None:
             return self._forgot_names
         return start is None or start < last

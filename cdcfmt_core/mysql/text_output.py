@@ -24,7 +24,6 @@ from cdcfmt_core.mysql.number_output import (
     print_year,
 )
 from cdcfmt_core.mysql.temporal_output import Printer, temporal_printer
-from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -51,6 +50,8 @@ from cdcfmt_core.types import (
 
 BAD_VALUE: Final = (ValueError, TypeError, AttributeError, OverflowError)
 """What printers raise."""
+
+Values: TypeAlias = dict[str, Any]
 
 Printers: TypeAlias = tuple[tuple[str, Callable[[Any], Any]], ...]
 """Name and printer of each column."""
@@ -159,11 +160,9 @@ class RowPrinter:
 
     def __init__(self, printers: Printers) -> None:
         self._printers = printers
-        self._size = len(printers)
-        self._whole_row = RowFunction(self._plain, self._source)
 
     def __len__(self) -> int:
-        return self._size
+        return len(self._printers)
 
     def __call__(self, values: Values) -> Values:
         """A row's values printed, in the order of the columns; absent ones stay absent.
@@ -171,29 +170,15 @@ class RowPrinter:
         :raises EncodeError: naming the column of a value that is not of its type, or one that
             the table's schema lacks.
         """
-        if len(values) == self._size:
+        if len(values) == len(self._printers):
             try:
-                return self._whole_row.call(values)
+                return {
+                    name: None if (value := values[name]) is None else print_value(value)
+                    for name, print_value in self._printers
+                }
             except (*BAD_VALUE, KeyError):
                 pass
         return _print_carefully(values, self._printers)
-
-    def _plain(self, values: Values) -> Values:
-        return {
-            name: None if (value := values[name]) is None else print_value(value)
-            for name, print_value in self._printers
-        }
-
-    def _source(self) -> tuple[str, Values]:
-        names: Values = {}
-        parts = []
-        for number, (name, print_value) in enumerate(self._printers):
-            names[f"print_{number}"] = print_value
-            value = f"(value := row[{name!r}])"
-            # What is text already needs no call.
-            stays = f"type{value} is str or value" if print_value is print_text else value
-            parts.append(f"{name!r}: value if {stays} is None else print_{number}(value)")
-        return f"{{{', '.join(parts)}}}", names
 
 
 def _print_carefully(values: Values, printers: Printers) -> Values:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources.lines import begins_message, wrap_line
+from cdcfmt_core.sources.whole_messages import begins_message, wrap_line
 
 
 def line_writer(line_format: str) -> Callable[[Message], bytes]:

@@ -17,10 +17,11 @@ from cdcfmt_core.sources.file_offset import FileOffset
 from cdcfmt_core.sources.files import FileInfo, list_files
 from cdcfmt_core.sources.filesystem import open_filesystem
 from cdcfmt_core.sources.kept_schemas import KeptSchemaStore
-from cdcfmt_core.sources.lines import BadLine, LineFormat, Lines, one_by_one, parse_line, wrap_line
+from cdcfmt_core.sources.lines import BadLine, LineFormat, Lines, one_by_one, parse_line
 from cdcfmt_core.sources.reader import HowToRead, read_lines, read_split
 from cdcfmt_core.sources.schema_directory import SchemaDirectory
 from cdcfmt_core.sources.splits import FileSplit, plan_partitions
+from cdcfmt_core.sources.whole_messages import wrap_line
 
 __all__ = [
     "BadLine",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdcfmt_core.caches import Cache, text_size
+from cdcfmt_core.caches import Cache, short_key, text_size
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.schema_store import (
     DEFAULT_MAX_SCHEMA_BYTES,
@@ -81,7 +81,7 @@ class KeptSchemaStore(SchemaStore):
         """Read the table's schemas once more; all that the folder has."""
         records = self.directory.load(database, table, schema)
         for record in records:
-            self._forgotten.pop((record.stream, database, schema, table), None)
+            self._forgotten.pop(short_key((record.stream, database, schema, table)), None)
         for record in records:
             super().add(record)
         self._loaded.add((database, schema, table), True, text_size(database, schema, table))

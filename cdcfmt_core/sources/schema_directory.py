@@ -15,15 +15,15 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.schema_json import record_from_json, record_to_json
-from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.schema_store import MAX_SCHEMA_BYTES, SchemaRecord
 from cdcfmt_core.sources.filesystem import FileSystem, open_filesystem
-from cdcfmt_core.texts import open_logger
+from cdcfmt_core.texts import open_logger, qualified
 
 _SUFFIX = ".json"
 _UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
-MAX_SCHEMA_BYTES = 16 << 20
 
 logger = open_logger("cdcfmt_core")
 
@@ -63,13 +63,16 @@ class SchemaDirectory:
 
         One that no reader would take is left out, with a warning.
         """
-        data = record_to_json(record).encode()
         table = record.table
-        if len(data) > MAX_SCHEMA_BYTES:
+        size, data = table_size(table), b""
+        if size <= MAX_SCHEMA_BYTES:
+            data = record_to_json(record).encode()
+            size = len(data)
+        if size > MAX_SCHEMA_BYTES:
             logger.warning(
                 "schema store: a schema of %s is not kept: it has %d bytes, more than %d",
-                f"{table.database}.{table.table}",
-                len(data),
+                qualified(table.database, table.table),
+                size,
                 MAX_SCHEMA_BYTES,
             )
             return False

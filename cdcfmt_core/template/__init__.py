@@ -15,7 +15,7 @@ from pathlib import Path
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
-from cdcfmt_core.sources.lines import wrap_line
+from cdcfmt_core.sources.whole_messages import wrap_line
 
 _SUFFIX = ".in"
 

@@ -21,7 +21,8 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.sources.lines import BadLine, LineFormat, begins_message, parse_line
+from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line
+from cdcfmt_core.sources.whole_messages import begins_message
 from cdcfmt_core.testing.event_json import events_from_json
 
 _FILES = {"messages.jsonl", "events.json", "options.json", "writing.json", "origin.txt", "claims"}

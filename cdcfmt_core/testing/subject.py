@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import attrs
 
+from cdcfmt_core import opening
 from cdcfmt_core.codec import CodecSpec, DecoderContext
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.schema_scan import open_input_scan
-from cdcfmt_core.testing import opening
 from cdcfmt_core.testing.cases import Case
 
 _NOW: Final = 1_700_000_000_000_000

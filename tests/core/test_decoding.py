@@ -419,5 +419,7 @@ def test_canal_json_by_the_same_filters() -> None:
 def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> None:
     given = {"protocol": protocol, "typeMap": "oracle"}
     options = validate(given, DECODING_OPTIONS, owner="the test")
-    with pytest.raises(UnknownFormatError, match="unknown type map 'oracle'; installed: mysql"):
+    with pytest.raises(
+        UnknownFormatError, match="unknown type map 'oracle'; installed: dts-avro, mysql"
+    ):
         open_message_decoder(options, {}, EventFilter())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -188,3 +189,20 @@ def test_a_json_array_takes_any_name(names: list[str]) -> None:
 def test_a_zone_from_text_is_usable() -> None:
     zone = Option("z", "", type="timezone").parse("America/New_York")
     assert datetime(2024, 7, 1, tzinfo=zone).utcoffset() == timedelta(hours=-4)
+
+
+@pytest.mark.parametrize(
+    ("declared", "reason"),
+    [
+        ({"name": "my option"}, "option 'my option': a name has letters"),
+        ({"type": "float"}, "type 'float' is none of string, bool"),
+        ({"type": "choice"}, "choices are those of type choice"),
+        ({"choices": ("a",)}, "choices are those of type choice"),
+        ({"type": "choice", "choices": ("a",), "default": "b"}, "'b' is not one of a"),
+        ({"type": "int", "minimum": 1, "default": 0}, "0 is not an integer from 1"),
+        ({"type": "bytes", "default": "1k"}, "the default '1k' is not a parsed value; write 1024"),
+    ],
+)
+def test_what_no_user_could_set_is_not_declared(declared: dict[str, Any], reason: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(reason)):
+        Option(**{"name": "o", "help": "", **declared})

@@ -132,6 +132,23 @@ BROKEN = {
         HEADER + "@hookimpl\ndef cdcfmt_register_codec():\n    return []",
         "unknown hook 'cdcfmt_register_codec'",
     ),
+    "no hook": (
+        codec_module("bad").replace("@hookimpl\n", ""),
+        "it brings no hook: mark cdcfmt_register_codecs",
+    ),
+    "a name with blanks": (codec_module("my format"), "format 'my format': a name has letters"),
+    "unknown kinds": (
+        codec_module("bad").replace("emits=frozenset()", "emits=frozenset({'rows'})"),
+        "format bad: emits unknown kinds: rows",
+    ),
+    "an option twice": (
+        codec_module("bad", more="options=(Option('a', ''), Option('A', ''))"),
+        "format bad: options declared twice: a",
+    ),
+    "a default of another type": (
+        codec_module("bad", more="options=(Option('a', '', 'bool', default='false'),)"),
+        "option a: the default 'false' is not a parsed value; write False",
+    ),
     "wrong arguments": (
         HEADER + "@hookimpl\ndef cdcfmt_register_codecs(registry):\n    return []",
         "Argument(s) {'registry'} are declared in the hookimpl but can not be found",
@@ -187,7 +204,9 @@ def test_strict_raises_the_first_failure(site: Site, monkeypatch: pytest.MonkeyP
 
 def test_a_plugin_for_another_api(site: Site) -> None:
     site.install(
-        "cdcfmt-new", {"new": "new_plugin"}, new_plugin=codec_module("new", more="api_version=2")
+        "cdcfmt-new",
+        {"new": "new_plugin"},
+        new_plugin=codec_module("new", more="api_version=2, new=1"),
     )
     site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=codec_module("fine"))
     registry = site.registry()

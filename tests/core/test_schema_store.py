@@ -9,7 +9,7 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
+from cdcfmt_core.schema_store import MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore
 from cdcfmt_core.types import Int
 
 
@@ -135,6 +135,26 @@ def test_what_is_forgotten_is_an_error_and_no_older_schema() -> None:
     with pytest.raises(MissingSchemaError):
         store.find("d", "a", (5,))
     assert "forgotten" in str(store.missing("d", "a", (0,)))
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        pytest.param(schema("a", table="t" * MAX_SCHEMA_BYTES), id="a name"),
+        pytest.param(schema(*["c" * 1_000] * 20_000), id="columns"),
+    ],
+)
+def test_a_schema_beyond_its_bound_is_forgotten_at_once(large: TableSchema) -> None:
+    store = filled((schema("a"), 1))
+    changes = store.changes
+    store.add(SchemaRecord(large, (2,)))
+    assert store.changes > changes
+    assert store.bytes < 1_000
+    assert store.at("d", large.table, (2,)) == ()
+    with pytest.raises(MissingSchemaError, match=f"it takes more than {MAX_SCHEMA_BYTES} bytes"):
+        store.find("d", large.table, (3,))
+    assert store.find("d", "u", (3,)) is None
+    assert max(len(name or "") for key in store._forgotten for name in key) <= 200
 
 
 def test_names_of_forgotten_tables_are_bounded_too() -> None:

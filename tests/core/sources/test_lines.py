@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine, parse_line, wrap_line
+from cdcfmt_core.sources import BadLine, lines, parse_line, wrap_line
 from cdcfmt_core.sources.lines import LineFormat
 
 EIGHT_IN_SHANGHAI = 1767225600000
@@ -190,3 +190,33 @@ JSON: st.SearchStrategy[Any] = st.recursive(
 )
 def test_no_line_raises(line: bytes, line_format: LineFormat) -> None:
     assert isinstance(parse(line, line_format), (Message, BadLine))
+
+
+_PIECES = st.sampled_from(
+    [
+        b"{",
+        b'"',
+        b"key",
+        b'"value"',
+        b":",
+        b" ",
+        b"\n",
+        b"\r\n",
+        b"\x0b",
+        b'"isDdl":true',
+        b"[",
+        b"a",
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=30).map(b"".join))
+def test_the_kernel_looks_for_marks_as_the_reference_does(text: bytes) -> None:
+    for marks in ((), (b'"isDdl":true',), (b"no such", b"a[")):
+        for names in ((), lines._FIRST_FIELDS):
+            assert lines.holds_any(text, marks, names) == lines._holds_any(text, marks, names)
+
+
+def test_a_block_of_blank_lines_is_looked_through_once() -> None:
+    for look in (lines.holds_any, lines._holds_any):
+        assert not look(b"\n" * (1 << 20), (), lines._FIRST_FIELDS)

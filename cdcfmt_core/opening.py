@@ -1,4 +1,4 @@
-"""Decoders and encoders of one format, from options as users spell them."""
+"""Decoders and encoders of one format, from options as users spell them (docs/encoding.md)."""
 
 from __future__ import annotations
 
@@ -12,35 +12,41 @@ from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.large_message_output import ClaimCheckWriter
 from cdcfmt_core.large_messages import ClaimCheckStore
-from cdcfmt_core.options import Option, validate
+from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources.claim_checks import open_claim_check_store
 
-OWNER = "the test"
+OWNER = "cdcfmt"
 
 
 def open_decoder(
     protocol: str,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
     *,
     registry: Registry | None = None,
     event_filter: EventFilter | None = None,
     projection: Projection = Projection(),  # noqa: B008 (frozen)
     counts: Counter[str] | None = None,
     schemas: SchemaStore | None = None,
+    **more: Any,
 ) -> MessageDecoder:
-    """A new decoder; ``options`` are the format's own and everyone's.
+    """A new decoder: ``open_decoder("canal-json", sourceTimeZone="UTC").decode(message)``.
 
-    With ``auto`` they may be those of any format.
+    Options are the format's own and those of every format, by keyword or in ``options``; the
+    protocol ``auto`` takes those of any format.  ``counts`` collects what was done to values
+    without an error; ``schemas`` holds table schemas that are known before.
 
-    :raises OptionError: for an option that nobody knows, or a value that it cannot have.
+    :raises UnknownFormatError: for a format that is not installed.
+    :raises OptionError: for an unknown option, or a value that it cannot have.
     """
     registry = registry or default_registry()
-    common, own = decoding_options(protocol, options, registry)
+    common, own = decoding_options(protocol, {**(options or {}), **more}, registry)
     if event_filter is None:
         event_filter = EventFilter(
-            starting_commit_ts=common["startingCommitTs"], ending_commit_ts=common["endingCommitTs"]
+            include_tables=common["includeTables"] or (),
+            exclude_tables=common["excludeTables"] or (),
+            starting_commit_ts=common["startingCommitTs"],
+            ending_commit_ts=common["endingCommitTs"],
         )
     return open_message_decoder(
         common,
@@ -56,21 +62,26 @@ def open_decoder(
 
 def open_encoder(
     protocol: str,
-    options: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
     *,
     registry: Registry | None = None,
     claim_checks: ClaimCheckWriter | None = None,
     counts: Counter[str] | None = None,
     partitions: int | None = None,
     now: Callable[[], int] | None = None,
+    **more: Any,
 ) -> MessageEncoder:
-    """A new encoder; ``options`` are the format's own and everyone's.
+    """A new encoder: ``open_encoder("canal-json", enableTidbExtension=True).encode(event)``.
 
+    Options are given as those of :func:`open_decoder`.  ``partitions`` is their number, for
+    events that go to all of them; ``now`` gives microseconds, for events without an emit time.
+
+    :raises UnknownFormatError: for a format that is not installed.
     :raises OptionError: as :func:`open_decoder`, or if the format is only read.
     """
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
-    common, own = _apart(options, codec.encode_options)
+    common, own = _apart({**(options or {}), **more}, codec.encode_options, ENCODING_OPTIONS)
     return open_message_encoder(
         validate({"protocol": protocol, **common}, ENCODING_OPTIONS, owner=OWNER),
         validate(own, codec.encode_options, owner=f"format {codec.name}"),
@@ -85,27 +96,40 @@ def open_encoder(
 def decoding_options(
     protocol: str, options: Mapping[str, Any], registry: Registry
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Everyone's options and the format's own, or with ``auto`` every format's, validated."""
+    """Options, validated: those of every format, and the format's own (``auto``: of any)."""
     auto = protocol.lower() == AUTO
     codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
-    common, own = _apart(options, [option for codec in codecs for option in codec.options])
+    of_formats = [option for codec in codecs for option in codec.options]
+    common, own = _apart(options, of_formats, DECODING_OPTIONS)
     given: dict[str, Any] = {}
     for codec in codecs:
-        mine = _apart(own, codec.options)[1]
+        names = {option.name.lower() for option in codec.options}
+        mine = {name: value for name, value in own.items() if name.lower() in names}
         given |= validate(mine, codec.options, owner=f"format {codec.name}")
     return validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER), given
 
 
 def claim_checks_of(common: Mapping[str, Any]) -> ClaimCheckStore | None:
+    """The folder of ``claimCheckStorageUri``, if it is set."""
+    from cdcfmt_core.sources.claim_checks import open_claim_check_store
+
     uri = common["claimCheckStorageUri"]
     return None if uri is None else open_claim_check_store(uri)
 
 
 def _apart(
-    options: Mapping[str, Any], own: Iterable[Option]
+    options: Mapping[str, Any], of_formats: Iterable[Option], of_all: Iterable[Option]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    names = {option.name.lower() for option in own}
+    """The options of every format, and the rest.
+
+    :raises OptionError: for an unknown one.
+    """
+    own = {option.name.lower(): option.name for option in of_formats}
+    common = {option.name.lower(): option.name for option in of_all}
+    for name in options:
+        if name.lower() not in own | common:
+            raise unknown_option(name, [*own.values(), *common.values()], owner=OWNER)
     return (
-        {name: value for name, value in options.items() if name.lower() not in names},
-        {name: value for name, value in options.items() if name.lower() in names},
+        {name: value for name, value in options.items() if name.lower() not in own},
+        {name: value for name, value in options.items() if name.lower() in own},
     )
