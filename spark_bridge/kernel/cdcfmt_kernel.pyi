@@ -1,6 +1,10 @@
 """The compiled kernel: messages to Arrow record batches, and back."""
 
+from collections.abc import Sequence
 from typing import Any
+
+def holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
+    """Whether any of ``marks`` stands in the lines, or the first member of one has a name."""
 
 class Rows:
     """Rows of a batch, for ``pyarrow.record_batch``."""
@@ -116,9 +120,22 @@ class Writer:
         """
     @property
     def stop(self) -> str:
-        """Why no more was written: "", "full", "unknown" (the row's table), or a reason."""
+        """Why no more was written: "", "full", "unknown" (the row's table), "not allowed" (the
+        row), or a reason."""
+    @property
+    def wanted(self) -> tuple[int, int, int]:
+        """Of the row that is not allowed: number of its table since they were cleared, partition
+        and version."""
+    def allow(self, rows: tuple[int, int, int], count: int, until: int) -> None:
+        """Allows so many rows like ``wanted`` before a time in microseconds."""
+    def take_allowed(self) -> list[tuple[tuple[int, int, int], int]]:
+        """How many were written of the rows that were allowed; none is allowed from now on."""
     def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
         """The last position of a key where this one is behind it; else this one is remembered."""
+    def hold(self, partition: int, rows: int, key: bytes, value: bytes) -> None:
+        """Goes on with a message that the encoder has begun."""
+    def take_held(self) -> list[tuple[int, int, bytes, bytes]]:
+        """The messages that were begun: partition, number of rows, key and value."""
     def take_lines(self) -> tuple[bytes, int]:
         """The values since the last call with a line break behind each, and how many."""
     def take(self) -> Rows:

@@ -1,4 +1,4 @@
-"""The snippets of docs/writing.md run as they stand there, one after the other."""
+"""The snippets of docs/writing.md and docs/rewriting.md run as they stand there, in order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from canal_messages import (
 from doc_snippets import snippets
 from pyspark.sql import SparkSession
 
-FOLDERS = re.compile(r'"(dump/|as-open-protocol/|orders-canal/|out/|checkpoint/)"')
+FOLDERS = re.compile(
+    r'"(dump/|as-open-protocol/|orders-canal/|filtered/|masked/|out/|checkpoint/)"'
+)
 
 
 def test_the_snippets_write(
@@ -30,7 +32,7 @@ def test_the_snippets_write(
     messages = (ddl, INSERT, UPDATE, DELETE, watermark_message(COMMIT_TS + 5))
     write_lines(tmp_path / "dump" / "orders.jsonl", *messages)
     names: dict[str, Any] = {"spark": spark}
-    for snippet in snippets("docs/writing.md"):
+    for snippet in (*snippets("docs/writing.md"), *snippets("docs/rewriting.md")):
         if snippet.runs:
             code = FOLDERS.sub(rf'"{tmp_path}/\1"', snippet.code)
             exec(compile(code, snippet.id, "exec"), names)
@@ -46,3 +48,5 @@ def test_the_snippets_write(
     assert kinds("as-open-protocol") == ["ddl", "delete", "insert", "update", "watermark"]
     assert kinds("out") == ["delete", "insert", "update", "watermark"]
     assert kinds("orders-canal") == ["delete", "insert", "update"]
+    assert kinds("filtered") == ["delete", "insert", "update", "watermark"]
+    assert kinds("masked") == ["delete", "insert", "update"]

@@ -19,6 +19,7 @@ from bad_input import JSON, changed, check_error, check_row, paths_of, patient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdcfmt_core import opening
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
@@ -30,7 +31,6 @@ from cdcfmt_core.events import (
     RowChange,
     SchemaChange,
 )
-from cdcfmt_core.testing import opening
 
 GOLDEN = Path(__file__).parents[3] / "tests/golden/ticdc/canal-json"
 

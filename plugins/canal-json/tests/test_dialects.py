@@ -16,7 +16,7 @@ from typing import Any
 import lz4.frame
 import pytest
 
-from cdcfmt_core import default_registry, types
+from cdcfmt_core import default_registry, opening, types
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import (
     Corrupt,
@@ -27,7 +27,6 @@ from cdcfmt_core.events import (
     SchemaChange,
     Watermark,
 )
-from cdcfmt_core.testing import opening
 
 
 def open_decoder(*, claims: Path | None = None, **options: Any) -> MessageDecoder:

@@ -9,6 +9,7 @@ import attrs
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
 
+from cdcfmt_core import opening
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import (
     Column,
@@ -20,7 +21,6 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from cdcfmt_core.testing import opening
 from cdcfmt_core.types import Enum, Int, Set, Text, Unknown
 
 FIELDS = [

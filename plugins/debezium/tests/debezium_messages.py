@@ -6,10 +6,10 @@ import json
 from collections import Counter
 from typing import Any
 
+from cdcfmt_core import opening
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Corrupt, Event, Message
-from cdcfmt_core.testing import opening
 
 SOURCE = {
     "version": "3.5.0.Final",

@@ -11,11 +11,11 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_core import opening
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, SchemaChange
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.testing import opening
 from cdcfmt_open_protocol.frames import split_key, split_value
 
 VERSION = b"\0\0\0\0\0\0\0\1"

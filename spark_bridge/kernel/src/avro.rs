@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::Write;
 
+use crate::names::equal;
 use crate::refusal::{Refusal, Step};
 
 /// Of an array or a map; the reference reads no more.
@@ -133,8 +134,10 @@ impl<'a> Datum<'a> {
 
     /// Whether these bytes are next; they are taken then.
     pub fn take_all(&mut self, bytes: &[u8]) -> bool {
-        let found = self.data[self.at..].starts_with(bytes);
-        self.at += if found { bytes.len() } else { 0 };
+        let end = self.at + bytes.len();
+        let next = self.data.get(self.at..end);
+        let found = next.is_some_and(|next| equal(next, bytes));
+        self.at = if found { end } else { self.at };
         found
     }
 }
@@ -156,6 +159,9 @@ pub fn encode_long(value: i64, out: &mut Vec<u8>) {
 /// The double of the fewest digits, from six to eight, that make a float, as JSON has it.
 pub fn shortest_double(value: f32) -> f64 {
     let exact = f64::from(value);
+    if let Some(shortest) = usual_shortest(value) {
+        return shortest;
+    }
     let mut room = [0; 32];
     let mut fewest = 6;
     let is_power_of_two = value.to_bits() << 9 == 0;
@@ -177,6 +183,31 @@ pub fn shortest_double(value: f32) -> f64 {
     }
     exact
 }
+
+/// The same by arithmetic that is exact: a float of 24 bits times 10^12 has 53 bits at most, and a
+/// whole number through a power of ten is the double that its digits are.
+fn usual_shortest(value: f32) -> Option<f64> {
+    let size = f64::from(value.abs());
+    let behind = (0..=10).find(|behind| size * POWERS[*behind] >= 1e5)?;
+    if size >= 1e6 {
+        return None;
+    }
+    for power in &POWERS[behind..behind + 3] {
+        let digits = (size * power).round_ties_even();
+        if (size * power - digits).abs() == 0.5 {
+            return None;
+        }
+        let shortest = (digits / power).copysign(f64::from(value));
+        if is_of(shortest, value) {
+            return Some(shortest);
+        }
+    }
+    None
+}
+
+const POWERS: [f64; 13] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12,
+];
 
 #[allow(clippy::cast_possible_truncation)]
 fn is_of(double: f64, float: f32) -> bool {

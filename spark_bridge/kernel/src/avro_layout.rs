@@ -6,10 +6,11 @@ use serde::Deserialize;
 
 use crate::avro::Datum;
 use crate::avro_schema::Type;
-use crate::envelope::{Envelope, KEPT_BYTES, long};
+use crate::envelope::{Envelope, KEPT_BYTES};
 use crate::json::{Kind, Token};
 use crate::layout::{Layout, Member, Role, RoleOrMembers};
 use crate::refusal::{Refusal, Step};
+use crate::roles::long;
 
 /// The writer's schema, and what it does not tell (`cdcfmt_core/layout.py`).
 #[derive(Clone, Debug, Deserialize)]

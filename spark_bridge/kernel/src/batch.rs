@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::{
-    Array, ArrayRef, Int32Array, Int64Array, ListArray, StringArray, StructArray,
-    TimestampMicrosecondArray,
-};
-use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Fields};
+use arrow_array::{Array, ArrayRef, StructArray};
+use arrow_schema::{ArrowError, Field, Fields};
 use serde::Deserialize;
 
 use crate::cells::Cells;
 use crate::columns::{Column, Target};
-use crate::event_columns::{self, EventContent, EventOrigin, Extras};
+use crate::event_columns::{EventContent, EventOrigin, Extras};
 use crate::event_images::EventImages;
 use crate::refusal::Step;
+use crate::temporal::Zone;
 
 /// What a row is; the names are in `_change_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +23,7 @@ pub enum Change {
 }
 
 impl Change {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
             Self::Preimage => "update_preimage",
@@ -35,11 +32,11 @@ impl Change {
         }
     }
 
-    fn rank(self) -> i32 {
+    pub fn rank(self) -> i32 {
         i32::from(self != Self::Delete)
     }
 
-    fn part(self) -> i32 {
+    pub fn part(self) -> i32 {
         i32::from(!matches!(self, Self::Preimage | Self::Delete))
     }
 }
@@ -54,7 +51,7 @@ pub struct Output {
 
 #[derive(Clone, Deserialize)]
 #[serde(tag = "content", rename_all = "snake_case")]
-enum Content {
+pub enum Content {
     /// A column of the table.
     Value {
         #[serde(flatten)]
@@ -96,17 +93,17 @@ pub struct Origin {
     pub row_bytes: usize,
 }
 
-struct Row {
-    change: Change,
-    index: i32,
-    origin: u32,
+pub struct Row {
+    pub change: Change,
+    pub index: i32,
+    pub origin: u32,
 }
 
 pub struct Batch {
     outputs: Vec<Output>,
     pub columns: Vec<Column>,
-    rows: Vec<Row>,
-    origins: Vec<Origin>,
+    pub rows: Vec<Row>,
+    pub origins: Vec<Origin>,
     row_bytes: usize,
     pub messages: i32,
     /// Of events, if they have any.
@@ -115,11 +112,14 @@ pub struct Batch {
 }
 
 impl Batch {
-    pub fn new(outputs: Vec<Output>, images: Option<EventImages>) -> Self {
+    /// `zone` is that of wall clocks in columns of instants.
+    pub fn new(outputs: Vec<Output>, images: Option<EventImages>, zone: &Arc<Zone>) -> Self {
         let columns = outputs
             .iter()
             .filter_map(|output| match &output.content {
-                Content::Value { target, nullable } => Some(Column::new(target, *nullable)),
+                Content::Value { target, nullable } => {
+                    Some(Column::new(target, *nullable).in_zone(zone))
+                }
                 _ => None,
             })
             .collect();
@@ -223,114 +223,4 @@ impl Batch {
         self.messages = 0;
         StructArray::try_new(fields, arrays, None)
     }
-
-    fn metadata(
-        &self,
-        content: &Content,
-        images: Option<&(ArrayRef, ArrayRef)>,
-    ) -> Result<ArrayRef, ArrowError> {
-        let rows = || {
-            self.rows
-                .iter()
-                .map(|row| (row, &self.origins[row.origin as usize]))
-        };
-        Ok(match content {
-            Content::Value { .. } => unreachable!("columns have arrays"),
-            Content::ChangeType => Arc::new(StringArray::from_iter_values(
-                rows().map(|(row, _)| row.change.name()),
-            )),
-            Content::CommitVersion => Arc::new(
-                rows()
-                    .map(|(_, origin)| origin.commit_ts)
-                    .collect::<Int64Array>(),
-            ),
-            Content::CommitTimestamp => {
-                let array: TimestampMicrosecondArray = rows()
-                    .map(|(_, origin)| match origin.commit_ts {
-                        Some(commit_ts) => Some((commit_ts >> 18) * 1000),
-                        None => origin.source_time.map(|time| time * origin.unit),
-                    })
-                    .collect();
-                Arc::new(array.with_timezone("UTC"))
-            }
-            Content::Message => Arc::new(Int32Array::from_iter_values(
-                rows().map(|(_, origin)| origin.message),
-            )),
-            Content::Index => Arc::new(Int32Array::from_iter_values(
-                rows().map(|(row, _)| row.index),
-            )),
-            Content::Offset => Arc::new(
-                rows()
-                    .map(|(_, origin)| origin.offset)
-                    .collect::<Int64Array>(),
-            ),
-            Content::Sequence => self.sequence()?,
-            Content::Absent => self.absent()?,
-            Content::Before => image(images.map(|(before, _)| before))?,
-            Content::After => image(images.map(|(_, after)| after))?,
-            Content::Event { column } => {
-                event_columns::array(*column, rows().map(|(_, origin)| origin), &self.extras)?
-            }
-        })
-    }
-
-    /// `_sequence`: commit, rank, offset, index, part.
-    fn sequence(&self) -> Result<ArrayRef, ArrowError> {
-        let count = self.rows.len();
-        let (mut commits, mut ranks) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let (mut offsets, mut index) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut parts = Vec::with_capacity(count);
-        for row in &self.rows {
-            let origin = &self.origins[row.origin as usize];
-            let known = origin.commit_ts.is_some_and(|commit_ts| commit_ts != 0);
-            commits.push(match (origin.commit_ts, origin.source_time) {
-                (Some(commit_ts), _) => commit_ts,
-                (None, Some(time)) if origin.orders_by_source_time => time << 18,
-                _ => 0,
-            });
-            ranks.push(if known { row.change.rank() } else { 0 });
-            // A change of a row with a key is the same change when it comes again.
-            let anywhere = known && origin.keyed;
-            offsets.push(if anywhere { Some(0) } else { origin.offset });
-            index.push(if anywhere { 0 } else { row.index });
-            parts.push(row.change.part());
-        }
-        let arrays: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(commits)),
-            Arc::new(Int32Array::from(ranks)),
-            Arc::new(Int64Array::from(offsets)),
-            Arc::new(Int32Array::from(index)),
-            Arc::new(Int32Array::from(parts)),
-        ];
-        let fields: Fields = ["commit", "rank", "offset", "index", "part"]
-            .iter()
-            .zip(&arrays)
-            .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
-            .collect();
-        Ok(Arc::new(StructArray::try_new(fields, arrays, None)?))
-    }
-
-    fn absent(&self) -> Result<ArrayRef, ArrowError> {
-        let mut names: Vec<&str> = Vec::new();
-        let mut lengths = Vec::with_capacity(self.rows.len());
-        for row in &self.rows {
-            let absent = &self.origins[row.origin as usize].absent;
-            names.extend(absent.iter().map(String::as_str));
-            lengths.push(absent.len());
-        }
-        let field = Arc::new(Field::new("element", DataType::Utf8, true));
-        let values = Arc::new(StringArray::from(names));
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        Ok(Arc::new(ListArray::try_new(
-            field,
-            offsets,
-            values,
-            None::<NullBuffer>,
-        )?))
-    }
-}
-
-fn image(array: Option<&ArrayRef>) -> Result<ArrayRef, ArrowError> {
-    let none = || ArrowError::InvalidArgumentError("there are no images".into());
-    array.cloned().ok_or_else(none)
 }

@@ -53,6 +53,33 @@ pub fn push(
     }
 }
 
+/// The items of a list of numbers and nulls, as an Avro record becomes one; None for other text.
+pub fn printed_parts<const N: usize>(text: &str) -> Option<[Part; N]> {
+    let mut rest = text.strip_prefix('[')?.strip_suffix(']')?.as_bytes();
+    let mut parts = [Part::Null; N];
+    for (place, part) in parts.iter_mut().enumerate() {
+        if place > 0 {
+            rest = rest.strip_prefix(b",")?;
+        }
+        if let Some(behind) = rest.strip_prefix(b"null") {
+            rest = behind;
+            continue;
+        }
+        let digits = rest.strip_prefix(b"-").unwrap_or(rest);
+        let length = digits.iter().take_while(|digit| digit.is_ascii_digit());
+        let (digits, behind) = digits.split_at(length.count());
+        if digits.is_empty() || digits.len() > 18 || (digits[0] == b'0' && digits.len() > 1) {
+            return None;
+        }
+        let value = digits
+            .iter()
+            .fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+        *part = Part::Number(if rest[0] == b'-' { -value } else { value });
+        rest = behind;
+    }
+    rest.is_empty().then_some(parts)
+}
+
 /// The microseconds of an instant.
 pub fn instant(seconds: Part, micros: Part) -> Option<i64> {
     match (seconds, micros) {
@@ -124,6 +151,30 @@ mod tests {
         }
         assert_eq!(micros(&[Part::Null; 4], 23), Some(0));
         assert_eq!(micros(&[Part::Number(24)], 23), None);
+    }
+
+    #[test]
+    fn parts_of_lists() {
+        let two = |text: &str| printed_parts::<2>(text);
+        assert_eq!(two("[-12,null]"), Some([Part::Number(-12), Part::Null]));
+        assert_eq!(two("[0,7]"), Some([Part::Number(0), Part::Number(7)]));
+        for other in [
+            "[1]",
+            "[1,2,3]",
+            "[1,2",
+            "[1, 2]",
+            "[01,2]",
+            "[1,\"2\"]",
+            "[1,]",
+            "[,1]",
+            "[1,-]",
+            "[1,2.5]",
+            "[1,1234567890123456789]",
+            "",
+            "[]",
+        ] {
+            assert_eq!(two(other), None, "{other}");
+        }
     }
 
     #[test]

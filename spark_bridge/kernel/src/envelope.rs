@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::avro_layout::Kept;
 use crate::connect::{self, Form};
+use crate::guessing::Guessing;
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
-use crate::numbers;
 use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
@@ -36,15 +36,15 @@ pub struct Envelope {
     /// The image before is that of a deleted row.
     pub deleted: bool,
     pub has_row_id: bool,
-    has_row_word: bool,
+    pub has_row_word: bool,
     /// The parts of the schema key, by their numbers.
     pub key: Vec<Token>,
     /// Those of Avro, one behind the other.
     pub schema_key: Vec<u8>,
     /// A part of the key is not that of the guessed plan.
-    missed: bool,
+    pub missed: bool,
     /// The guess is one of the table's plans, or such a guess cannot be.
-    has_guessed: bool,
+    pub has_guessed: bool,
     /// All members by their numbers; what was guessed of them has no kind.
     pub leaves: Vec<Token>,
     pub images_before: Images,
@@ -53,12 +53,6 @@ pub struct Envelope {
     kept: String,
     /// Those of Avro, by their slots.
     pub kept_values: Vec<Kept>,
-}
-
-/// The plan that a message may have, and all plans.
-struct Guessing<'g, 'p> {
-    plan: &'g mut Option<&'p Arc<Plan>>,
-    plans: Option<&'p PlanTable>,
 }
 
 impl Envelope {
@@ -180,32 +174,6 @@ impl Envelope {
         )
     }
 
-    /// Once the table is known, guesses one of its plans.
-    fn guess(&mut self, document: &str, guess: &mut Guessing) -> Step<()> {
-        if self.table.kind == Kind::Missing {
-            return Ok(());
-        }
-        self.has_guessed = true;
-        let name = self.name(document);
-        if guess.plan.is_some_and(|plan| plan.has_name(name)) {
-            return Ok(());
-        }
-        let mut plans = guess.plans.map_or(&[][..], |plans| plans.of(name)).iter();
-        *guess.plan = plans.find(|plan| plan.layout == self.layout);
-        let Some(plan) = *guess.plan else {
-            self.missed = true;
-            return Ok(());
-        };
-        self.missed = false;
-        for (part, token) in self.key.iter().enumerate() {
-            if token.kind != Kind::Missing {
-                let start = token.start - u32::from(token.is_text());
-                self.missed |= !plan.key.has_part(part, &mut Cursor::at(document, start)?);
-            }
-        }
-        Ok(())
-    }
-
     fn object(
         &mut self,
         layout: &Layout,
@@ -310,118 +278,5 @@ impl Envelope {
             _ => {}
         }
         cursor.value()
-    }
-
-    pub fn member(
-        &mut self,
-        layout: &Layout,
-        role: Role,
-        part: usize,
-        token: Token,
-        document: &[u8],
-    ) -> Step<()> {
-        let refuse = |reason| Err(Refusal::new(reason, token.start as usize));
-        match role {
-            Role::Database | Role::Schema | Role::Table => {
-                if token.kind != Kind::Text {
-                    return refuse("a name that is no plain text");
-                }
-                match role {
-                    Role::Database => self.database = token,
-                    Role::Schema => self.schema = token,
-                    _ => self.table = token,
-                }
-            }
-            Role::Same if layout.avro.is_some() => {}
-            Role::Same => self.key[part] = token,
-            Role::Never => {
-                if !matches!(token.kind, Kind::False | Kind::Null) {
-                    return refuse("a message without rows");
-                }
-            }
-            Role::Row => {
-                let (start, end) = token.whole_span();
-                let word = document.get(start..end);
-                if !layout
-                    .row_words
-                    .iter()
-                    .any(|known| Some(known.as_bytes()) == word)
-                {
-                    return refuse("a message without rows");
-                }
-                self.has_row_word = true;
-            }
-            Role::Op => {
-                let word = token.bytes(document);
-                let known = layout.ops.iter().find(|known| known.0.as_bytes() == word);
-                self.op = known
-                    .map(|known| *known.1)
-                    .filter(|_| token.kind == Kind::Text);
-                if self.op.is_none() {
-                    return refuse("a message without rows");
-                }
-            }
-            Role::CommitTs => {
-                self.commit_ts = time(token, document, 0, i64::MAX)?;
-            }
-            Role::SourceTime => {
-                self.source_time = time(token, document, layout.times.0, layout.times.1)?;
-            }
-            Role::OtherTime => {
-                self.other_time = time(token, document, layout.times.0, layout.times.1)?;
-            }
-            Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
-            Role::Before | Role::After | Role::Deleted => {
-                let (expected, _) = layout.form();
-                if token.kind != expected && token.kind != Kind::Null {
-                    return refuse("images of another form");
-                }
-                let image = match role {
-                    Role::After => &mut self.after,
-                    _ => &mut self.before,
-                };
-                if image.kind != Kind::Missing {
-                    return refuse("a deleted row with an image before an update");
-                }
-                *image = token;
-                self.deleted |= role == Role::Deleted;
-            }
-            Role::Object => {
-                if !matches!(token.kind, Kind::Object | Kind::Null) {
-                    return refuse("a member that is no object");
-                }
-            }
-            Role::RowId | Role::Integer => {
-                let number = (token.kind == Kind::Integer)
-                    .then(|| numbers::integer(token.bytes(document)))
-                    .flatten();
-                let fits = |number| (i64::MIN.into()..=u64::MAX.into()).contains(&number);
-                let is_integer = token.kind == Kind::Long || number.is_some_and(fits);
-                if !is_integer && token.kind != Kind::Null {
-                    return refuse("a member that is no integer of 64 bits");
-                }
-                self.has_row_id |= role == Role::RowId && is_integer;
-            }
-            Role::ObjectName | Role::Extra | Role::Passed => {}
-        }
-        Ok(())
-    }
-}
-
-/// An integer of 64 bits.
-pub fn long(token: Token, document: &[u8]) -> Option<i64> {
-    match token.kind {
-        Kind::Integer => i64::try_from(numbers::integer(token.bytes(document))?).ok(),
-        _ => token.long(),
-    }
-}
-
-fn time(token: Token, document: &[u8], low: i64, high: i64) -> Step<Option<i64>> {
-    if token.kind == Kind::Null {
-        return Ok(None);
-    }
-    match long(token, document) {
-        Some(value) if (low..=high).contains(&value) => Ok(Some(value)),
-        _ => Err(Refusal::new("a time out of range", token.start as usize)),
     }
 }

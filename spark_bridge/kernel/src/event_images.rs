@@ -8,15 +8,15 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::ArrowError;
 use serde::Deserialize;
 
-use crate::cells::Form;
 use crate::columns::{Bytes, binary, variant_fields};
 use crate::encodings::Tools;
 use crate::event_plan::EventPlan;
-use crate::json::{Kind, Token};
+use crate::image_cells::{Source, cell_of, column_of};
+use crate::json::Token;
 use crate::json_cells::JsonCells;
-use crate::refusal::{Refusal, Step};
-use crate::row_plan::{PlanColumn, RowPlan, Sink};
-use crate::variant::{Variants, check_size, push_all, width};
+use crate::refusal::Step;
+use crate::variant::Variants;
+use crate::variant_bytes::{check_size, push_all, width};
 use crate::variant_cells::VariantCells;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -24,14 +24,6 @@ use crate::variant_cells::VariantCells;
 pub enum Format {
     Json,
     Variant,
-}
-
-/// Where an image comes from.
-#[derive(Clone, Copy)]
-pub struct Source<'a> {
-    pub plan: &'a RowPlan,
-    pub event: &'a EventPlan,
-    pub document: &'a str,
 }
 
 pub struct EventImages {
@@ -138,16 +130,11 @@ impl ImageColumn {
     ) -> Step<()> {
         let out = &mut self.rows.data;
         self.cells.clear();
-        for (at, (place, label)) in source
-            .event
-            .order
-            .iter()
-            .zip(source.event.labels.iter())
-            .enumerate()
-        {
-            out.extend_from_slice(label.as_bytes());
+        let EventPlan { order, labels, .. } = source.event;
+        for (at, place) in order.iter().enumerate() {
+            out.extend_from_slice(labels.bytes_of(at).unwrap_or_default());
             let start = out.len();
-            let cell = cell_of(image, earlier, *place, source);
+            let cell = cell_of(image, earlier.map(|(tokens, _)| tokens), *place, source);
             match earlier {
                 Some((_, written)) if cell.is_earlier => {
                     out.extend_from_slice(&written.rows.data[written.cells[at].clone()]);
@@ -162,7 +149,7 @@ impl ImageColumn {
             }
             self.cells.push(start..out.len());
         }
-        if source.event.order.is_empty() {
+        if order.is_empty() {
             out.push(b'{');
         }
         out.push(b'}');
@@ -177,7 +164,7 @@ impl ImageColumn {
         tools: &mut Tools,
     ) -> Step<()> {
         let order = &source.event.order;
-        let cells_of = |at: &usize| cell_of(image, earlier, *at, source);
+        let cells_of = |at: &usize| cell_of(image, earlier.map(|(tokens, _)| tokens), *at, source);
         // JSON columns name things by numbers of their image's names.
         let same_names = earlier.is_some_and(|(_, written)| {
             order
@@ -270,37 +257,5 @@ impl ImageColumn {
         let offsets = self.rows.offsets();
         let data = std::mem::take(&mut self.rows.data).into();
         Ok(Arc::new(StringArray::try_new(offsets, data, nulls)?))
-    }
-}
-
-struct Cell {
-    token: Token,
-    /// Whether the earlier image has the same value.
-    is_earlier: bool,
-}
-
-fn cell_of(image: &[Token], earlier: Earlier, place: usize, source: Source) -> Cell {
-    let token = image[place];
-    let Some((other, _)) = earlier else {
-        return Cell {
-            token,
-            is_earlier: false,
-        };
-    };
-    let other = other[place];
-    let is_missing = token.kind == Kind::Missing;
-    Cell {
-        token: if is_missing { other } else { token },
-        is_earlier: is_missing
-            || (token.equals(other, source.document)
-                && !source.plan.columns[place].reader.counts()),
-    }
-}
-
-fn column_of(source: Source<'_>, place: usize) -> Step<(&PlanColumn, Form)> {
-    let column = &source.plan.columns[place];
-    match column.sink {
-        Sink::Image(form) => Ok((column, form)),
-        _ => Err(Refusal::new("a column that no image takes", 0)),
     }
 }

@@ -9,7 +9,8 @@ use crate::layout::Layout;
 use crate::names::Texts;
 use crate::refusal::{Refusal, Step};
 use crate::shared::Shared;
-use crate::variant::{Dictionary, object_head};
+use crate::variant::Dictionary;
+use crate::variant_bytes::object_head;
 
 #[derive(Deserialize)]
 pub struct Description {

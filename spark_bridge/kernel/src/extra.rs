@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::columns::plain;
-use crate::json::{Cursor, Kind, Token};
+use crate::json::{Cursor, Kind, Token, plain};
 use crate::layout::Layout;
+use crate::names::equal;
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 use crate::shared::Weighed;
-use crate::variant::{Variants, check_size, object};
+use crate::variant::Variants;
+use crate::variant_bytes::{check_size, object};
 
 /// A part of `extra`, as the bridge describes it.
 #[derive(Deserialize)]
@@ -163,7 +164,9 @@ struct KeptPart {
 
 impl KeptPart {
     fn is(&self, leaf: Token, document: &str) -> bool {
-        self.kind == leaf.kind && leaf != Token::ELSEWHERE && self.text == leaf.text(document)
+        self.kind == leaf.kind
+            && leaf != Token::ELSEWHERE
+            && equal(self.text.as_bytes(), leaf.bytes(document.as_bytes()))
     }
 
     /// Whether it is there, and may have names of its own.
@@ -222,7 +225,7 @@ fn is_equal(token: Token, document: &str, value: &Value) -> Step<bool> {
         }
         (Kind::Text, Value::String(expected)) => text == expected,
         (Kind::Escaped, Value::String(expected)) => {
-            plain(token, document, &mut String::new()) == expected
+            plain(token, document, &mut Vec::new()) == expected
         }
         (Kind::Array | Kind::Object, Value::Array(items)) if items.is_empty() => {
             let mut cursor = Cursor::at(document, token.start + 1)?;

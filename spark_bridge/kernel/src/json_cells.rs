@@ -7,7 +7,8 @@ use crate::json::{Cursor, find_special};
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
 use crate::text_bytes::{decode_base64, encode_base64, latin1};
-use crate::variant::{MAX_UNSCALED, Variants};
+use crate::variant::Variants;
+use crate::variant_bytes::MAX_UNSCALED;
 
 const RANGE: Refusal = Refusal::new("a decimal of more than 38 digits", 0);
 
@@ -132,12 +133,12 @@ impl Cells for JsonCells<'_> {
 }
 
 fn print_integer(value: i128, out: &mut Vec<u8>) {
-    // Writing to a vector does not fail.
-    let _ = match (i64::try_from(value), u64::try_from(value)) {
-        (Ok(value), _) => serde_json::to_writer(out, &value),
-        (_, Ok(value)) => serde_json::to_writer(out, &value),
-        _ => serde_json::to_writer(out, &value),
+    let mut digits = itoa::Buffer::new();
+    let text = match i64::try_from(value) {
+        Ok(value) => digits.format(value),
+        Err(_) => digits.format(value),
     };
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// Plain digits, without zeros at the end of a fraction.

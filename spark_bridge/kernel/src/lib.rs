@@ -6,14 +6,19 @@
 
 #![forbid(unsafe_code)]
 
+pub mod added_columns;
 pub mod avro;
 pub mod avro_cells;
 pub mod avro_layout;
 pub mod avro_rows;
 pub mod avro_schema;
+pub mod avro_values;
 pub mod batch;
+pub mod by_plan;
 pub mod calendar;
 pub mod cells;
+pub mod clocks;
+pub mod column_cells;
 pub mod columns;
 pub mod connect;
 pub mod encodings;
@@ -22,22 +27,33 @@ pub mod event_columns;
 pub mod event_images;
 pub mod event_plan;
 pub mod extra;
+pub mod filters;
+pub mod frames;
+pub mod guessing;
+pub mod image_cells;
 pub mod images;
 pub mod json;
 pub mod json_cells;
 pub mod kernel;
 pub mod layout;
+pub mod marks;
 pub mod members;
+pub mod mysql_text;
 pub mod names;
+pub mod nested;
 pub mod noted;
 pub mod numbered;
 pub mod numbers;
+pub mod open_cells;
 pub mod open_protocol;
 pub mod packed;
 pub mod plan_table;
 pub mod plans;
 mod python;
+mod python_lines;
+pub mod reader;
 pub mod refusal;
+pub mod roles;
 pub mod row_plan;
 pub mod rows;
 pub mod scalars;
@@ -46,6 +62,7 @@ pub mod shared;
 pub mod temporal;
 pub mod text_bytes;
 pub mod variant;
+pub mod variant_bytes;
 pub mod variant_cells;
 pub mod whole_messages;
 pub mod write;
@@ -56,5 +73,6 @@ use pyo3::prelude::*;
 fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::PyKernel>()?;
     module.add_class::<python::Rows>()?;
+    module.add_function(wrap_pyfunction!(marks::holds_any, module)?)?;
     module.add_class::<write::python::PyWriter>()
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::columns::plain;
-use crate::json::{Kind, Token};
+use crate::json::{Kind, Token, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
@@ -19,7 +18,7 @@ pub struct Noted {
 
 impl Noted {
     /// Whether a value equals this one as Python's values do, where 1 is 1.0 and true.
-    pub fn is(&self, token: Token, document: &str, scratch: &mut String) -> Step<bool> {
+    pub fn is(&self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<bool> {
         let known = match &self.value {
             Value::String(text) => {
                 return Ok(token.is_text() && plain(token, document, scratch) == text);

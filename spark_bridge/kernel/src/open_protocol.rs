@@ -5,101 +5,16 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-use simdutf8::basic::from_utf8;
-
 use crate::envelope::Envelope;
+use crate::frames::{Frames, Joined};
 use crate::json::{Cursor, Kind, Token};
 use crate::kernel::{Kernel, Outcome};
 use crate::layout::{Layout, Op};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
 
-const VERSION: [u8; 8] = 1_u64.to_be_bytes();
-
 /// A message's rows are weighed after each so many of them.
 const LOOK_AFTER: usize = 64;
-
-/// Frames: a length of eight bytes, and as many bytes.
-#[derive(Clone, Copy)]
-struct Frames<'a>(&'a [u8]);
-
-impl<'a> Frames<'a> {
-    fn of_key(key: &'a [u8]) -> Step<Self> {
-        let frames = key.strip_prefix(&VERSION);
-        frames
-            .map(Self)
-            .ok_or(Refusal::new("another version of frames", 0))
-    }
-
-    fn next(&mut self) -> Step<Option<&'a [u8]>> {
-        if self.0.is_empty() {
-            return Ok(None);
-        }
-        let refusal = Refusal::new("a frame whose length is wrong", 0);
-        let (length, rest) = self.0.split_first_chunk().ok_or(refusal)?;
-        let length = usize::try_from(u64::from_be_bytes(*length)).map_err(|_| refusal)?;
-        let (frame, rest) = rest.split_at_checked(length).ok_or(refusal)?;
-        self.0 = rest;
-        Ok(Some(frame))
-    }
-
-    fn count(mut self) -> Step<usize> {
-        let mut count = 0;
-        while self.next()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
-    }
-}
-
-/// An event's key and value, behind each other.
-#[derive(Default)]
-pub struct Joined {
-    pub document: String,
-    /// Where the value begins.
-    value: usize,
-}
-
-impl Joined {
-    fn set(&mut self, key: &[u8], value: &[u8]) -> Step<()> {
-        let refusal = Refusal::new("bytes that are no UTF-8", 0);
-        let text = |data| from_utf8(data).map_err(|_| refusal);
-        self.document.clear();
-        self.document.push_str(text(key)?);
-        self.document.push_str(text(value)?);
-        self.value = key.len();
-        Ok(())
-    }
-
-    /// The key and the value of an event.
-    pub fn new(key: Option<&[u8]>, value: &[u8]) -> Step<Self> {
-        let mut joined = Self::default();
-        joined.set(key.unwrap_or_default(), value)?;
-        Ok(joined)
-    }
-}
-
-/// The key and the value of an event, by its number in the message.
-pub fn event<'a>(
-    key: Option<&'a [u8]>,
-    value: &'a [u8],
-    number: usize,
-) -> Step<(&'a [u8], &'a [u8])> {
-    let mut keys = Frames::of_key(key.unwrap_or_default())?;
-    let mut values = Frames(value);
-    if keys.count()? != values.count()? {
-        return Err(Refusal::new("frames that are no pairs", 0));
-    }
-    for _ in 0..number {
-        keys.next()?;
-        values.next()?;
-    }
-    match (keys.next()?, values.next()?) {
-        (Some(key), Some(value)) => Ok((key, value)),
-        _ => Err(Refusal::new("no such event", 0)),
-    }
-}
 
 impl Kernel {
     /// Reads the events of a message, of which there may be `most`.
@@ -127,7 +42,7 @@ impl Kernel {
         let mut outcome = Outcome::Read;
         let mut joined = std::mem::take(&mut self.joined);
         self.event = 0;
-        while let (Some(key), Some(value)) = (keys.next()?, values.next()?) {
+        while let (Some(key), Some(value)) = (keys.take()?, values.take()?) {
             joined.set(key, value)?;
             match self.one_event(&joined, offset)? {
                 Outcome::Skipped => outcome = Outcome::Skipped,
@@ -235,127 +150,5 @@ impl Envelope {
             .zip(after)
             .any(|(old, new)| old.kind != Kind::Missing && old.equals(*new, document));
         !unchanged && before.iter().any(|old| old.kind == Kind::Null)
-    }
-}
-
-/// What stands around a column's values: its name and the other members of its cells.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Cell {
-    opens: String,
-    /// Where what follows the name's colon begins.
-    behind_name: usize,
-    closes: String,
-}
-
-impl Cell {
-    /// Takes what stands before a value, the column's name included.
-    pub fn take(&self, cursor: &mut Cursor) -> bool {
-        cursor.take_all(&self.opens)
-    }
-
-    /// Takes what stands between a column's name and a value.
-    pub fn open(&self, cursor: &mut Cursor) -> bool {
-        cursor.take_all(&self.opens[self.behind_name..])
-    }
-
-    pub fn bytes(&self) -> usize {
-        size_of::<Self>() + self.opens.len() + self.closes.len()
-    }
-
-    pub fn close(&self, cursor: &mut Cursor) -> bool {
-        cursor.take_all(&self.closes)
-    }
-}
-
-/// The cells of an image, by the names of columns, each with its value in the member `cell`.
-pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, Cell>> {
-    let mut found = HashMap::new();
-    let mut cursor = Cursor::at(document, token.start)?;
-    cursor.expect(b'{', "an image that is no object")?;
-    loop {
-        let name = cursor.name()?;
-        let start = name.start as usize - 1;
-        let behind_name = cursor.position() - start;
-        let value = value_in(&mut cursor, cell)?;
-        let end = cursor.position();
-        let (from, to) = value.whole_span();
-        let one = Cell {
-            opens: document[start..from].to_owned(),
-            behind_name,
-            closes: document[to..end].to_owned(),
-        };
-        let twice = found.insert(name.text(document).to_owned(), one);
-        if twice.is_some() {
-            return cursor.refuse("two columns of one name");
-        }
-        if !cursor.more(b'}')? {
-            return Ok(found);
-        }
-    }
-}
-
-/// Reads a cell; its value.
-fn value_in(cursor: &mut Cursor, cell: &str) -> Step<Token> {
-    let mut names = Vec::new();
-    let mut found = Token::MISSING;
-    cursor.expect(b'{', "a cell that is no object")?;
-    loop {
-        let name = cursor.name()?.text(cursor.document);
-        let value = cursor.value()?;
-        if name == cell {
-            found = value;
-        }
-        if names.contains(&name) {
-            return cursor.refuse("two members of one name");
-        }
-        names.push(name);
-        if !cursor.more(b'}')? {
-            break;
-        }
-    }
-    if found.kind == Kind::Missing {
-        return cursor.refuse("a cell without value");
-    }
-    Ok(found)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_are_those_of_the_bytes() {
-        let mut frames = Frames(b"\0\0\0\0\0\0\0\x02ab\0\0\0\0\0\0\0\0");
-        assert_eq!(frames.count(), Ok(2));
-        assert_eq!(frames.next(), Ok(Some(&b"ab"[..])));
-        assert_eq!(frames.next(), Ok(Some(&b""[..])));
-        assert_eq!(frames.next(), Ok(None));
-        for data in [&b"\0\0\0\0\0\0\0\x03ab"[..], b"\0", &[0xff; 9]] {
-            assert!(Frames(data).next().is_err(), "{data:?}");
-        }
-    }
-
-    #[test]
-    fn cells_are_what_is_around_values() {
-        let text = r#"{"a":{"t":3,"v":"x","f":1},"b" : {"v":null}}"#;
-        let token = Cursor::new(text).unwrap().value().unwrap();
-        let found = cells(token, "v", text).unwrap();
-        assert_eq!(found["a"].opens, r#""a":{"t":3,"v":"#);
-        assert_eq!(
-            &found["a"].opens[found["a"].behind_name..],
-            r#"{"t":3,"v":"#
-        );
-        assert_eq!(found["a"].closes, r#","f":1}"#);
-        assert_eq!(found["b"].closes, "}");
-        for text in [
-            r#"{"a":{"t":3}}"#,
-            r#"{"a":{"v":3,"v":3}}"#,
-            r#"{"a":{"v":3},"a":{"v":3}}"#,
-            r#"{"a":3}"#,
-            "{}",
-        ] {
-            let token = Cursor::new(text).unwrap().value().unwrap();
-            assert!(cells(token, "v", text).is_err(), "{text}");
-        }
     }
 }

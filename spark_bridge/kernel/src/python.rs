@@ -8,15 +8,15 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
 
-use crate::kernel::{Kernel, Outcome};
-use crate::open_protocol;
+use crate::frames;
+use crate::kernel::Kernel;
 use crate::refusal::Refusal;
 use crate::whole_messages::{Origins, WholeMessage};
 
 /// As many messages are read between two looks at Python's signals.
-const WINDOW: usize = 128;
+pub const WINDOW: usize = 128;
 
-const READ: (&str, usize) = ("", 0);
+pub const READ: (&str, usize) = ("", 0);
 
 type OriginLists<'py> = (
     Bound<'py, PyList>,
@@ -61,13 +61,13 @@ fn refused(refusal: Refusal) -> PyErr {
 /// Reads messages into batches; see `cdcfmt_kernel.pyi`.
 #[pyclass(name = "Kernel")]
 pub struct PyKernel {
-    kernel: Kernel,
-    stop: (&'static str, usize),
+    pub kernel: Kernel,
+    pub stop: (&'static str, usize),
     /// Bytes of the messages in the batch that were read.
-    size: usize,
+    pub size: usize,
     /// Of lines that are whole messages.
-    whole: WholeMessage,
-    origins: Origins,
+    pub whole: WholeMessage,
+    pub origins: Origins,
 }
 
 #[pymethods]
@@ -210,7 +210,7 @@ impl PyKernel {
         key: Option<&[u8]>,
         number: usize,
     ) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
-        let (key, value) = open_protocol::event(key, value, number).map_err(refused)?;
+        let (key, value) = frames::event(key, value, number).map_err(refused)?;
         Ok((PyBytes::new(py, value), PyBytes::new(py, key)))
     }
 
@@ -289,64 +289,4 @@ impl PyKernel {
     }
 }
 
-impl PyKernel {
-    /// Reads some lines; the place of the next one, or of the first that was not read.
-    fn lines(&mut self, data: &[u8], offset: i64, start: usize, are_whole: bool) -> usize {
-        let mut at = start;
-        for _ in 0..WINDOW {
-            if at >= data.len() {
-                break;
-            }
-            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
-            let line = &data[at..end];
-            let place = i64::try_from(at).ok().map(|at| offset + at);
-            if !line.trim_ascii().is_empty() {
-                let is_read = match are_whole {
-                    true => self.whole(line, place),
-                    false => self.one(line, None, place),
-                };
-                if !is_read {
-                    return at;
-                }
-            }
-            at = end + 1;
-        }
-        at.min(data.len())
-    }
-
-    fn whole(&mut self, line: &[u8], offset: Option<i64>) -> bool {
-        let mut message = std::mem::take(&mut self.whole);
-        let is_read = match message.read(line, &mut self.origins) {
-            Ok(()) => {
-                let key = message.has_key.then_some(message.key.as_slice());
-                let is_read = self.one(&message.value, key, message.offset.or(offset));
-                if !is_read {
-                    self.origins.pop();
-                }
-                is_read
-            }
-            Err(refusal) => {
-                self.stop = (refusal.reason, refusal.at);
-                false
-            }
-        };
-        self.whole = message;
-        is_read
-    }
-
-    fn one(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> bool {
-        if self.kernel.is_full() {
-            self.stop = ("full", 0);
-            return false;
-        }
-        self.stop = match self.kernel.read(value, key, offset) {
-            Outcome::Read | Outcome::Skipped => {
-                self.size += value.len();
-                READ
-            }
-            Outcome::Unknown => ("unknown", self.kernel.event),
-            Outcome::Refused(refusal) => (refusal.reason, refusal.at),
-        };
-        self.stop == READ
-    }
-}
+impl PyKernel {}

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::avro_cells::{Branches, Forms};
 use crate::cells::Form;
 use crate::columns::Target;
-use crate::encodings::{Encoding, Reader};
+use crate::encodings::Encoding;
 use crate::envelope::Envelope;
 use crate::event_plan::{self, EventPlan};
 use crate::json::{Cursor, Kind, Token};
@@ -15,7 +15,8 @@ use crate::layout::Layout;
 use crate::names::Names;
 use crate::noted::Noted;
 use crate::numbered::Numbers;
-use crate::open_protocol::{self, Cell};
+use crate::open_cells::{self, Cell};
+use crate::reader::Reader;
 use crate::refusal::{Refusal, Step};
 use crate::shared::{Shared, Weighed};
 
@@ -130,7 +131,7 @@ impl RowPlan {
         }
         let mut cells = Vec::new();
         if let Some(cell) = &layout.cell {
-            let mut found = open_protocol::cells(envelope.row_token(), cell, document)?;
+            let mut found = open_cells::cells(envelope.row_token(), cell, document)?;
             for name in names.texts.iter() {
                 let cell = found.remove(name);
                 cells.push(cell.ok_or(Refusal::new("a column without a cell", 0))?);

@@ -6,7 +6,7 @@ use crate::batch::{Batch, Change, Origin};
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_columns::EventOrigin;
-use crate::event_images::Source;
+use crate::image_cells::Source;
 use crate::images::Images;
 use crate::json::{Kind, Token};
 use crate::kernel::Kernel;

@@ -5,8 +5,7 @@
 use serde::Deserialize;
 
 use crate::cells::Cells;
-use crate::columns::plain;
-use crate::json::{Kind, Token};
+use crate::json::{Kind, Token, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 
@@ -15,13 +14,6 @@ pub const RANGE: Refusal = Refusal::new("a value that its type does not hold", 0
 const PLAIN_DIGITS: i128 = 10_000_000_000_000_000;
 /// Of a DECIMAL.
 const MAX_DIGITS: usize = 65;
-const DAY_MICROS: i64 = 86_400_000_000;
-const YEAR_MICROS: u64 = 365 * 86_400_000_000;
-/// Of Python's datetimes.
-const FIRST_MICROSECOND: i64 = -62_135_596_800_000_000;
-const LAST_MICROSECOND: i64 = 253_402_300_799_999_999;
-/// 838:59:59.999999
-const MAX_TIME: i64 = ((838 * 60 + 59) * 60 + 60) * 1_000_000 - 1;
 
 /// A JSON number of a logical type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -43,23 +35,6 @@ pub enum Number {
     },
     /// 1900 is written for 0.
     Year,
-}
-
-/// What a number of units counts: since 1970, or since midnight.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
-#[serde(tag = "logical", rename_all = "snake_case")]
-pub enum Clock {
-    DateTime { fsp: Option<u32> },
-    Time { fsp: Option<u32> },
-}
-
-/// Units of a clock; a guessed one is that of most columns, if nothing speaks against it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    Millis,
-    Micros,
-    Nanos,
-    Guessed,
 }
 
 pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
@@ -189,67 +164,6 @@ pub fn decimal(value: i128, scale: u8, of_column: Option<u8>, cell: &mut impl Ce
     cell.push_text(&text.ok_or(RANGE)?)
 }
 
-/// Days since 1970, of the years 1 to 9999.
-pub fn days(token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
-    let value = small(token, token.text(document))?;
-    if !(-719_162..=2_932_896).contains(&value) {
-        return Err(RANGE);
-    }
-    cell.push_date(i32::try_from(value).map_err(|_| RANGE)?)
-}
-
-pub fn clock(
-    unit: Unit,
-    clock: &Clock,
-    token: Token,
-    document: &str,
-    cell: &mut impl Cells,
-    scratch: &mut String,
-) -> Step<()> {
-    let value = small(token, token.text(document))?;
-    let value = i64::try_from(value).map_err(|_| RANGE)?;
-    let micros = match unit {
-        Unit::Millis => value.checked_mul(1000),
-        Unit::Micros => Some(value),
-        Unit::Nanos => (value % 1000 == 0).then_some(value / 1000),
-        Unit::Guessed => guessed(value, clock),
-    };
-    let micros = micros.ok_or(RANGE)?;
-    match clock {
-        Clock::DateTime { .. } if (FIRST_MICROSECOND..=LAST_MICROSECOND).contains(&micros) => {
-            cell.push_datetime(micros)
-        }
-        Clock::Time { fsp } if (-MAX_TIME..=MAX_TIME).contains(&micros) => {
-            cell.push_time(micros, *fsp, scratch)
-        }
-        _ => Err(RANGE),
-    }
-}
-
-/// Microseconds in the unit of most columns; None where it may be another one.
-fn guessed(value: i64, clock: &Clock) -> Option<i64> {
-    match clock {
-        Clock::DateTime { fsp } => {
-            let near = |micros: i64| {
-                let size = micros.unsigned_abs();
-                (YEAR_MICROS..=230 * YEAR_MICROS).contains(&size)
-            };
-            let millis = value.checked_mul(1000)?;
-            let usual = if fsp.unwrap_or(0) > 3 { value } else { millis };
-            // Nanoseconds, too; a reading with more digits than the column's is refused with them.
-            let is_open = near(millis) || near(value) || near(value / 1000);
-            (near(usual) || !is_open).then_some(usual)
-        }
-        Clock::Time { fsp } => {
-            let other = value.checked_mul(1000)?;
-            let step = 10_i64.checked_pow(6_u32.checked_sub(fsp.unwrap_or(0))?)?;
-            let is_none = other.checked_abs()? > MAX_TIME || other % step != 0;
-            let is_of_day = (1..DAY_MICROS).contains(&other);
-            (value == 0 || is_none || (value % step == 0 && !is_of_day)).then_some(value)
-        }
-    }
-}
-
 pub fn boolean(token: Token, cell: &mut impl Cells) -> Step<()> {
     match token.kind {
         Kind::True => cell.push_boolean(true),
@@ -286,7 +200,7 @@ pub fn any(
     token: Token,
     document: &str,
     cell: &mut impl Cells,
-    scratch: &mut String,
+    scratch: &mut Vec<u8>,
 ) -> Step<()> {
     let text = token.text(document);
     match token.kind {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-use crate::encodings::Reader;
 use crate::extra::Extra;
+use crate::reader::Reader;
 use crate::row_plan::RowPlan;
 use crate::schema_key::SchemaKey;
 

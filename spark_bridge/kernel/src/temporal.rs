@@ -215,7 +215,11 @@ pub struct Zone {
 impl Zone {
     /// TIMESTAMP: microseconds since 1970 in UTC.
     pub fn instant(&self, text: &str) -> Option<i64> {
-        let wall = datetime(text)?;
+        self.of_wall(datetime(text)?)
+    }
+
+    /// The instant at which clocks showed this.
+    pub fn of_wall(&self, wall: i64) -> Option<i64> {
         let span = self
             .starts
             .partition_point(|start| *start <= wall)

@@ -11,18 +11,22 @@ pub fn latin1(text: &str, padded: usize, out: &mut Vec<u8>) -> Step<()> {
     if text.is_ascii() {
         out.extend_from_slice(text.as_bytes());
     } else {
-        let mut bytes = text.bytes();
-        while let Some(byte) = bytes.next() {
-            out.push(match byte {
-                ..0x80 => byte,
-                // Two bytes of UTF-8 up to U+00FF.
-                0xc2 | 0xc3 => byte << 6 | bytes.next().unwrap_or_default() & 0x3f,
-                _ => return Err(Refusal::new("a character that is no byte", 0)),
-            });
+        out.resize(start + text.len(), 0);
+        let (mut length, mut before, mut most) = (start, 0, 0);
+        for byte in text.bytes() {
+            // Without branches, as no one can guess the next byte.
+            let of_two = before << 6 | byte & 0x3f;
+            out[length] = if byte < 0x80 { byte } else { of_two };
+            length += usize::from(byte < 0xc0);
+            (before, most) = (byte, byte.max(most));
         }
+        // Two bytes of UTF-8 up to U+00FF.
+        if most > 0xc3 {
+            return Err(Refusal::new("a character that is no byte", 0));
+        }
+        out.truncate(length);
     }
-    let length = (out.len() - start).max(padded);
-    out.resize(start + length, 0);
+    out.resize(out.len().max(start + padded), 0);
     Ok(())
 }
 
@@ -106,6 +110,15 @@ pub fn encode_base64(data: &[u8], out: &mut Vec<u8>) {
         if !second.is_empty() {
             digits[2] = digit(bits >> 6);
         }
+    }
+}
+
+/// Appends bytes in hexadecimal.
+pub fn encode_hex(data: &[u8], out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for byte in data {
+        let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+        out.extend_from_slice(&[high, low]);
     }
 }
 

@@ -4,7 +4,9 @@ use crate::cells::{Cells, Form};
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
 use crate::text_bytes::{decode_base64, latin1};
-use crate::variant::{self, Dictionary, MAX_UNSCALED, Variants};
+use crate::variant::{Dictionary, Variants};
+use crate::variant_bytes;
+use crate::variant_bytes::MAX_UNSCALED;
 
 /// Writes cells, one behind the other.
 pub struct VariantCells<'a> {
@@ -20,7 +22,7 @@ pub struct VariantCells<'a> {
 impl VariantCells<'_> {
     fn sized(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Step<()>) -> Step<()> {
         const BINARY: u8 = 15;
-        variant::primitive(BINARY, [0; 4], self.out);
+        variant_bytes::primitive(BINARY, [0; 4], self.out);
         let start = self.out.len();
         write(self.out)?;
         let size = u32::try_from(self.out.len() - start);
@@ -36,16 +38,16 @@ impl Cells for VariantCells<'_> {
     }
 
     fn push_null(&mut self) -> Step<()> {
-        self.out.push(variant::NULL);
+        self.out.push(variant_bytes::NULL);
         Ok(())
     }
 
     fn push_integer(&mut self, value: i128) -> Step<()> {
         self.form.check(value)?;
         match self.form {
-            Form::Boolean => variant::boolean(value != 0, self.out),
-            Form::Decimal => variant::unscaled(value, 0, self.out),
-            Form::Plain | Form::Signless => variant::integer(value, self.out),
+            Form::Boolean => variant_bytes::boolean(value != 0, self.out),
+            Form::Decimal => variant_bytes::unscaled(value, 0, self.out),
+            Form::Plain | Form::Signless => variant_bytes::integer(value, self.out),
         }
         Ok(())
     }
@@ -54,22 +56,22 @@ impl Cells for VariantCells<'_> {
         if value.abs() >= MAX_UNSCALED || scale > 38 {
             return Err(Refusal::new("a decimal of more than 38 digits", 0));
         }
-        variant::unscaled(value, scale, self.out);
+        variant_bytes::unscaled(value, scale, self.out);
         Ok(())
     }
 
     fn push_float(&mut self, value: f64) -> Step<()> {
-        variant::primitive(7, value.to_le_bytes(), self.out);
+        variant_bytes::primitive(7, value.to_le_bytes(), self.out);
         Ok(())
     }
 
     fn push_boolean(&mut self, value: bool) -> Step<()> {
-        variant::boolean(value, self.out);
+        variant_bytes::boolean(value, self.out);
         Ok(())
     }
 
     fn push_text(&mut self, text: &str) -> Step<()> {
-        variant::string(text.as_bytes(), self.out);
+        variant_bytes::string(text.as_bytes(), self.out);
         Ok(())
     }
 
@@ -89,19 +91,19 @@ impl Cells for VariantCells<'_> {
     }
 
     fn push_date(&mut self, days: i32) -> Step<()> {
-        variant::primitive(11, days.to_le_bytes(), self.out);
+        variant_bytes::primitive(11, days.to_le_bytes(), self.out);
         Ok(())
     }
 
     fn push_datetime(&mut self, micros: i64) -> Step<()> {
         temporal::check_instant(micros)?;
-        variant::primitive(13, micros.to_le_bytes(), self.out);
+        variant_bytes::primitive(13, micros.to_le_bytes(), self.out);
         Ok(())
     }
 
     fn push_instant(&mut self, micros: i64) -> Step<()> {
         temporal::check_instant(micros)?;
-        variant::primitive(12, micros.to_le_bytes(), self.out);
+        variant_bytes::primitive(12, micros.to_le_bytes(), self.out);
         Ok(())
     }
 

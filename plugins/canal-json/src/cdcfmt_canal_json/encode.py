@@ -30,6 +30,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.json_output import escape_for_go, valid_text, valid_texts
 from cdcfmt_core.large_message_output import KeyValue
 from cdcfmt_core.row_messages import (
+    Member,
     Members,
     Number,
     OfExtra,
@@ -78,15 +79,16 @@ class _Encoder(Encoder):
         plan = self._plans.find(table)
         if not table.columns:
             return None
-        return {op: RowMessage(self._parts(op, plan)) for op in TYPE_OF_OP}
+        return RowMessages({op: RowMessage(self._parts(op, plan)) for op in TYPE_OF_OP})
 
     def _parts(self, op: Op, plan: EncodePlan) -> tuple[Part, ...]:
         """A message of this operation, of a row with all columns, as data for the kernel."""
         image: Which = "before" if op == "delete" else "after"
         labels = plan.labels(plan.handle if op == "delete" and self._cuts(plan) else None)
+        columns = {name: Member(label) for name, label in labels.items()}
         old: Part = "null"
         if op == "update":
-            old = Members("before", labels, "[{", "}]", changed=self._only_updated)
+            old = Members("before", columns, "[{", "}]", changed=self._only_updated)
         sql_type, mysql_type = plan.type_parts(labels, image)
         extension: list[Part] = []
         if self._extension:
@@ -100,7 +102,7 @@ class _Encoder(Encoder):
                 "sqlType": sql_type,
                 "mysqlType": mysql_type,
                 "old": [old],
-                "data": [Members(image, labels)],
+                "data": [Members(image, columns)],
                 "_tidb": extension,
                 "gtid": [OfExtra("gtid", "text", '""')],
                 "id": [OfExtra("id", "integer", "0")],

@@ -29,9 +29,11 @@ from cdcfmt_core.events import (
     Op,
     RowChange,
     SchemaChange,
+    TableSchema,
     Transaction,
 )
 from cdcfmt_core.json_output import valid_name, valid_text, valid_texts
+from cdcfmt_core.row_messages import Members, Number, OfExtra, Part, RowMessage, RowMessages
 
 _ACTION_OF: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
 _HEARTBEAT: Final = "HEARTBEAT"
@@ -52,6 +54,40 @@ class _Encoder(Encoder):
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
         self._plans = EncodePlans(options, context)
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        if not table.columns:
+            return None
+        plan = self._plans.find(table)
+        return RowMessages({op: self._parts(op, plan) for op in _ACTION_OF})
+
+    def _parts(self, op: Op, plan: EncodePlan) -> RowMessage:
+        """A message of this operation, as data for the kernel."""
+        before: Any = []
+        if op == "update":
+            before = Members("before", plan.members, "[{", "}]", missing="[]")
+        fields: dict[str, Any] = self._fields(
+            action=_ACTION_OF[op],
+            before=before,
+            bid=OfExtra("bid", "integer", "0"),
+            data=Members("before" if op == "delete" else "after", plan.members, "[{", "}]"),
+            dbValType=plan.db_types,
+            execTs=Number("executed_millis"),
+            jdbcType=plan.jdbc_types,
+            pks=plan.pks,
+            sendTs=Number("emit_millis"),
+            sql=OfExtra("sql", "text", '""'),
+            **plan.names,
+        )
+        parts: list[Part] = []
+        for name, field in fields.items():
+            is_part = isinstance(field, Members | Number | OfExtra)
+            label = orjson.dumps(name) + b":"
+            parts += [
+                b"," + label if parts else b"{" + label,
+                field if is_part else orjson.dumps(field),
+            ]
+        return RowMessage((*parts, "}"), wire="orjson")
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -121,24 +157,34 @@ class _Encoder(Encoder):
         return wire
 
     def _message(self, event: Any, **fields: Any) -> dict[str, Any]:
-        """Every field, in the order of the document's examples."""
         extra = event.extra or {}
         bid = extra.get("bid")
         emitted = event.emit_time
+        return (
+            self._fields(
+                bid=bid if type(bid) is int else 0,
+                execTs=_milliseconds(event),
+                sendTs=(self._context.now() if emitted is None else emitted) // 1_000,
+            )
+            | fields
+        )
+
+    def _fields(self, **fields: Any) -> dict[str, Any]:
+        """Every field, in the order of the document's examples."""
         return {
             "action": "",
             "before": [],
-            "bid": bid if type(bid) is int else 0,
+            "bid": 0,
             "data": [],
             "db": "",
             "dbValType": {},
             "isDdl": False,
             "entryType": ROW_DATA,
-            "execTs": _milliseconds(event),
+            "execTs": 0,
             "jdbcType": {},
             "pks": [],
             "schema": "",
-            "sendTs": (self._context.now() if emitted is None else emitted) // 1_000,
+            "sendTs": 0,
             "sql": "",
             "table": "",
         } | fields

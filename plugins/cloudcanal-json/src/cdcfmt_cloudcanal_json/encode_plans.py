@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -11,13 +10,16 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type, type_text
+from cdcfmt_core.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+from cdcfmt_core.value_printers import PrinterTools, value_printer
 
 _COLUMN_BYTES: Final = 500
 """Of a column of a plan, beside its schema."""
@@ -32,6 +34,7 @@ class EncodePlan:
     print_row: RowPrinter
     db_types: dict[str, str]
     jdbc_types: dict[str, int]
+    members: dict[str, Member]
 
 
 class EncodePlans:
@@ -39,7 +42,7 @@ class EncodePlans:
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
-        self._print_binary = _BINARY[options["binaryEncoding"]]
+        self._binary = _BINARY[options["binaryEncoding"]]
         self._plans: Cache[TableSchema, EncodePlan] = Cache()
 
     def find(self, table: TableSchema) -> EncodePlan:
@@ -65,12 +68,20 @@ class EncodePlans:
             RowPrinter(column_printers(table.columns, self._printer)),
             type_texts(table),
             jdbc_types(table),
+            {
+                column.name: Member(
+                    orjson.dumps(valid_name(column.name)) + b":", self._encoding(column.type)
+                )
+                for column in table.columns
+            },
         )
 
+    def _encoding(self, logical: LogicalType) -> Encoding:
+        return self._binary if isinstance(logical, Binary) else MYSQL_TEXT
+
     def _printer(self, logical: LogicalType) -> Callable[[Any], Any]:
-        if isinstance(logical, Binary) and self._print_binary is not None:
-            return self._print_binary
-        return text_printer(logical, time_zone=self._context.time_zone, dumps=orjson.dumps)
+        tools = PrinterTools(self._context.time_zone, dumps=orjson.dumps)
+        return value_printer(self._encoding(logical), logical, tools)
 
 
 def type_texts(table: TableSchema) -> dict[str, str]:
@@ -108,12 +119,8 @@ def _type_of(column: Column) -> ColumnType:
     return column_type(column)
 
 
-def _base64(value: bytes) -> str:
-    return binascii.b2a_base64(value, newline=False).decode()
-
-
-_BINARY: Final[dict[str, Callable[[Any], str] | None]] = {
-    "latin1": None,
-    "base64": _base64,
-    "hex": lambda value: binascii.hexlify(value).decode(),
+_BINARY: Final = {
+    "latin1": MYSQL_TEXT,
+    "base64": Encoding("base64"),
+    "hex": Encoding("hex"),
 }

@@ -201,7 +201,7 @@ def envelope_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, An
     }
 
 
-def key_schema(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def key_schema_of(name: str, fields: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """``schema`` of a row's key, or of a watermark's."""
     return {"type": "struct", "name": f"{name}.Key", "optional": False, "fields": list(fields)}
 

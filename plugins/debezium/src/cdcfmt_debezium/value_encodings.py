@@ -38,6 +38,8 @@ from cdcfmt_debezium.encoding import Encoding, encoding_of
 from cdcfmt_debezium.plans import DEFAULTS
 from cdcfmt_debezium.values import escaped_names
 
+_EXPONENT_DIGITS: Final = 2
+"""TiCDC writes 1e-07 here, where Go's own JSON has 1e-7."""
 _OTHER: Final = ValueEncoding("other")
 _FORMS: Final = {
     "auto": ValueEncoding("bytes-text", form="auto"),
@@ -53,7 +55,7 @@ _UNITS: Final = {
 }
 _PLAIN: Final = {
     Bool: ValueEncoding("json-boolean"),
-    Float: ValueEncoding("json-number"),
+    Float: ValueEncoding("json-number", exponent_digits=_EXPONENT_DIGITS),
     Year: ValueEncoding("json-number"),
     Date: ValueEncoding("epoch-days"),
 }
@@ -81,8 +83,8 @@ def _of_column(
     column: Column, field: Mapping[str, Any] | None, encoding: Encoding
 ) -> ValueEncoding:
     if field is None:
-        return _value_encoding(column, None, encoding)
-    known = _value_encoding(column, field["type"], field_type(field, encoding).encoding)
+        return value_encoding(column, None, encoding)
+    known = value_encoding(column, field["type"], field_type(field, encoding).encoding)
     default = field.get("default") if column.nullable else None
     if default is None:
         return known
@@ -91,8 +93,11 @@ def _of_column(
     return attrs.evolve(known, noted=default, note=DEFAULTS)
 
 
-def _value_encoding(column: Column, kind: str | None, encoding: Encoding) -> ValueEncoding:
-    """``kind`` is Kafka Connect's type, where the message has a schema."""
+def value_encoding(column: Column, kind: str | None, encoding: Encoding) -> ValueEncoding:
+    """How values of a column stand in messages of a producer with this ``encoding``.
+
+    ``kind`` is Kafka Connect's type, where the message has a schema.
+    """
     logical = column.type
     if isinstance(logical, Unknown):
         return ValueEncoding("json-value", doubles=True, signless=True)
@@ -138,7 +143,9 @@ def _binary(column: Column, encoding: Encoding) -> ValueEncoding:
 
 def _decimal(logical: Decimal, kind: str | None, encoding: Encoding) -> ValueEncoding:
     if kind in ("double", "float"):
-        return ValueEncoding("json-number", doubles=encoding.doubles)
+        return ValueEncoding(
+            "json-number", doubles=encoding.doubles, exponent_digits=_EXPONENT_DIGITS
+        )
     if encoding.decimals in ("text", "string"):
         return ValueEncoding("mysql-text")
     if kind is None and encoding.doubles:

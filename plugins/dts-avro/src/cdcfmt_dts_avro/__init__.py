@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cdcfmt_core import CodecSpec, Decode, DecoderContext, Encoder, EncoderContext, hookimpl
+from cdcfmt_core import (
+    CodecSpec,
+    Decode,
+    DecoderContext,
+    Encoder,
+    EncoderContext,
+    TypeMap,
+    hookimpl,
+)
 from cdcfmt_core.events import Message
 from cdcfmt_core.layout import Layout
+from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro.sniff import sniff
 
 
@@ -35,6 +44,17 @@ def _open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     return open_layouts(options)
 
 
+def _resolve(source_type: str) -> LogicalType:
+    from cdcfmt_dts_avro.types import type_of_text
+
+    return type_of_text(source_type)
+
+
+@hookimpl
+def cdcfmt_register_type_maps() -> Iterable[TypeMap]:
+    return [TypeMap("dts-avro", _resolve)]
+
+
 @hookimpl
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
     return [
@@ -48,6 +68,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             emits=frozenset({"row", "ddl", "transaction", "heartbeat"}),
             open_layouts=_open_layouts,
             explain=_explain,
+            type_map="dts-avro",
             aliases=("dts",),
             api_version=1,
         )

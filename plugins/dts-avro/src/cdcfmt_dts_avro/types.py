@@ -23,6 +23,7 @@ disagree the branch wins, as the official reader has it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, Literal, TypeAlias
 
 from cdcfmt_core.mysql.codes import CODE_NAMES, TEXT_OR_BINARY_CODES, logical_from_code
@@ -142,3 +143,25 @@ def text_type(family: Family, number: int, kind: str = "") -> LogicalType:
 def binary_type(family: Family, number: int) -> LogicalType:
     """The type of a column with ``BinaryObject`` values."""
     return Bit() if family == "mysql" and number == 16 else Binary()
+
+
+def type_of_text(source_type: str) -> LogicalType:
+    """The type of a column by its source type, with room for either sign in MySQL.
+
+    A name that MySQL and PostgreSQL share is MySQL's, whose types hold PostgreSQL's values.
+    """
+    return _BY_TEXT.get(source_type) or Unknown(source_type)
+
+
+def _types_by_text() -> Iterator[tuple[str, LogicalType]]:
+    yield from POSTGRESQL.values()
+    for number, name in CODE_NAMES.items():
+        if number in TEXT_OR_BINARY_CODES:
+            text, _, binary = name.partition("/")
+            # The whole name is that of a column whose values were all NULL.
+            yield from ((text, Text()), (binary, Binary()), (name, Text()))
+        else:
+            yield name, type_of_number("mysql", number)
+
+
+_BY_TEXT: Final = dict(_types_by_text())

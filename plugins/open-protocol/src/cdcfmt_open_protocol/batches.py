@@ -4,38 +4,49 @@ from __future__ import annotations
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.large_message_output import RECORD_OVERHEAD
-from cdcfmt_open_protocol.frames import HEAD, framed
+from cdcfmt_core.row_messages import Held, RowBatches
+from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 
 class Batch:
-    """A message in the making."""
+    """A message in the making; ``limits`` are those of each."""
 
     def __init__(self, max_rows: int, max_bytes: int) -> None:
-        self._max_rows = max_rows
-        self._max_bytes = max_bytes
-        self._keys: list[bytes] = []
-        self._values: list[bytes] = []
-        self._size = 0
+        self.limits = RowBatches(max_rows, max_bytes - RECORD_OVERHEAD, HEAD, FRAMING)
+        self._rows = 0
+        self._key = bytearray()
+        self._value = bytearray()
 
     def add(self, key: bytes, value: bytes) -> list[Message]:
-        """Adds an event; the message that is complete now, or none."""
-        size = 8 + len(key) + 8 + len(value)
+        """Adds an event; the messages that are complete now."""
+        key, value = framed(key), framed(value)
         complete: list[Message] = []
-        if self._keys and self._size + size > self._max_bytes:
+        size = len(self._key) + len(self._value) + len(key) + len(value)
+        if self._rows and size > self.limits.max_bytes:
             complete = self.take()
-        if not self._keys:
-            self._size = RECORD_OVERHEAD + len(HEAD)
-        self._keys.append(framed(key))
-        self._values.append(framed(value))
-        self._size += size
-        if len(self._keys) >= self._max_rows:
+        if not self._rows:
+            self._key += HEAD
+        self._key += key
+        self._value += value
+        self._rows += 1
+        if self._rows >= self.limits.max_rows:
             complete += self.take()
         return complete
 
     def take(self) -> list[Message]:
         """The message so far, or none; the next event begins another one."""
-        if not self._keys:
-            return []
-        message = Message(HEAD + b"".join(self._keys), b"".join(self._values))
-        self._keys, self._values = [], []
-        return [message]
+        held = self.take_held()
+        return [] if held is None else [Message(held.key, held.value)]
+
+    def take_held(self) -> Held | None:
+        """What the kernel goes on with."""
+        if not self._rows:
+            return None
+        held = Held(self._rows, bytes(self._key), bytes(self._value))
+        self._rows, self._key, self._value = 0, bytearray(), bytearray()
+        return held
+
+    def hold(self, held: Held) -> None:
+        """Goes on with what the kernel has begun."""
+        self._rows = held.rows
+        self._key, self._value = bytearray(held.key), bytearray(held.value)

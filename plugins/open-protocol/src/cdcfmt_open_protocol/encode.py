@@ -14,13 +14,24 @@ import orjson
 
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
-from cdcfmt_core.events import Event, Image, Message, Op, RowChange, SchemaChange, Watermark
+from cdcfmt_core.events import (
+    Event,
+    Image,
+    Message,
+    Op,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    Watermark,
+)
 from cdcfmt_core.json_output import escape_for_go, valid_text
 from cdcfmt_core.large_message_output import KeyValue
+from cdcfmt_core.row_messages import Held, RowBatches, RowMessages
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
 from cdcfmt_open_protocol.encode_plans import Cells, EncodePlan, EncodePlans, table_part
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
+from cdcfmt_open_protocol.row_parts import row_message
 
 _ONLY_HANDLE_KEY: Final = b',"ohk":true'
 _INT64: Final = 1 << 63
@@ -46,6 +57,33 @@ class _Encoder(Encoder):
         self._batch = Batch(options["maxBatchSize"], self._large.max_message_bytes)
         ops: set[Op] = {"insert", "update", "delete"}
         self.ops = frozenset(ops if self._old_values else ops | {"upsert"})
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        plan = self._plans.find(table)
+        if not table.columns:
+            return None
+        messages = {}
+        for op in self.ops:
+            message = row_message(
+                op,
+                plan,
+                old_values=self._old_values,
+                only_updated=self._only_updated,
+                handle_key_deletes=self._handle_key_deletes,
+            )
+            if message is not None:
+                messages[op] = message
+        return RowMessages(messages)
+
+    @property
+    def row_batches(self) -> RowBatches:
+        return self._batch.limits
+
+    def take_held(self) -> Held | None:
+        return self._batch.take_held()
+
+    def hold(self, held: Held) -> None:
+        self._batch.hold(held)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -133,7 +171,7 @@ class _Encoder(Encoder):
         only: tuple[str, ...] | None,
         is_reduced: bool,
     ) -> bytes:
-        cells = plan.cells(row.values, only=only)
+        cells = plan.cells(row.values, only)
         if not cells:
             raise UnsupportedEventError("the row has no columns, which the format cannot say")
         if event.op == "delete":
@@ -145,7 +183,7 @@ class _Encoder(Encoder):
                 "an update without old values would be read as an insert; set "
                 "outputOldValue=false if the reader knows that"
             )
-        old = plan.cells(event.before.values, old=True, only=only)
+        old = plan.cells(event.before.values, only)
         if not is_reduced and cells.keys() - old.keys():
             raise UnsupportedEventError(
                 "the image before the update lacks columns, which would mean that they did not "

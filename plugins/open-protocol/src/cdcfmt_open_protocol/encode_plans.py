@@ -6,7 +6,6 @@ the columns of a row are in the order of their names.
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
@@ -15,9 +14,9 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
+from cdcfmt_core.encodings import Encoding as ValueEncoding
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.go_quote import quote
 from cdcfmt_core.json_output import escape_for_go, valid_name
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
@@ -28,17 +27,9 @@ from cdcfmt_core.mysql.codes import (
     named_flags,
 )
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.members import enum_index, set_bitmap
-from cdcfmt_core.mysql.number_output import (
-    check_bool,
-    check_int,
-    check_year,
-    finite_text,
-    go_json_float,
-    shortest32,
-)
-from cdcfmt_core.mysql.text_output import BAD_VALUE, print_text, text_printer, value_error
+from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.row_messages import MYSQL_TEXT
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -52,6 +43,7 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
+from cdcfmt_core.value_printers import PrinterTools, value_printer
 
 Render: TypeAlias = Callable[[Any], Any]
 """A value as the JSON writer takes it."""
@@ -103,67 +95,37 @@ _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 class EncodePlan:
     """A table's columns, in the order of their names.
 
-    ``columns`` are name, cell and renderer; a cell is all that the wire has of a column, and
-    its value is set anew for each row.  ``old_cells`` are for old values.  ``scm_tbl`` is the
-    part of a key that names the table.  ``row_id`` is the integer column that TiDB takes for
-    a row's handle, if there is one.
+    - ``encodings``: of the columns' values
+    - ``scm_tbl``: the part of a key that names the table
+    - ``columns``: name, cell and renderer; a cell is all that the wire has of a column
+    - ``row_id``: the integer column that TiDB takes for a row's handle, if there is one
     """
 
+    encodings: dict[str, ValueEncoding]
     scm_tbl: bytes
     columns: tuple[tuple[str, dict[str, Any], Render], ...]
-    old_columns: tuple[tuple[str, dict[str, Any], Render], ...]
     handle: tuple[str, ...]
     row_id: str | None
-    _all: tuple[Cells, Cells] = attrs.field(init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._all = (
-            {name: cell for name, cell, _ in self.columns},
-            {name: cell for name, cell, _ in self.old_columns},
-        )
-
-    def cells(
-        self, values: dict[str, Any], *, old: bool = False, only: Iterable[str] | None = None
-    ) -> Cells:
-        """The cells of a row, filled; they are good until the next row.
+    def cells(self, values: dict[str, Any], only: Iterable[str] | None = None) -> Cells:
+        """The cells of a row; of these columns ``only``, if they are given.
 
         :raises EncodeError: naming the column of a value that is not of its type, or one
             that the table's schema lacks.
         """
-        columns = self.old_columns if old else self.columns
-        if only is not None:
-            columns = tuple(column for column in columns if column[0] in only)
-        elif len(values) == len(columns):
+        unknown = values.keys() - self.encodings.keys()
+        if unknown:
+            raise EncodeError("the table's schema has no such column", column=min(unknown))
+        cells: Cells = {}
+        for name, cell, render in self.columns:
+            if name not in values or (only is not None and name not in only):
+                continue
+            value = values[name]
             try:
-                for name, cell, render in columns:
-                    value = values[name]
-                    cell["v"] = None if value is None else render(value)
-            except (*BAD_VALUE, KeyError):
-                pass
-            else:
-                return self._all[old]
-        return _fill_carefully(values, columns, self.columns)
-
-
-def _fill_carefully(
-    values: dict[str, Any],
-    columns: tuple[tuple[str, dict[str, Any], Render], ...],
-    known: tuple[tuple[str, dict[str, Any], Render], ...],
-) -> Cells:
-    unknown = values.keys() - {name for name, _, _ in known}
-    if unknown:
-        raise EncodeError("the table's schema has no such column", column=min(unknown))
-    cells: Cells = {}
-    for name, cell, render in columns:
-        if name not in values:
-            continue
-        value = values[name]
-        try:
-            cell["v"] = None if value is None else render(value)
-        except BAD_VALUE as error:
-            raise value_error(name, value, error) from error
-        cells[name] = cell
-    return cells
+                cells[name] = {**cell, "v": None if value is None else render(value)}
+            except BAD_VALUE as error:
+                raise value_error(name, value, error) from error
+        return cells
 
 
 class EncodePlans:
@@ -187,17 +149,29 @@ class EncodePlans:
         handle = table.key_columns
         # Go sorts the members of a map by their bytes.
         columns = sorted(table.columns, key=lambda column: valid_name(column.name).encode())
-        made = [self._column(column, column.name in handle) for column in columns]
+        tools = PrinterTools(
+            time_zone=self._context.time_zone, number=orjson.Fragment, dumps=orjson.dumps
+        )
+        encodings, made = {}, []
+        for column in columns:
+            encoding, cell = self._column(column, column.name in handle)
+            encodings[column.name] = encoding
+            try:
+                render = value_printer(encoding, column.type, tools)
+            except EncodeError as error:
+                raise error.at(column=column.name) from error
+            made.append((column.name, cell, render))
         keys = [column for column in columns if column.name in handle]
         return EncodePlan(
+            encodings=encodings,
             scm_tbl=table_part(table.database, table.table),
             columns=tuple(made),
-            old_columns=tuple((name, dict(cell), render) for name, cell, render in made),
             handle=handle,
             row_id=keys[0].name if len(keys) == 1 and isinstance(keys[0].type, Int) else None,
         )
 
-    def _column(self, column: Column, is_handle: bool) -> tuple[str, dict[str, Any], Render]:
+    def _column(self, column: Column, is_handle: bool) -> tuple[ValueEncoding, dict[str, Any]]:
+        """How values are encoded, and the column's cell."""
         parsed = column_type(column)
         code = _CODES.get(parsed.base)
         if code is None:
@@ -207,50 +181,17 @@ class EncodePlans:
             cell["h"] = True
         cell["f"] = _flags(column, parsed, is_handle)
         cell["v"] = None
-        return column.name, cell, self._render(column, code)
-
-    def _render(self, column: Column, code: int) -> Render:
-        logical = column.type
-        if isinstance(logical, Text):
-            if code in _BASE64_CODES:
-                return lambda value: _base64(value.encode("utf-8", "surrogateescape"))
-            return print_text
-        if isinstance(logical, Binary):
-            return _base64 if code in _BASE64_CODES else quote
-        return _of_other(logical, self._context)
+        return _encoding(column.type, code), cell
 
 
-def _of_other(logical: LogicalType, context: EncoderContext) -> Render:
-    if isinstance(logical, Bool):
-        return check_bool
-    if isinstance(logical, Int):
-        return check_int(*logical.bounds)
-    if isinstance(logical, Bit):
-        return check_int(0, (1 << (logical.bits or 64)) - 1)
-    if isinstance(logical, Year):
-        return check_year
-    if isinstance(logical, Enum):
-        return enum_index(logical.names)
-    if isinstance(logical, Set):
-        return set_bitmap(logical.names)
-    if isinstance(logical, Float):
-        return _render_float32 if logical.bits == 32 else _render_float
-    return text_printer(logical, time_zone=context.time_zone)
-
-
-def _render_float(value: Any) -> float | orjson.Fragment:
-    # These the JSON writer prints as Go does; of integers it prints ".0", too.
-    if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
-        return value
-    return orjson.Fragment(go_json_float(finite_text(value)))
-
-
-def _render_float32(value: Any) -> orjson.Fragment:
-    return orjson.Fragment(go_json_float(shortest32(value)))
-
-
-def _base64(data: bytes) -> str:
-    return binascii.b2a_base64(data, newline=False).decode()
+def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
+    if isinstance(logical, Text):
+        return ValueEncoding("base64-text" if code in _BASE64_CODES else "text")
+    if isinstance(logical, Binary):
+        return ValueEncoding("base64" if code in _BASE64_CODES else "go-quoted")
+    if isinstance(logical, Bool | Int | Bit | Year | Enum | Set | Float):
+        return ValueEncoding("json-number")
+    return MYSQL_TEXT
 
 
 def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:

@@ -14,11 +14,13 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from cdcfmt_core.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import check_bool, check_int, check_year
 from cdcfmt_core.mysql.text_output import text_printer
+from cdcfmt_core.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -44,6 +46,7 @@ Render: TypeAlias = Callable[[Any], bytes]
 """A value behind the number of its branch."""
 
 _NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = map(write_long, range(8))
+_NUMBER: Final = Encoding("json-number")
 _ALIKE: Final = (Binary, Date, DateTime, Enum, Json, Set, Text, Time, Timestamp)
 
 _pack_float = struct.Struct("<f").pack
@@ -54,7 +57,8 @@ _pack_double = struct.Struct("<d").pack
 class Cell:
     """A column: what stands before its values, all of its NULL, and what writes a value.
 
-    ``alike``: values that are equal are written alike, which 1.0 and 1.00 are not.
+    ``alike``: values that are equal are written alike, which 1.0 and 1.00 are not.  ``encoding``
+    is that of values.
     """
 
     name: str
@@ -62,6 +66,12 @@ class Cell:
     null: bytes
     render: Render
     alike: bool
+    encoding: Encoding
+
+    @property
+    def member(self) -> Member:
+        """The column as data for the kernel."""
+        return Member("", self.encoding, self.head, null=self.null)
 
 
 def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
@@ -70,35 +80,36 @@ def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
     :raises EncodeError: for a column whose type is unknown, or that the format lacks.
     """
     try:
-        head, render = _branch(column.type, zone, location)
+        head, encoding, render = _branch(column.type, zone, location)
     except EncodeError as error:
         raise error.at(column=column.name) from error
     name = write_text(column.name)
-    return Cell(column.name, name + head, name + _NULL, render, isinstance(column.type, _ALIKE))
+    alike = isinstance(column.type, _ALIKE)
+    return Cell(column.name, name + head, name + _NULL, render, alike, encoding)
 
 
-def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Render]:
+def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Encoding, Render]:
     """What stands before a column's values, first of it the number of their branch."""
     if isinstance(logical, Geometry):
         raise EncodeError("the Simple Protocol has no geometry")
     if isinstance(logical, Int):
         low, high = logical.bounds
-        return _UNSIGNED if high == UINT64 else _LONG, _int_render(low, high)
+        return _UNSIGNED if high == UINT64 else _LONG, _NUMBER, _int_render(low, high)
     if isinstance(logical, Float):
         if logical.bits == 32:
-            return _FLOAT, _float_render(_pack_float)
-        return _DOUBLE, _float_render(_pack_double)
+            return _FLOAT, _NUMBER, _float_render(_pack_float)
+        return _DOUBLE, _NUMBER, _float_render(_pack_double)
     if isinstance(logical, (Bit, Bool, Year, Enum, Set)):
         number = _number(logical)
         # 64 bits, of which the highest looks like a sign.
-        return _LONG, lambda value: write_long(signed(number(value)))
+        return _LONG, _NUMBER, lambda value: write_long(signed(number(value)))
     if isinstance(logical, Binary):
-        return _BYTES, write_bytes
+        return _BYTES, MYSQL_TEXT, write_bytes
     if isinstance(logical, (Text, Json)):
-        return _STRING, write_text
+        return _STRING, MYSQL_TEXT, write_text
     print_value = text_printer(logical, time_zone=zone)
     head = _TIMESTAMP + write_text(location) if isinstance(logical, Timestamp) else _STRING
-    return head, lambda value: write_text(print_value(value))
+    return head, MYSQL_TEXT, lambda value: write_text(print_value(value))
 
 
 def _number(logical: Bit | Bool | Year | Enum | Set) -> Callable[[Any], int]:

@@ -22,6 +22,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.row_functions import RowFunction, Values
+from cdcfmt_core.row_messages import Checksum, Members, Number, OfExtra, RowMessage, Which
 from cdcfmt_simple.avro_cells import cell_of
 from cdcfmt_simple.avro_schema_output import signed, write_table_schema
 from cdcfmt_simple.encode import Marks
@@ -41,6 +42,8 @@ _WORD_OF: Final[dict[Op, bytes]] = {
 }
 _NO_MARKS: Final = NULL * 3
 _NO_IMAGE: Final = [NULL]
+_IMAGES: Final[tuple[Which, Which]] = ("after", "before")
+"""In the order of ``data`` and ``old``."""
 _END: Final = b"\x00"
 """Of a map."""
 
@@ -93,6 +96,7 @@ class AvroRowPlan:
         self._write_build_ts = near_long_writer()
         self._write_table_id = near_long_writer()
         self._write_version = near_long_writer()
+        self._members = {column.name: column.member for column in self._columns}
         self._cells = RowFunction(self._plain_cells, self._source)
         self._cells_again = RowFunction(self._plain_again, self._source_again, "other", "cells")
 
@@ -125,6 +129,25 @@ class AvroRowPlan:
         else:
             parts += self._image(before.values, only, after.values, cells)
         return b"".join(parts)
+
+    def message(self, op: Op, version: int, checksum: Checksum | None) -> RowMessage:
+        images = (
+            Members(which, self._members, self._begin, _END, NULL, separator="")
+            for which in _IMAGES
+        )
+        return RowMessage(
+            (
+                self._place,
+                OfExtra("table_id", "integer", write_long(0)),
+                _WORD_OF[op],
+                Number("commit_ts"),
+                Number("emit_millis"),
+                OfExtra("schema_version", "integer", write_long(signed(version))),
+                *((_NO_MARKS,) if checksum is None else (NULL * 2 + b"\x02", checksum)),
+                *images,
+            ),
+            wire="avro",
+        )
 
     def _image(
         self,

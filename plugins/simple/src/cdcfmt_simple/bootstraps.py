@@ -7,12 +7,16 @@ Source: TiCDC Simple Protocol, "Bootstrap event"; ``send-bootstrap-interval-in-s
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import attrs
 
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.row_messages import Allowance
 from cdcfmt_simple.schema_output import ToldTable
+
+_NEVER: Final = (1 << 63) - 1
 
 
 @attrs.define
@@ -22,6 +26,23 @@ class Told:
     table: ToldTable
     rows: int
     at: int
+    _fitting: TableSchema | None = None
+
+    def fits(self, schema: TableSchema) -> bool:
+        """Whether the columns of a row are among those that were told."""
+        known = self.table.schema
+        if schema is not known and schema is not self._fitting:
+            if not set(schema.columns) <= set(known.columns):
+                return False
+            self._fitting = schema
+        return True
+
+    def tell(self, table: ToldTable, now: int) -> None:
+        self.table, self.rows, self.at, self._fitting = table, 0, now, None
+
+    def spend(self, rows: int) -> None:
+        """Count rows that were written since."""
+        self.rows += rows
 
 
 class Bootstraps:
@@ -40,22 +61,17 @@ class Bootstraps:
         """The table's schema is told now."""
         schema = table.schema
         key = (schema.database, schema.table, table.version)
-        # Kept as the object that rows have looked up before.
         told = self._told.get(key)
         if told is None:
-            told = Told(table, 0, self._now())
-            self._told.add(key, told, table_size(schema))
+            told = self._told.add(key, Told(table, 0, self._now()), table_size(schema))
         else:
-            told.table, told.rows, told.at = table, 0, self._now()
+            told.tell(table, self._now())
         return told
 
     def find(self, schema: TableSchema, version: int) -> Told | None:
         """What is told of a row's table and version, if its columns are among it."""
         told = self._told.get((schema.database, schema.table, version))
-        if told is None:
-            return None
-        known = told.table.schema
-        return told if known is schema or set(schema.columns) <= set(known.columns) else None
+        return told if told is not None and told.fits(schema) else None
 
     def is_due(self, told: Told) -> bool:
         """Whether the schema must be told again before this row; to be asked once a row."""
@@ -63,3 +79,9 @@ class Bootstraps:
         if self._count and told.rows > self._count:
             return True
         return bool(self._interval) and self._now() - told.at >= self._interval
+
+    def allowance(self, told: Told) -> Allowance | None:
+        """How many rows may follow before the schema must be told again, and until when."""
+        rows = self._count - told.rows if self._count else _NEVER
+        until = told.at + self._interval if self._interval else _NEVER
+        return Allowance(rows, until, told.spend) if rows > 0 and self._now() < until else None

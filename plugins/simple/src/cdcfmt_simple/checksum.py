@@ -32,10 +32,10 @@ _LENGTH: Final = struct.Struct("<I").pack
 _NUMBER: Final = struct.Struct("<Q").pack
 _DOUBLE: Final = struct.Struct("<d").pack
 _FLOAT: Final = struct.Struct("<f")
-_INTEGERS: Final = frozenset(
+INTEGERS: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "year", "enum", "set", "bit"}
 )
-_BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
+BYTES: Final = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
 _WITHOUT: Final = frozenset({"geometry", "null"})
 COUNTED: Final = "rows with another checksum"
 
@@ -127,7 +127,7 @@ def _bytes(
     column: Column, value: Any, schema: TableSchema, in_utc: Callable[[Any, TableSchema], str]
 ) -> bytes:
     base = parse_column_type(column.source_type).base
-    if base in _INTEGERS:
+    if base in INTEGERS:
         return _NUMBER(int(value) & _UINT64)
     if base == "float":
         (value,) = _FLOAT.unpack(_FLOAT.pack(float(value)))
@@ -141,7 +141,7 @@ def _bytes(
         return _LENGTH(len(elements)) + b"".join(map(_FLOAT.pack, elements))
     if base == "timestamp":
         value = in_utc(value, schema)
-    elif base in _BYTES and type(value) is str:
+    elif base in BYTES and type(value) is str:
         value = parse_base64(value)
     if type(value) is str:
         value = value.encode("utf-8", "surrogateescape")

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 
 from cdcfmt_core.caches import Cache, table_size
-from cdcfmt_core.events import Image, RowChange, TableSchema
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.types import Binary, LogicalType
-from cdcfmt_simple.checksum import checksum_of
+from cdcfmt_core.row_messages import Checksum
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Bool,
+    Enum,
+    Float,
+    Geometry,
+    Int,
+    LogicalType,
+    Set,
+    Vector,
+    Year,
+)
+from cdcfmt_simple.checksum import BYTES, INTEGERS, checksum_of
 from cdcfmt_simple.message import Wire
 
 _VERSION: Final = 2
@@ -41,6 +54,16 @@ class Checksums:
             "previous": self._compute(event.table, event.before),
         }
 
+    def for_kernel(self, table: TableSchema) -> Checksum | None:
+        """The same as data for the kernel; None where it cannot compute them."""
+        kinds = {}
+        for column in table.columns:
+            kind = _kind(column)
+            if kind is None:
+                return None
+            kinds[column.name] = kind
+        return Checksum(kinds)
+
     def _compute(self, schema: TableSchema, image: Image | None) -> int:
         if image is None:
             return 0
@@ -51,6 +74,19 @@ class Checksums:
         written, print_row = known
         # TIMESTAMP counts as its text in UTC.
         return checksum_of(written, print_row(image.values), lambda value, _: str(value))
+
+
+def _kind(column: Column) -> Literal["number", "float", "double", "text"] | None:
+    base, logical = column_type(column).base, column.type
+    if base in INTEGERS:
+        is_number = isinstance(logical, (Bit, Bool, Enum, Int, Set, Year))
+        return "number" if is_number else None
+    if base == "float":
+        return "float" if logical == Float(32) else None
+    if base == "double":
+        return "double" if logical == Float(64) else None
+    has_bytes = base not in BYTES or isinstance(logical, Binary)
+    return "text" if has_bytes and not isinstance(logical, (Geometry, Vector)) else None
 
 
 def _as_written(schema: TableSchema) -> tuple[TableSchema, RowPrinter]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from datetime import tzinfo
 from typing import Any, Final, Protocol
 
 import attrs
@@ -18,6 +19,7 @@ from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
     Message,
+    Op,
     RowChange,
     SchemaChange,
     TableSchema,
@@ -25,8 +27,10 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.large_message_output import KeyValue
-from cdcfmt_simple.bootstraps import Bootstraps, Told
+from cdcfmt_core.row_messages import Allowance, Checksum, RowMessage, RowMessages, Version
+from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
+from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.schema_output import (
     ToldTable,
@@ -53,6 +57,10 @@ class RowPlan(Protocol):
     ) -> bytes:
         """:raises EncodeError: naming the column of a value that is not of its type, or one
         that the table's schema lacks."""
+
+    def message(self, op: Op, version: int, checksum: Checksum | None) -> RowMessage:
+        """The same of rows with whole images, as data for the kernel; ``version`` is that of rows
+        that say none."""
 
 
 class Form(Protocol):
@@ -88,12 +96,10 @@ class Marks:
 
 @attrs.define
 class _Table:
-    """What is looked up for each row, by its table schema; ``told`` is what ``version`` is."""
+    """What is looked up for each row, by its table schema."""
 
     plan: RowPlan
     made_version: int
-    version: int = -1
-    told: Told | None = None
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -139,6 +145,24 @@ class _Encoder(Encoder):
         assert isinstance(event, Watermark)
         return [self._message(self._form.watermark(event.commit_ts, build_ts))]
 
+    # For the kernel
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        checksum = None if self._checksums is None else self._checksums.for_kernel(table)
+        if not table.columns or (checksum is None and self._checksums is not None):
+            return None
+        known = self._table(table)
+        version = known.made_version
+        by_op = {op: known.plan.message(op, version, checksum) for op in sorted(self.ops)}
+        return RowMessages(by_op, Version("schema_version", version))
+
+    def row_time_zone(self) -> tzinfo | None:
+        return zone_with_location(self._context)[0]
+
+    def allow_rows(self, table: TableSchema, version: int) -> Allowance | None:
+        told = self._bootstraps.find(table, version)
+        return None if told is None else self._bootstraps.allowance(told)
+
     def _build_ts(self, event: Event) -> int:
         emit_time: int | None = event.emit_time  # type: ignore[union-attr]
         return (self._context.now() if emit_time is None else emit_time) // 1_000
@@ -178,7 +202,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError(f"the {event.op} has no image")
         if not image.values:
             raise UnsupportedEventError("the row has no columns, which the format cannot say")
-        table = self._tables.get(event.table) or self._add_table(event.table)
+        table = self._table(event.table)
         extra = event.extra
         table_id, version = id_of(extra), table.made_version
         if extra is not None and "schema_version" in extra:
@@ -195,25 +219,23 @@ class _Encoder(Encoder):
             value = self._reduced(value, event, marks, write)
         # A row that cannot be written must not count as one that was told its schema.
         messages: list[Message] = []
-        told = table.told
-        if told is None or version != table.version:
+        told = self._bootstraps.find(event.table, version)
+        if told is None:
+            messages.append(self._bootstrap(ToldTable(event.table, version, table_id), build_ts))
             told = self._bootstraps.find(event.table, version)
-            if told is None:
-                messages.append(
-                    self._bootstrap(ToldTable(event.table, version, table_id), build_ts)
-                )
-                told = self._bootstraps.find(event.table, version)
-                assert told is not None
-            table.told, table.version = told, version
+            assert told is not None
         if self._bootstraps.is_due(told):
             messages.append(self._bootstrap(told.table, build_ts))
             told.rows = 1
         messages.append(Message(None, value))
         return messages
 
-    def _add_table(self, schema: TableSchema) -> _Table:
-        table = _Table(self._form.open_plan(schema), made_version(schema))
-        return self._tables.add(schema, table, table_size(schema, _COLUMN_BYTES))
+    def _table(self, schema: TableSchema) -> _Table:
+        table = self._tables.get(schema)
+        if table is None:
+            table = _Table(self._form.open_plan(schema), made_version(schema))
+            self._tables.add(schema, table, table_size(schema, _COLUMN_BYTES))
+        return table
 
     def _reduced(
         self,

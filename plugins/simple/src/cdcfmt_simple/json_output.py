@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
 from cdcfmt_core import EncoderContext
+from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Op, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.json_output import escape_for_go, valid_name, valid_text, valid_texts
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
+from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
+from cdcfmt_core.row_messages import (
+    MYSQL_TEXT,
+    Checksum,
+    Member,
+    Members,
+    Number,
+    OfExtra,
+    RowMessage,
+)
 from cdcfmt_core.types import Binary, Geometry, LogicalType, Timestamp
+from cdcfmt_core.value_printers import PrinterTools, value_printer
 from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
 
+_BASE64: Final = Encoding("base64")
 _TYPE_OF: Final[dict[Op, bytes]] = {"insert": b"INSERT", "update": b"UPDATE", "delete": b"DELETE"}
 
 
@@ -71,7 +82,9 @@ class JsonRowPlan:
         self._context = context
         # Go sorts the members of a map by their bytes.
         columns = sorted(schema.columns, key=lambda column: valid_name(column.name).encode())
-        self._print_row = RowPrinter(column_printers(tuple(columns), _Renders(context)))
+        renders = _Renders(context)
+        self._print_row = RowPrinter(column_printers(tuple(columns), renders))
+        self._members = {column.name: renders.member(column) for column in columns}
         self._place = b""
         for field, name in ((b"database", schema.database), (b"table", schema.table)):
             if name:
@@ -103,6 +116,29 @@ class JsonRowPlan:
             b"" if event.before is None else b',"old":' + self._image(event.before.values, only),
         )
 
+    def message(self, op: Op, version: int, checksum: Checksum | None) -> RowMessage:
+        return RowMessage(
+            (
+                b'{"version":1,' + self._place,
+                OfExtra("table_id", "integer", "", '"tableID":', ",", zero=""),
+                self._before_commit_ts[op],
+                Number("commit_ts"),
+                ',"buildTs":',
+                Number("emit_millis"),
+                OfExtra(
+                    "schema_version",
+                    "integer",
+                    f',"schemaVersion":{version}',
+                    ',"schemaVersion":',
+                    zero="",
+                ),
+                *(() if checksum is None else (',"checksum":', checksum)),
+                Members("after", self._members, ',"data":{', missing=""),
+                Members("before", self._members, ',"old":{', missing=""),
+                "}",
+            )
+        )
+
     def _image(self, values: dict[str, Any], only: tuple[str, ...] | None) -> bytes:
         if only is not None:
             values = {name: values[name] for name in only if name in values}
@@ -132,19 +168,29 @@ class _Renders:
         self._zone, self._location = zone_with_location(context)
 
     def __call__(self, logical: LogicalType) -> Callable[[Any], Any]:
-        if isinstance(logical, Binary):
-            return _base64
         if isinstance(logical, Geometry):
             raise EncodeError("the Simple Protocol has no geometry")
-        print_value = text_printer(logical, time_zone=self._zone, dumps=orjson.dumps)
+        encoding = _encoding(logical)
+        print_value = value_printer(
+            encoding, logical, PrinterTools(time_zone=self._zone, dumps=orjson.dumps)
+        )
         if isinstance(logical, Timestamp):
             location = self._location
             return lambda value: {"location": location, "value": print_value(value)}
         return print_value
 
+    def member(self, column: Column) -> Member:
+        """The same as data for the kernel."""
+        head = tail = ""
+        if isinstance(column.type, Timestamp):
+            location = escape_for_go(orjson.dumps(self._location)).decode()
+            head, tail = f'{{"location":{location},"value":', "}"
+        label = escape_for_go(orjson.dumps(column.name)).decode() + ":"
+        return Member(label, _encoding(column.type), head, tail)
 
-def _base64(data: bytes) -> str:
-    return binascii.b2a_base64(data, newline=False).decode()
+
+def _encoding(logical: LogicalType) -> Encoding:
+    return _BASE64 if isinstance(logical, Binary) else MYSQL_TEXT
 
 
 def _valid(value: Any, context: EncoderContext) -> Any:

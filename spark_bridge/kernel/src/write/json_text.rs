@@ -14,6 +14,8 @@ pub enum Escapes {
     Few,
     /// As Go's `encoding/json`: `<`, `>`, `&`, U+2028 and U+2029, and no short `\b` and `\f`.
     Go,
+    /// As `jsoniter`: no short `\b` and `\f`.
+    NoHtml,
 }
 
 const PLAIN: u8 = 0;
@@ -41,7 +43,7 @@ const CLASSES: [u8; 256] = {
 pub fn string(text: &[u8], escapes: Escapes, out: &mut Vec<u8>) {
     out.push(b'"');
     let most = match escapes {
-        Escapes::Few => ALWAYS,
+        Escapes::Few | Escapes::NoHtml => ALWAYS,
         Escapes::Go => OF_GO,
     };
     let mut from = 0;
@@ -107,11 +109,12 @@ pub fn latin1_string(data: &[u8], escapes: Escapes, scratch: &mut Vec<u8>, out: 
 pub fn document(cell: Cell, out: &mut Vec<u8>) -> Step<()> {
     match cell {
         Cell::Text(_) => Err(NOT_JSON),
-        other => value(other, 0, out),
+        other => value(other, 0, Escapes::Few, out),
     }
 }
 
-fn value(cell: Cell, depth: usize, out: &mut Vec<u8>) -> Step<()> {
+/// Appends a value.
+pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Step<()> {
     match cell {
         Cell::Null => out.extend_from_slice(b"null"),
         Cell::Bool(true) => out.extend_from_slice(b"true"),
@@ -121,14 +124,14 @@ fn value(cell: Cell, depth: usize, out: &mut Vec<u8>) -> Step<()> {
         Cell::Double(number) if digits::is_common(number) || number == 0.0 => {
             out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
         }
-        Cell::Text(text) => string(text, Escapes::Few, out),
-        Cell::Nested(variant) if depth < DEEPEST => nested(variant, depth, out)?,
+        Cell::Text(text) => string(text, escapes, out),
+        Cell::Nested(variant) if depth < DEEPEST => nested(variant, depth, escapes, out)?,
         _ => return Err(NOT_JSON),
     }
     Ok(())
 }
 
-fn nested(variant: Variant, depth: usize, out: &mut Vec<u8>) -> Step<()> {
+fn nested(variant: Variant, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> Step<()> {
     let items = variant.items()?;
     let is_object = variant.is_object();
     out.push(if is_object { b'{' } else { b'[' });
@@ -137,10 +140,10 @@ fn nested(variant: Variant, depth: usize, out: &mut Vec<u8>) -> Step<()> {
             out.push(b',');
         }
         if is_object {
-            string(items.name(number)?, Escapes::Few, out);
+            string(items.name(number)?, escapes, out);
             out.push(b':');
         }
-        value(items.value(number)?.cell()?, depth + 1, out)?;
+        value(items.value(number)?.cell()?, depth + 1, escapes, out)?;
     }
     out.push(if is_object { b'}' } else { b']' });
     Ok(())

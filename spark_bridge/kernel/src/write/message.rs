@@ -1,12 +1,18 @@
 //! The bytes of one message.
 
+use std::mem::discriminant;
+
+use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
 use crate::write::cell::Cell;
-use crate::write::digits::integer;
-use crate::write::json_text::{self, Escapes};
-use crate::write::plan::{Image, Member, Number, Part, Table};
-use crate::write::printing::{MISFIT, Offsets};
+use crate::write::digits;
+use crate::write::encodings::{Scratch, Style};
+use crate::write::fields::NO_IMAGE;
+use crate::write::plan::{Image, Member, Members, Number, Part, Table, Wire};
+use crate::write::printing::MISFIT;
 use crate::write::variants::Variant;
+
+const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
 
 /// A change: when it was, and its images.
 pub trait Row {
@@ -29,39 +35,25 @@ pub struct Facts<'a> {
 /// Writes messages; what it allocates is used again.
 pub struct Printing<'a> {
     pub table: &'a Table,
-    pub zone: &'a Offsets,
+    pub style: Style<'a>,
     /// Microseconds since 1970.
     pub now: i64,
     pub scratch: &'a mut Scratch,
-}
-
-#[derive(Default)]
-pub struct Scratch {
-    text: Vec<u8>,
-    other: Vec<u8>,
 }
 
 impl Printing<'_> {
     pub fn append(&mut self, parts: &[Part], row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
         for part in parts {
             match part {
-                Part::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Part::Number(name) => integer(self.number(*name, row.facts())?, out),
-                Part::Members { image, missing, .. } if !row.has(*image) => {
-                    out.extend_from_slice(missing.as_bytes());
+                Part::Text(text) => out.extend_from_slice(&text.0),
+                Part::Number(name) => {
+                    let value = number(*name, row.facts(), self.now)?;
+                    self.style.wire.integer(value, out);
                 }
-                Part::Members {
-                    image,
-                    members,
-                    head,
-                    tail,
-                    changed,
-                    ..
-                } => {
-                    out.extend_from_slice(head.as_bytes());
-                    self.members(*image, members, *changed, row, out)?;
-                    out.extend_from_slice(tail.as_bytes());
+                Part::Members(members) if !row.has(members.image) => {
+                    out.extend_from_slice(&members.missing.as_ref().ok_or(NO_IMAGE)?.0);
                 }
+                Part::Members(members) => self.members(members, row, out)?,
                 Part::Either {
                     image,
                     place,
@@ -72,77 +64,136 @@ impl Printing<'_> {
                     let value = row.cell(*image, *place)?.integer();
                     let is_above = value.is_some_and(|value| value >= i128::from(*limit));
                     let text = if is_above { above } else { below };
-                    out.extend_from_slice(text.as_bytes());
+                    out.extend_from_slice(&text.0);
                 }
-                Part::Extra {
-                    name,
-                    default,
-                    is_text,
-                } => extra(row.facts(), name, default, *is_text, out)?,
+                Part::Digits {
+                    place,
+                    coarse,
+                    fine,
+                } => {
+                    let text = if is_fine(row, *place)? { fine } else { coarse };
+                    out.extend_from_slice(&text.0);
+                }
+                Part::Extra(extra) => extra.append(row, self.style.wire, out)?,
+                Part::Checksum(checksum) => {
+                    let text = &mut self.scratch.text;
+                    checksum.append(row, self.table, self.style.wire, text, out)?;
+                }
             }
         }
         Ok(())
     }
 
-    fn number(&self, name: Number, facts: &Facts) -> Step<i64> {
-        let found = match name {
-            Number::CommitTs => facts.commit_ts,
-            Number::SourceMillis => facts
-                .commit_ts
-                .map(|commit_ts| commit_ts >> 18)
-                .or(facts.source_time.map(|time| time.div_euclid(1_000)))
-                .or(facts.sequence_commit.map(|commit| commit >> 18)),
-            Number::EmitMillis => Some(facts.emit_time.unwrap_or(self.now).div_euclid(1_000)),
-        };
-        found.ok_or(Refusal::new("a row without a time", 0))
-    }
-
-    fn members(
-        &mut self,
-        image: Image,
-        members: &[Member],
-        changed: bool,
-        row: &impl Row,
-        out: &mut Vec<u8>,
-    ) -> Step<()> {
+    fn members(&mut self, members: &Members, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+        out.extend_from_slice(&members.head.0);
         let start = out.len();
-        for member in members {
+        for member in &members.members {
             let before = out.len();
             if before > start {
-                out.push(b',');
+                out.extend_from_slice(&members.separator.0);
             }
-            out.extend_from_slice(member.label.as_bytes());
+            out.extend_from_slice(&member.label.0);
             let value = out.len();
-            let printer = &self.table.columns[member.place].printer;
-            let text = &mut self.scratch.text;
-            printer.print(row.cell(image, member.place)?, self.zone, text, out)?;
-            if changed {
-                let of_other = match image {
+            self.member(member, members.image, row, out)?;
+            if members.changed {
+                let of_other = match members.image {
                     Image::Before => Image::After,
                     Image::After => Image::Before,
                 };
-                let other = &mut self.scratch.other;
+                let mut other = std::mem::take(&mut self.scratch.other);
                 other.clear();
-                printer.print(row.cell(of_other, member.place)?, self.zone, text, other)?;
-                if out[value..] == *other.as_slice() {
+                let step = self.member(member, of_other, row, &mut other);
+                let is_equal = out[value..] == *other.as_slice();
+                self.scratch.other = other;
+                step?;
+                let [one, two] =
+                    [members.image, of_other].map(|image| row.cell(image, member.place));
+                if is_equal && !(members.by_value && differ(one?, two?)?) {
                     out.truncate(before);
                 }
             }
         }
+        if members.by_value && out.len() == start {
+            return Err(UNCHANGED);
+        }
+        out.extend_from_slice(&members.tail.0);
+        Ok(())
+    }
+
+    fn member(
+        &mut self,
+        member: &Member,
+        image: Image,
+        row: &impl Row,
+        out: &mut Vec<u8>,
+    ) -> Step<()> {
+        let cell = row.cell(image, member.place)?;
+        if cell == Cell::Null {
+            out.extend_from_slice(&member.null.0);
+            return Ok(());
+        }
+        out.extend_from_slice(&member.head.0);
+        let printer = &self.table.columns[member.place].printer;
+        let is_fine = || is_fine(row, member.place);
+        let encoding = &member.encoding;
+        encoding.print(printer, cell, is_fine, self.style, self.scratch, out)?;
+        out.extend_from_slice(&member.tail.0);
         Ok(())
     }
 }
 
-fn extra(facts: &Facts, name: &str, default: &str, is_text: bool, out: &mut Vec<u8>) -> Step<()> {
-    let found = match facts.extra {
-        Some(extra) => extra.items()?.find(name)?,
-        None => None,
-    };
-    match found.map(Variant::cell).transpose()? {
-        Some(Cell::Text(text)) if is_text => json_text::string(text, Escapes::Few, out),
-        Some(Cell::Int(value)) if !is_text => integer(value, out),
-        Some(Cell::Decimal(..)) if !is_text => return Err(MISFIT),
-        _ => out.extend_from_slice(default.as_bytes()),
+impl Wire {
+    pub fn integer(self, value: i64, out: &mut Vec<u8>) {
+        match self {
+            Wire::Avro => encode_long(value, out),
+            _ => digits::integer(value, out),
+        }
     }
-    Ok(())
+}
+
+/// Whether values that are printed alike are other ones.
+fn differ(one: Cell, other: Cell) -> Step<bool> {
+    match (one, other) {
+        // The text is the value.
+        (Cell::Nested(_), Cell::Nested(_)) => Ok(false),
+        _ if discriminant(&one) == discriminant(&other) => Ok(one != other),
+        _ => Err(MISFIT),
+    }
+}
+
+/// Whether a wall clock of either image has more digits than milliseconds.
+fn is_fine(row: &impl Row, place: usize) -> Step<bool> {
+    for image in [Image::Before, Image::After] {
+        if row.has(image)
+            && let Cell::Clock(micros) = row.cell(image, place)?
+            && micros % 1_000 != 0
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+impl<'a> Facts<'a> {
+    /// A value of `extra`.
+    pub fn of_extra(&self, name: &str) -> Step<Option<Cell<'a>>> {
+        let found = match self.extra {
+            Some(extra) => extra.items()?.find(name)?,
+            None => None,
+        };
+        found.map(Variant::cell).transpose()
+    }
+}
+
+fn number(name: Number, facts: &Facts, now: i64) -> Step<i64> {
+    let of_commit = facts.commit_ts.map(|commit_ts| commit_ts >> 18);
+    let of_source = facts.source_time.map(|time| time.div_euclid(1_000));
+    let of_sequence = facts.sequence_commit.map(|commit| commit >> 18);
+    let found = match name {
+        Number::CommitTs => facts.commit_ts,
+        Number::SourceMillis => of_commit.or(of_source).or(of_sequence),
+        Number::ExecutedMillis => of_source.or(of_commit).or(of_sequence),
+        Number::EmitMillis => Some(facts.emit_time.unwrap_or(now).div_euclid(1_000)),
+    };
+    found.ok_or(Refusal::new("a row without a time", 0))
 }

@@ -2,11 +2,16 @@
 //!
 //! A row on which anything is unusual is refused, and the reference encoder writes it.
 
+pub mod allowed;
 pub mod arrow;
+pub mod batches;
 pub mod cell;
 pub mod changes;
+pub mod checksum;
 pub mod digits;
+pub mod encodings;
 pub mod events;
+pub mod extra;
 pub mod fields;
 pub mod identity;
 pub mod json_text;

@@ -69,7 +69,7 @@ fn hash(
         text.push(0);
         key_text::append(&column.printer, row.cell(image, place)?, text)?;
     }
-    Ok(crc32(text))
+    Ok(crc32(text, 0))
 }
 
 const TABLE: [u32; 256] = {
@@ -88,9 +88,9 @@ const TABLE: [u32; 256] = {
     table
 };
 
-/// As zlib's.
-fn crc32(data: &[u8]) -> u32 {
-    !data.iter().fold(u32::MAX, |value, byte| {
+/// As zlib's; `sum` is that of the data before.
+pub fn crc32(data: &[u8], sum: u32) -> u32 {
+    !data.iter().fold(!sum, |value, byte| {
         value >> 8 ^ TABLE[usize::from(value.to_le_bytes()[0] ^ byte)]
     })
 }
@@ -101,6 +101,6 @@ mod tests {
 
     #[test]
     fn checksum() {
-        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b"56789", crc32(b"1234", 0)), 0xcbf4_3926);
     }
 }

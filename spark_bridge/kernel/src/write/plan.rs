@@ -2,8 +2,12 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de};
 
+use crate::write::batches::Limits;
+use crate::write::checksum::Checksum;
+use crate::write::encodings::Encoding;
+use crate::write::json_text::Escapes;
 use crate::write::partition::Partitions;
 use crate::write::printing::{Offsets, Printer};
 
@@ -23,8 +27,12 @@ pub struct Settings {
     pub zone: Offsets,
     /// Of a topic.
     pub partitions: Option<Partitions>,
-    /// Whether a line break follows each value.
+    /// Whether messages are lines, each with its end.
     pub lines: bool,
+    /// Of messages with several rows.
+    pub batches: Option<Limits>,
+    /// Under which decimals are counted that a double rounds.
+    pub rounded: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,6 +75,8 @@ pub struct Table {
     /// Places of the key columns.
     pub keys: Vec<usize>,
     pub messages: HashMap<Op, Message>,
+    /// Of rows that have to be allowed.
+    pub version: Option<Version>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -79,6 +89,48 @@ pub struct Column {
 pub struct Message {
     pub key: Option<Vec<Part>>,
     pub value: Vec<Part>,
+    pub wire: Wire,
+    /// In a file.
+    pub line: Line,
+}
+
+/// What of a message is a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Line {
+    Value,
+    /// Key and value in base64.
+    Message,
+}
+
+/// How numbers and values stand in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Wire {
+    Json,
+    /// With fewer escapes.
+    Jsoniter,
+    /// With what JSON itself has escaped.
+    Orjson,
+    Avro,
+}
+
+impl Wire {
+    /// Those of JSON strings; Avro has none.
+    pub fn escapes(self) -> Escapes {
+        match self {
+            Wire::Jsoniter => Escapes::NoHtml,
+            Wire::Orjson => Escapes::Few,
+            _ => Escapes::Go,
+        }
+    }
+}
+
+/// An integer of the event's `extra`, or else `default`.
+#[derive(Debug, Deserialize)]
+pub struct Version {
+    pub name: String,
+    pub default: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -94,45 +146,101 @@ pub enum Number {
     CommitTs,
     /// Milliseconds of the commit_ts, or else when it was executed.
     SourceMillis,
+    /// Milliseconds of when it was executed, or else of the commit_ts.
+    ExecutedMillis,
     /// Milliseconds of when it was written, or else now.
     EmitMillis,
+}
+
+/// Bytes, each of them a character of JSON.
+#[derive(Debug, Default)]
+pub struct Raw(pub Vec<u8>);
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes: Result<_, _> = text.chars().map(u8::try_from).collect();
+        bytes.map(Raw).map_err(de::Error::custom)
+    }
 }
 
 /// What stands next in a message.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    Text(String),
+    Text(Raw),
     Number(Number),
-    /// Members of an image; `missing` where the row has no such image.
-    Members {
-        image: Image,
-        members: Vec<Member>,
-        head: String,
-        tail: String,
-        missing: String,
-        /// Only columns whose text differs from that of the other image.
-        changed: bool,
-    },
+    Members(Members),
     /// `above` where a column's integer is `limit` or more, else `below`.
     Either {
         image: Image,
         place: usize,
         limit: u64,
-        below: String,
-        above: String,
+        below: Raw,
+        above: Raw,
     },
-    /// A text or an integer of the event's `extra`, or else a text of JSON.
-    Extra {
-        name: String,
-        default: String,
-        is_text: bool,
+    /// `fine` where a wall clock of either image has more digits than milliseconds.
+    Digits {
+        place: usize,
+        coarse: Raw,
+        fine: Raw,
     },
+    Extra(Extra),
+    Checksum(Checksum),
 }
 
-/// A column, and what stands before its value.
+/// Members of an image; `missing` where the row has no such image.
+#[derive(Debug, Deserialize)]
+pub struct Members {
+    pub image: Image,
+    pub members: Vec<Member>,
+    pub head: Raw,
+    pub tail: Raw,
+    /// None: a row without the image is refused.
+    pub missing: Option<Raw>,
+    pub separator: Raw,
+    /// Only columns that are printed otherwise than those of the other image.
+    pub changed: bool,
+    /// Also those with another value; a row without any is refused.
+    pub by_value: bool,
+}
+
+/// A column: what stands before it, around its values, and in place of NULL.
 #[derive(Debug, Deserialize)]
 pub struct Member {
     pub place: usize,
-    pub label: String,
+    pub encoding: Encoding,
+    pub label: Raw,
+    pub head: Raw,
+    pub tail: Raw,
+    pub null: Raw,
+}
+
+/// A value of the event's `extra`, or else `default`; `zero` stands for 0.
+#[derive(Debug, Deserialize)]
+pub struct Extra {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub of: ExtraType,
+    pub default: Raw,
+    pub head: Raw,
+    pub tail: Raw,
+    pub zero: Option<Raw>,
+    /// Whose integer stands there where `extra` has none.
+    pub column: Option<ColumnOf>,
+}
+
+/// A column of an image.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct ColumnOf {
+    pub image: Image,
+    pub place: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtraType {
+    Text,
+    Integer,
+    Json,
 }

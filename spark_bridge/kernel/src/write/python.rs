@@ -10,6 +10,8 @@ use pyo3::types::PyBytes;
 use std::sync::Arc;
 
 use crate::python::Rows;
+use crate::write::allowed::OfRows;
+use crate::write::batches::Held;
 use crate::write::order::Position;
 use crate::write::row::Messages;
 use crate::write::writer::{Batch, Stop, Writer};
@@ -67,15 +69,31 @@ impl PyWriter {
         at
     }
 
-    /// Why no more was written: "", "full", "unknown" or a reason.
+    /// Why no more was written: "", "full", "unknown", "not allowed" or a reason.
     #[getter]
     fn stop(&self) -> &'static str {
         match self.stop {
             Stop::End => "",
             Stop::Full => "full",
             Stop::Unknown => "unknown",
+            Stop::NotAllowed => "not allowed",
             Stop::Refused(reason) => reason,
         }
+    }
+
+    /// Of the row that was not allowed: number of its table, partition and version.
+    #[getter]
+    fn wanted(&self) -> OfRows {
+        self.writer.allowed.wanted
+    }
+
+    fn allow(&mut self, rows: OfRows, count: u64, until: i64) {
+        self.writer.allowed.allow(rows, count, until);
+    }
+
+    /// How many rows were written of those that were allowed, and forgets them.
+    fn take_allowed(&mut self) -> Vec<(OfRows, u64)> {
+        self.writer.allowed.take()
     }
 
     /// The last position of a key where that is behind this one, which is remembered otherwise.
@@ -87,6 +105,24 @@ impl PyWriter {
             .zip(position)
             .for_each(|(to, from)| *to = from);
         order.check(key, order.kind(kind), padded).err()
+    }
+
+    fn hold(&mut self, partition: i32, rows: usize, key: Vec<u8>, value: Vec<u8>) {
+        let held = Held { rows, key, value };
+        self.writer.begun.insert(partition, held);
+    }
+
+    /// The messages that were begun: partition, number of rows, key and value.
+    fn take_held<'py>(
+        &mut self,
+        py: Python<'py>,
+    ) -> Vec<(i32, usize, Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+        let begun = std::mem::take(&mut self.writer.begun).into_iter();
+        let begun = begun.filter(|(_, held)| held.rows > 0);
+        let bytes = |data: Vec<u8>| PyBytes::new(py, &data);
+        begun
+            .map(|(number, held)| (number, held.rows, bytes(held.key), bytes(held.value)))
+            .collect()
     }
 
     /// The values since the last call with a line break behind each, and how many.

@@ -1,10 +1,14 @@
 //! One row's message, if its key comes in order.
 
 use crate::refusal::{Refusal, Step};
+use crate::text_bytes::encode_base64;
+use crate::write::allowed::Allowed;
+use crate::write::batches::{Begun, Held};
+use crate::write::encodings::{Scratch, Style};
 use crate::write::key_text;
-use crate::write::message::{Printing, Row, Scratch};
+use crate::write::message::{Printing, Row};
 use crate::write::order::{Kind, Order, Position};
-use crate::write::plan::{Image, Message, Settings, Table, Written};
+use crate::write::plan::{Image, Line, Message, Settings, Table, Wire, Written};
 
 pub const NO_OP: Refusal = Refusal::new("an operation that is not written", 0);
 const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
@@ -29,10 +33,14 @@ pub struct Messages {
 pub struct Writing<'a> {
     pub settings: &'a Settings,
     pub order: &'a mut Order,
+    pub allowed: &'a mut Allowed,
     pub table: &'a Table,
+    /// Of the table.
+    pub number: usize,
     pub scratch: &'a mut Scratch,
     pub text: &'a mut Vec<u8>,
     pub messages: &'a mut Messages,
+    pub begun: &'a mut Begun,
     pub now: i64,
 }
 
@@ -52,11 +60,24 @@ impl Writing<'_> {
             Some(partitions) => Some(partitions.of(row, self.table, self.text)?),
             None => None,
         };
+        let of_rows = match &self.table.version {
+            Some(version) => {
+                let version = version.of(row.facts())?;
+                let of_rows = (self.number, partition.unwrap_or(0), version);
+                self.allowed.check(of_rows, self.now)?;
+                Some(of_rows)
+            }
+            None => None,
+        };
         self.check_key(row, is_update && self.settings.splits, position)?;
         let (value, key) = (self.messages.values.len(), self.messages.keys.len());
         let result = self.print(message, row, value, key);
         match result {
-            Ok(()) => self.messages.partitions.extend(partition),
+            Ok(()) => {
+                let has_key = message.key.is_some();
+                self.finish(value, key, has_key, message.line, partition);
+                of_rows.inspect(|of_rows| self.allowed.count(*of_rows));
+            }
             Err(_) => {
                 self.messages.values.truncate(value);
                 self.messages.keys.truncate(key);
@@ -121,32 +142,108 @@ impl Writing<'_> {
     fn print(&mut self, message: &Message, row: &impl Row, value: usize, key: usize) -> Step<()> {
         let mut printing = Printing {
             table: self.table,
-            zone: &self.settings.zone,
+            style: Style {
+                zone: &self.settings.zone,
+                wire: message.wire,
+            },
             now: self.now,
             scratch: self.scratch,
         };
+        let Messages { values, keys, .. } = &mut *self.messages;
+        if let Some(parts) = &message.key {
+            printing.append(parts, row, keys)?;
+        }
+        // What is in the key is in the value, too.
+        printing.scratch.rounded = 0;
+        printing.append(&message.value, row, values)?;
+        if values.len() - value + keys.len() - key > self.settings.max_bytes {
+            return Err(TOO_LARGE);
+        }
+        // Avro's texts were looked at one by one.
+        for data in [&values[value..], &keys[key..]] {
+            if message.wire != Wire::Avro {
+                simdutf8::basic::from_utf8(data).map_err(|_| NO_UTF8)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a message, or adds its event to the one of its partition.
+    fn finish(
+        &mut self,
+        value: usize,
+        key: usize,
+        has_key: bool,
+        line: Line,
+        partition: Option<i32>,
+    ) {
+        let Some(limits) = &self.settings.batches else {
+            return self.end(value, key, has_key, line, partition);
+        };
+        let (keys, values) = (&mut self.messages.keys, &mut self.messages.values);
+        let of_key = keys.split_off(key);
+        let of_value = values.split_off(value);
+        let number = partition.unwrap_or(0);
+        let is_full = |held: &Held| held.is_full_for(of_key.len(), of_value.len(), limits);
+        if self.begun.get(&number).is_some_and(is_full) {
+            self.end_held(number, line, partition);
+        }
+        let held = self.begun.entry(number).or_default();
+        held.add(&of_key, &of_value, limits);
+        if held.rows >= limits.max_rows {
+            self.end_held(number, line, partition);
+        }
+    }
+
+    fn end_held(&mut self, number: i32, line: Line, partition: Option<i32>) {
+        let Some(held) = self.begun.get_mut(&number) else {
+            return;
+        };
+        let (value, key) = (self.messages.values.len(), self.messages.keys.len());
+        self.messages.values.extend_from_slice(&held.value);
+        self.messages.keys.extend_from_slice(&held.key);
+        held.rows = 0;
+        held.key.clear();
+        held.value.clear();
+        self.end(value, key, true, line, partition);
+    }
+
+    /// Ends the message whose value and key begin there.
+    fn end(&mut self, value: usize, key: usize, has_key: bool, line: Line, partition: Option<i32>) {
         let Messages {
             values,
             ends,
             keys,
             key_ends,
-            ..
+            partitions,
         } = &mut *self.messages;
-        printing.append(&message.value, row, values)?;
-        if let Some(parts) = &message.key {
-            printing.append(parts, row, keys)?;
-        }
-        if values.len() - value + keys.len() - key > self.settings.max_bytes {
-            return Err(TOO_LARGE);
-        }
-        for data in [&values[value..], &keys[key..]] {
-            simdutf8::basic::from_utf8(data).map_err(|_| NO_UTF8)?;
-        }
         if self.settings.lines {
+            if line == Line::Message {
+                wrap(has_key.then(|| &keys[key..]), value, values, self.text);
+            }
             values.push(b'\n');
+            keys.truncate(key);
         }
         ends.push(values.len());
-        key_ends.push(message.key.as_ref().map(|_| keys.len()));
-        Ok(())
+        key_ends.push(has_key.then_some(keys.len()));
+        partitions.extend(partition);
     }
+}
+
+/// Makes the value that begins at a place a whole message in one line, with its key.
+fn wrap(key: Option<&[u8]>, value: usize, values: &mut Vec<u8>, text: &mut Vec<u8>) {
+    text.clear();
+    text.extend_from_slice(&values[value..]);
+    values.truncate(value);
+    match key {
+        Some(key) => {
+            values.extend_from_slice(b"{\"key\":\"");
+            encode_base64(key, values);
+            values.push(b'"');
+        }
+        None => values.extend_from_slice(b"{\"key\":null"),
+    }
+    values.extend_from_slice(b",\"value\":\"");
+    encode_base64(text, values);
+    values.extend_from_slice(b"\"}");
 }

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 
 use crate::refusal::Step;
+use crate::write::allowed::{Allowed, NOT_ALLOWED};
+use crate::write::batches::Begun;
 use crate::write::changes::Changes;
+use crate::write::encodings::Scratch;
 use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
-use crate::write::message::Scratch;
 use crate::write::order::Order;
-use crate::write::plan::{Image, Op, Settings, Shape, Table, Written};
+use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
 
 /// Messages are taken when they are more bytes.
@@ -28,12 +30,15 @@ pub enum Stop {
     Full,
     /// The row is one of a table that is not known.
     Unknown,
+    /// The encoder has to allow the row, or to write it.
+    NotAllowed,
     Refused(&'static str),
 }
 
 pub struct Writer {
     settings: Settings,
     pub order: Order,
+    pub allowed: Allowed,
     /// Of the changes shape.
     table: Option<Table>,
     /// Of the events shape.
@@ -46,6 +51,7 @@ pub struct Writer {
     scratch: Scratch,
     text: Vec<u8>,
     pub messages: Messages,
+    pub begun: Begun,
     pub counts: HashMap<String, usize>,
 }
 
@@ -54,6 +60,7 @@ impl Writer {
         Self {
             settings,
             order: Order::default(),
+            allowed: Allowed::default(),
             table: None,
             tables: Vec::new(),
             numbers: HashMap::new(),
@@ -63,6 +70,7 @@ impl Writer {
             scratch: Scratch::default(),
             text: Vec::new(),
             messages: Messages::default(),
+            begun: Begun::default(),
             counts: HashMap::new(),
         }
     }
@@ -123,6 +131,7 @@ impl Writer {
             };
             match size {
                 Ok(size) => at += size,
+                Err(NOT_ALLOWED) => return (at, Stop::NotAllowed),
                 Err(refusal) => return (at, Stop::Refused(refusal.reason)),
             }
         }
@@ -135,16 +144,19 @@ impl Writer {
         let mut row = Writing {
             settings: &self.settings,
             order: &mut self.order,
+            allowed: &mut self.allowed,
             table,
+            number: 0,
             scratch: &mut self.scratch,
             text: &mut self.text,
             messages: &mut self.messages,
+            begun: &mut self.begun,
             now,
         };
         let position = change.position;
         let position = position.map(|(kind, at)| (row.order.kind(kind.as_bytes()), at));
         row.append(&change.row, change.op == "update", written, position)?;
-        count(&mut self.counts, written);
+        self.count(change.op);
         Ok(change.size)
     }
 
@@ -179,23 +191,34 @@ impl Writer {
         let mut writing = Writing {
             settings: &self.settings,
             order: &mut self.order,
+            allowed: &mut self.allowed,
             table: &table.table,
+            number: self.number,
             scratch: &mut self.scratch,
             text: &mut self.text,
             messages: &mut self.messages,
+            begun: &mut self.begun,
             now,
         };
         writing.append(&row, op == "update", written, position)?;
-        count(&mut self.counts, written);
+        self.count(op);
         Ok(())
     }
-}
 
-fn count(counts: &mut HashMap<String, usize>, written: &Written) {
-    if let Some(note) = &written.note {
-        match counts.get_mut(note) {
-            Some(count) => *count += 1,
-            None => drop(counts.insert(note.clone(), 1)),
+    fn count(&mut self, op: &str) {
+        let note = self.settings.ops.get(op).and_then(|op| op.note.as_ref());
+        let notes = [
+            (note, 1),
+            (Some(&self.settings.rounded), self.scratch.rounded),
+        ];
+        for (note, more) in notes {
+            let Some(note) = note.filter(|_| more > 0) else {
+                continue;
+            };
+            match self.counts.get_mut(note) {
+                Some(count) => *count += more,
+                None => drop(self.counts.insert(note.clone(), more)),
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
@@ -24,8 +25,9 @@ from pyspark_cdcfmt.rows.record_batches import (
 Chunk: TypeAlias = list[Message | BadLine]
 Row: TypeAlias = tuple[Any, ...]
 
-_CHUNK_MESSAGES = 1024
 _CHUNK_BYTES = 4 << 20
+_MESSAGE_BYTES = 4 << 10
+"""What each message of a chunk counts for besides its value, so that they are 1024 at most."""
 
 
 @attrs.frozen
@@ -59,10 +61,10 @@ def cut_chunks(
                 yield from cut_chunks(item.cut(), are_readable)
             continue
         chunk.append(item)
-        size += len(item.value or b"")
+        size += len(item.value or b"") + _MESSAGE_BYTES
         # A name would hold the last one beside the next.
         del item
-        if len(chunk) >= _CHUNK_MESSAGES or size >= _CHUNK_BYTES:
+        if size >= _CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:
@@ -109,9 +111,10 @@ class Span:
             return [None] * self.count
         if isinstance(self.origins, WholeMessages):
             return list(getattr(self.origins, name))
-        if set(map(type, self.origins)) == {Message}:
+        try:
             return list(map(attrgetter(name), self.origins))
-        return [getattr(each, name, None) for each in self.origins]
+        except AttributeError:
+            return [getattr(each, name, None) for each in self.origins]
 
     def headers(self) -> list[list[dict[str, Any]]]:
         """The headers of each message; lines have none."""
@@ -174,7 +177,7 @@ class Buffer:
             elif field.name == "protocol":
                 array = _repeated(protocol, rows.num_rows, field.type)
             else:
-                values = [value for span in self.spans for value in span.values_of(field.name)]
+                values = list(chain.from_iterable(s.values_of(field.name) for s in self.spans))
                 if pa.types.is_timestamp(field.type):
                     known = any(values)
                     values = list(map(microseconds, values)) if known else [None] * len(values)
@@ -245,6 +248,9 @@ def merge_small(batches: Iterable[SizedBatch]) -> Iterator[SizedBatch]:
 
 
 def _together(batches: Sequence[SizedBatch]) -> SizedBatch:
+    if len(batches) == 1:
+        # Arrow would copy it.
+        return batches[0]
     return SizedBatch(
         pa.concat_batches([each.batch for each in batches]),
         sum(each.size for each in batches),

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-import attrs
 import orjson
-from pyspark.sql.types import DataType, NullType, NumericType, TimestampType
+from pyspark.sql.types import DataType, NullType, NumericType
 
 from cdcfmt_core import types as logical
 from cdcfmt_core.encodings import Encoding
@@ -90,12 +89,7 @@ def describe_plan(
                 "use": use,
                 "key": column.name in keys,
                 "numbers": _numbers(column.type, target),
-                **_encoding(
-                    _read_as(column, encoding, target),
-                    encoding,
-                    layout.zoned,
-                    in_image=_has_images(shape),
-                ),
+                **_encoding(column, encoding, layout.zoned, in_image=_has_images(shape)),
             }
         )
     found = {field.name for field in own.values()}
@@ -123,15 +117,6 @@ def _numbers(type_: logical.LogicalType, target: DataType) -> dict[str, Any] | N
     if not isinstance(type_, logical.Enum | logical.Set) or not isinstance(target, NumericType):
         return None
     return {"names": type_.names or (), "is_set": isinstance(type_, logical.Set)}
-
-
-def _read_as(column: Column, encoding: Encoding, target: DataType) -> Column:
-    """The column; a wall clock that is declared as an instant is one of the source's zone."""
-    type_, is_instant = column.type, isinstance(target, TimestampType)
-    is_text = encoding.name in ("mysql-text", "mysql-json")
-    if is_instant and is_text and isinstance(type_, logical.DateTime):
-        return attrs.evolve(column, type=logical.Timestamp(type_.fsp))
-    return column
 
 
 def _form(column: Column, encoding: Encoding) -> str:

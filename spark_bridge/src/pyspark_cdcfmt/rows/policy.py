@@ -7,7 +7,7 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Callable
-from datetime import UTC, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Context, Decimal
 from typing import Any, NoReturn, TypeAlias
 
@@ -239,3 +239,20 @@ def to_decimal(target: spark.DecimalType) -> Convert:
         )
 
     return decimal
+
+
+def to_bool(value: Any) -> bool:
+    """A boolean, or 0 or 1."""
+    if value is True or value is False or (type(value) is int and value in (0, 1)):
+        return bool(value)
+    raise BadValue(f"{show(value)} is neither true nor false")
+
+
+def to_date(value: Any) -> date:
+    """A date, or a time at midnight."""
+    if isinstance(value, datetime):
+        if value.time() == time(0):
+            return value.date()
+    elif isinstance(value, date):
+        return value
+    raise BadValue(f"{show(str(value))} is not a date")

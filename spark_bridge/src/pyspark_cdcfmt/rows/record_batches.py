@@ -140,6 +140,8 @@ def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     try:
         if pa.types.is_binary(first) and sum(map(len, filter(None, values))) >= _LARGE:
             return _from_buffers(values).cast(arrow_type)
+        if pa.types.is_list(first) and pa.types.is_string(first.value_type):
+            return _texts_in_lists(values, first)
         return pa.array(values, type=first).cast(arrow_type)
     except UnicodeEncodeError:
         # Names and statements may hold bytes that are no UTF-8, too.
@@ -148,13 +150,27 @@ def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 
 def _from_buffers(values: Sequence[str | bytes | None]) -> pa.Array:
     """Large values, of which Arrow would make two copies more, one of them within the text."""
-    pieces = [value.encode() if isinstance(value, str) else value for value in values]
+    pieces = [_encoded(value) if isinstance(value, str) else value for value in values]
     ends = accumulate((len(piece or b"") for piece in pieces), initial=0)
     are_there = pa.array([piece is not None for piece in pieces])
     # A single piece is not copied.
     data = pa.py_buffer(b"".join(filter(None, pieces)))
     buffers = [are_there.buffers()[1], pa.array(ends, pa.int32()).buffers()[1], data]
     return pa.Array.from_buffers(pa.binary(), len(pieces), buffers)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return clean_text(text).encode()
+
+
+def _texts_in_lists(values: Sequence[list[str | None] | None], arrow_type: pa.DataType) -> pa.Array:
+    ends = accumulate((len(value or ()) for value in values), initial=0)
+    texts = to_array([text for value in values for text in value or ()], arrow_type.value_type)
+    nulls = pa.array([value is None for value in values], pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), texts, type=arrow_type, mask=nulls)
 
 
 def _clean(value: Any) -> Any:

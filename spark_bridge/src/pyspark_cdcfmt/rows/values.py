@@ -7,7 +7,7 @@ per cell, and raises :class:`BadValue` for a value that the column cannot hold.
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -24,11 +24,13 @@ from pyspark_cdcfmt.rows.policy import (
     Convert,
     ValuePolicy,
     to_binary32,
+    to_bool,
+    to_date,
     to_decimal,
     to_double,
     to_int,
 )
-from pyspark_cdcfmt.rows.types import INTEGER_BITS, TypeOptions, spark_type
+from pyspark_cdcfmt.rows.types import GEOMETRY, INTEGER_BITS, TypeOptions, spark_type
 from pyspark_cdcfmt.rows.variant import encode_variant
 
 SUPPORTED = (
@@ -91,6 +93,8 @@ def _convert_to(
         return lambda value: _to_wall_clock(value, policy.time_zone)
     if isinstance(target, spark.BinaryType) and isinstance(source, logical.Unknown):
         return _known_bytes
+    if isinstance(target, spark.StructType):
+        return _to_geometry(target)
     return _SIMPLE.get(type(target), _unsupported(target))
 
 
@@ -218,12 +222,6 @@ def _to_wall_clock(value: Any, zone: tzinfo) -> datetime:
     raise BadValue(f"{show(value)} is not a timestamp")
 
 
-def _to_bool(value: Any) -> bool:
-    if value is True or value is False or (type(value) is int and value in (0, 1)):
-        return bool(value)
-    raise BadValue(f"{show(value)} is neither true nor false")
-
-
 def _to_binary(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
@@ -241,15 +239,6 @@ def _known_bytes(value: Any) -> bytes:
     )
 
 
-def _to_date(value: Any) -> date:
-    if isinstance(value, datetime):
-        if value.time() == time(0):
-            return value.date()
-    elif isinstance(value, date):
-        return value
-    raise BadValue(f"{show(str(value))} is not a date")
-
-
 def _to_interval(value: Any) -> timedelta:
     if isinstance(value, timedelta):
         return value
@@ -262,10 +251,28 @@ def _to_array(value: Any) -> list[Any]:
     raise BadValue(f"{show(value)} is not an array")
 
 
-def _to_struct(value: Any) -> dict[str, Any]:
-    if isinstance(value, GeometryValue):
+_GEOMETRY_PARTS = {field.name: field.dataType for field in GEOMETRY.fields}
+
+
+def _to_geometry(target: spark.StructType) -> Convert:
+    """Parts of a geometry; its SRID has up to 32 bits, and may be any integer type."""
+    parts = {field.name: field.dataType for field in target.fields}
+    bits = INTEGER_BITS.get(type(parts.pop("srid", spark.LongType())))
+    if bits is None or not parts.items() <= _GEOMETRY_PARTS.items():
+        return _unsupported(target)
+    most = (1 << (bits - 1)) - 1
+
+    def geometry(value: Any) -> dict[str, Any]:
+        if not isinstance(value, GeometryValue):
+            raise BadValue(f"{show(value)} is not a geometry")
+        if (value.srid or 0) > most:
+            raise BadValue(
+                f"the SRID {show(value.srid)} does not fit in {bits} bits; "
+                "declare the column as struct<srid:bigint,wkb:binary,wkt:string>"
+            )
         return value._asdict()
-    raise BadValue(f"{show(value)} is not a geometry")
+
+    return geometry
 
 
 def _unsupported(target: spark.DataType) -> Convert:
@@ -276,12 +283,11 @@ def _unsupported(target: spark.DataType) -> Convert:
 
 
 _SIMPLE: dict[type, Convert] = {
-    spark.BooleanType: _to_bool,
+    spark.BooleanType: to_bool,
     spark.FloatType: to_binary32,
     spark.DoubleType: to_double,
     spark.BinaryType: _to_binary,
-    spark.DateType: _to_date,
+    spark.DateType: to_date,
     spark.DayTimeIntervalType: _to_interval,
     spark.ArrayType: _to_array,
-    spark.StructType: _to_struct,
 }

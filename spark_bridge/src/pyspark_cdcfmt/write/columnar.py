@@ -6,30 +6,20 @@ its place, and the kernel goes on behind it.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
 
-from cdcfmt_core import types as logical
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import RowChange, TableSchema
-from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
-from cdcfmt_core.row_messages import (
-    Members,
-    Number,
-    OfExtra,
-    Part,
-    RowMessage,
-    RowMessages,
-    RowRules,
-)
-from cdcfmt_core.sources.lines import begins_message
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
+from cdcfmt_core.row_plans import describe_batches, describe_offsets, describe_table
+from cdcfmt_core.sources.whole_messages import begins_message
+from cdcfmt_core.value_printers import ROUNDED
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from pyspark_cdcfmt.write_options import WriteOptions
@@ -47,6 +37,8 @@ MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
 MAX_TABLE_BYTES: Final = 64 << 20
 
+_NONE: Final = RowMessages({})
+
 Taken: TypeAlias = Any
 """Messages as lines and how many there are, or a record batch: key, value and perhaps partition."""
 
@@ -58,9 +50,11 @@ class KernelWriter:
     _kernel: cdcfmt_kernel.Writer
     _rows: EventInput | ChangeInput
     _rules: RowRules
-    _as_lines: bool
+    _line_format: str | None
     _revision: int = 0
     _table_bytes: int = 0
+    _tables: list[TableSchema] = attrs.field(factory=list)
+    _allowed: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
     rows_by: tuple[int, int] = (0, 0)
 
     @classmethod
@@ -70,9 +64,9 @@ class KernelWriter:
         options: WriteOptions,
         rules: RowRules | None,
         *,
-        as_lines: bool,
+        line_format: str | None,
     ) -> KernelWriter | None:
-        """None where the reference writes everything."""
+        """None where the reference writes everything; ``line_format`` is that of files."""
         if not _INSTALLED or rules is None:
             return None
         shape: Any = "events"
@@ -88,9 +82,11 @@ class KernelWriter:
             "max_bytes": rules.max_bytes,
             "zone": describe_offsets(rules.time_zone),
             "partitions": _partitions(rules),
-            "lines": as_lines,
+            "lines": line_format is not None,
+            "rounded": ROUNDED,
+            "batches": None if rules.batches is None else describe_batches(rules.batches),
         }
-        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules, as_lines)
+        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules, line_format)
         if isinstance(rows, ChangeInput):
             writer._add(rows.table, None)
         return writer
@@ -98,32 +94,68 @@ class KernelWriter:
     def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
         """The rows of a batch in order, with their messages; None: the reference writes these."""
         if not self._kernel.open(batch):
-            self._count(0, batch.num_rows)
-            yield batch, None
+            yield self._of_reference(batch)
             return
         at, step = 0, 1
         while at < batch.num_rows:
             start = at
             # A preimage that waits may belong to any of the rows.
             if not (isinstance(self._rows, ChangeInput) and self._rows.waiting):
-                at = self._kernel.write(at, self._rules.now())
+                at = self._write(at)
                 if at > start:
                     self._count(at - start, 0)
                     yield batch.slice(start, at - start), self._take()
                 stop = self._kernel.stop
                 if not stop or stop == "full" or (stop == "unknown" and self._learn(batch, at)):
                     continue
+                if stop == "not allowed" and self._allow():
+                    continue
             step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
             rows = batch.slice(at, step)
-            self._count(0, rows.num_rows)
-            yield rows, None
+            yield self._of_reference(rows)
             at += rows.num_rows
             if isinstance(self._rows, EventInput) and self._rows.revision != self._revision:
                 self._revision = self._rows.revision
-                self._kernel.clear_tables()
+                self._clear_tables()
+
+    def _write(self, at: int) -> int:
+        if self._rules.batches is None:
+            return self._kernel.write(at, self._rules.now())
+        # The encoder has what was begun while the kernel does not write.
+        for partition, held in self._rules.take_held().items():
+            self._kernel.hold(partition, held.rows, held.key, held.value)
+        at = self._kernel.write(at, self._rules.now())
+        begun = self._kernel.take_held()
+        self._rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+        return at
 
     def _take(self) -> Taken:
-        return self._kernel.take_lines() if self._as_lines else pa.record_batch(self._kernel.take())
+        if self._line_format is not None:
+            return self._kernel.take_lines()
+        return pa.record_batch(self._kernel.take())
+
+    def _of_reference(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, None]:
+        """Rows that the encoder writes next: it has to know what was written before them."""
+        self._spend()
+        self._count(0, rows.num_rows)
+        return rows, None
+
+    def _spend(self) -> None:
+        for of_rows, count in self._kernel.take_allowed():
+            self._allowed[of_rows].spend(count)
+        self._allowed.clear()
+
+    def _allow(self) -> bool:
+        """Whether the encoder allows rows like the one at which the kernel stopped."""
+        number, partition, version = of_rows = self._kernel.wanted
+        if of_rows in self._allowed:
+            self._spend()
+        allowance = self._rules.allow(self._tables[number], partition, version)
+        if allowance is None:
+            return False
+        self._allowed[of_rows] = allowance
+        self._kernel.allow(of_rows, allowance.rows, allowance.until)
+        return True
 
     def _count(self, by_kernel: int, by_reference: int) -> None:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
@@ -141,18 +173,23 @@ class KernelWriter:
 
     def _add(self, table: TableSchema, row: int | None) -> None:
         try:
-            messages = self._rules.messages(table) or {}
+            messages = self._rules.messages(table) or _NONE
         except EncodeError:
             # The encoder says so of each row.
-            messages = {}
-        if self._as_lines and not all(map(_is_line, messages.values())):
-            messages = {}
-        described = json.dumps(describe_table(table, messages))
+            messages = _NONE
+        described = json.dumps(describe_table(table, messages, partial(_line, self._line_format)))
         self._table_bytes += len(described)
         if self._table_bytes > MAX_TABLE_BYTES:
-            self._kernel.clear_tables()
+            self._clear_tables()
             self._table_bytes = len(described)
         self._kernel.add_table(described, row)
+        self._tables.append(table)
+
+    def _clear_tables(self) -> None:
+        # Numbers of tables begin anew.
+        self._spend()
+        self._tables.clear()
+        self._kernel.clear_tables()
 
     def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
         """The kernel's memory of positions, for :class:`OrderCheck`."""
@@ -177,116 +214,16 @@ def _partitions(rules: RowRules) -> dict[str, Any] | None:
     return {"count": rules.partitions, "by": by.get(name, {"columns": columns})}
 
 
-def _is_line(message: RowMessage) -> bool:
-    """Whether the value alone is a line of which a reader gets the message back."""
+def _line(line_format: str | None, message: RowMessage) -> str:
+    """What of a message is a line (:func:`~cdcfmt_core.sinks.line_writer`)."""
+    if line_format != "auto":
+        return line_format or "value"
     first = message.value[0]
-    begins = first.encode() if isinstance(first, str) else b""
-    return message.key is None and begins[:1] == b"{" and not begins_message(begins)
-
-
-def describe_table(table: TableSchema, messages: RowMessages) -> dict[str, Any]:
-    """A table's columns and messages, as data for the kernel."""
-    places = {name: place for place, name in enumerate(table.column_names)}
-    if not places.keys() >= set(table.key_columns):
-        messages = {}
-    return {
-        "name": [table.database, table.schema or "", table.table],
-        "columns": [
-            {"name": column.name, "printer": _printer(column.type)} for column in table.columns
-        ],
-        "keys": [places[name] for name in table.key_columns if name in places],
-        "messages": {
-            op: {
-                "key": None if message.key is None else [_part(p, places) for p in message.key],
-                "value": [_part(part, places) for part in message.value],
-            }
-            for op, message in messages.items()
-        },
-    }
-
-
-def _part(part: Part, places: dict[str, int]) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"text": part}
-    if isinstance(part, Number):
-        return {"number": part.name}
-    if isinstance(part, OfExtra):
-        is_text = part.type == "text"
-        return {"extra": {"name": part.name, "default": part.default, "is_text": is_text}}
-    described = attrs.asdict(part)
-    if isinstance(part, Members):
-        labels = described.pop("labels").items()
-        members = [{"place": places[name], "label": label} for name, label in labels]
-        return {"members": {**described, "members": members}}
-    return {"either": {**described, "place": places[described.pop("column")]}}
-
-
-_PLAIN: dict[type, str] = {
-    logical.Bool: "bool",
-    logical.Decimal: "decimal",
-    logical.Text: "text",
-    logical.Binary: "binary",
-    logical.Date: "date",
-    logical.Year: "year",
-    logical.Json: "json",
-}
-_CLOCKS: dict[type, str] = {
-    logical.DateTime: "date_time",
-    logical.Timestamp: "timestamp",
-    logical.Time: "time",
-}
-
-
-def _printer(type_: LogicalType) -> dict[str, Any]:
-    if isinstance(type_, logical.Int):
-        low, high = type_.bounds
-        return {"logical": "int", "low": low, "high": high}
-    if isinstance(type_, logical.Bit):
-        return {"logical": "int", "low": 0, "high": (1 << (type_.bits or 64)) - 1}
-    if isinstance(type_, logical.Float):
-        return {"logical": "float", "bits": type_.bits}
-    if isinstance(type_, logical.DateTime | logical.Timestamp | logical.Time):
-        return {"logical": _CLOCKS[type(type_)], "fsp": type_.fsp}
-    if isinstance(type_, logical.Enum):
-        names, index = type_.names or (), enum_index(type_.names)
-        members = {name: index(name) for name in ("", *names)}
-        most = MAX_ENUM if type_.names is None else len(names)
-        return {"logical": "enum", "members": members, "most": most}
-    if isinstance(type_, logical.Set):
-        names = type_.names or ()
-        members = {name: 1 << bit for bit, name in enumerate(names)}
-        most = MAX_SET if type_.names is None else (1 << len(names)) - 1
-        return {"logical": "set", "members": members, "most": most}
-    return {"logical": _PLAIN.get(type(type_), "other")}
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_DAY = datetime(2040, 1, 1, tzinfo=UTC)
-"""MySQL's TIMESTAMP ends in January 2038."""
-_DAY, _STEP, _MICRO = timedelta(days=1), timedelta(minutes=15), timedelta(microseconds=1)
-
-
-@functools.cache
-def describe_offsets(zone: tzinfo) -> dict[str, Any]:
-    """The offsets of a zone by spans of instants, in microseconds; None where it changes."""
-    starts: list[int] = []
-    offsets: list[int | None] = []
-
-    def add(start: datetime, end: datetime) -> bool:
-        found = {at.astimezone(zone).utcoffset() for at in (start, end - _MICRO)}
-        offset = found.pop() if len(found) == 1 else None
-        if offset is None and end - start > _STEP:
-            return False
-        micros = None if offset is None else offset // _MICRO
-        if not offsets or offsets[-1] != micros:
-            starts.append((start - _EPOCH) // _MICRO)
-            offsets.append(micros)
-        return True
-
-    day = _EPOCH
-    while day < _LAST_DAY:
-        if not add(day, day + _DAY):
-            for number in range(_DAY // _STEP):
-                add(day + _STEP * number, day + _STEP * (number + 1))
-        day += _DAY
-    return {"starts": [*starts, (day - _EPOCH) // _MICRO], "offsets": offsets}
+    begins = first.encode() if isinstance(first, str) else first
+    is_value = (
+        message.key is None
+        and isinstance(begins, bytes)
+        and begins[:1] == b"{"
+        and not begins_message(begins)
+    )
+    return "value" if is_value else "message"

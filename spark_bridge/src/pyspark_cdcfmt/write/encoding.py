@@ -95,16 +95,18 @@ class EventWriter:
     _checked: bool = attrs.field(init=False, default=False)
 
     def parts(
-        self, batches: Iterable[pa.RecordBatch], *, as_lines: bool = False
+        self, batches: Iterable[pa.RecordBatch], *, line_format: str | None = None
     ) -> Iterator[Message | Taken]:
         """The messages of the rows, in order, without watermarks: many at once by the kernel.
+
+        With ``line_format`` those of the kernel are lines of a file.
 
         :raises EncodeError: for a row that cannot be written.
         """
         rows = open_input(self.schema, self.options)
         encoder = open_encoder(self.options, self.partitions, self.counts)
         rules = encoder.row_rules() if self.by_kernel else None
-        kernel = KernelWriter.open(rows, self.options, rules, as_lines=as_lines)
+        kernel = KernelWriter.open(rows, self.options, rules, line_format=line_format)
         order = OrderCheck() if self.options["ordered"] else None
         if kernel is None:
             yield from self._encode(rows.events(batches), encoder, order)

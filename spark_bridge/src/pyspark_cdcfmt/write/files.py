@@ -81,9 +81,9 @@ class FileWriter:
         files = self.sink.open_task(commit_id, task)
         line_format = self.options["lineFormat"]
         line_of = line_writer(line_format)
-        writer = EventWriter(self.schema, self.options, by_kernel=line_format != "message")
+        writer = EventWriter(self.schema, self.options)
         try:
-            for part in writer.parts(batches, as_lines=True):
+            for part in writer.parts(batches, line_format=line_format):
                 if isinstance(part, Message):
                     files.write(line_of(part))
                 else:

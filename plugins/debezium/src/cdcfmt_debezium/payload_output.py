@@ -1,0 +1,96 @@
+"""What stands in the payload of every message, as TiCDC writes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import orjson
+
+from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.json_output import NO_BYTES, escape_for_go
+from cdcfmt_core.types import is_lossless_text
+from cdcfmt_debezium.message import TICDC
+
+OP_WORDS: Final[dict[Op, str]] = {
+    "insert": "c",
+    "update": "u",
+    "delete": "d",
+    "read": "r",
+    "truncate": "t",
+}
+_VERSION: Final = "2.4.0.Final"
+"""The version of Debezium that TiCDC says it writes."""
+
+
+def row_head(
+    cluster: str,
+    table: TableSchema,
+    op: Op,
+    *,
+    commit_ts: Any,
+    source_millis: Any,
+    emit_millis: Any,
+    transaction: Any,
+) -> dict[str, Any]:
+    """What a row's payload has before its images."""
+    names = table.database, table.table, table.schema
+    snapshot = "true" if op == "read" else "false"
+    return {
+        "source": source(cluster, *names, commit_ts, source_millis, snapshot),
+        "ts_ms": emit_millis,
+        "transaction": transaction,
+        "op": OP_WORDS[op],
+    }
+
+
+def source(
+    cluster: str,
+    database: str,
+    table: str,
+    schema: str | None,
+    commit_ts: Any,
+    millis: Any,
+    snapshot: str = "false",
+) -> dict[str, Any]:
+    """Where an event comes from, and when it was committed."""
+    described = {
+        "version": _VERSION,
+        "connector": TICDC,
+        "name": cluster,
+        "ts_ms": millis,
+        "snapshot": snapshot,
+        "db": database,
+        "table": table,
+        "server_id": 0,
+        "gtid": None,
+        "file": "",
+        "pos": 0,
+        "row": 0,
+        "thread": 0,
+        "query": None,
+        "commit_ts": commit_ts,
+        "cluster_id": cluster,
+    }
+    return described if schema is None else described | {"schema": schema}
+
+
+def dumps(payload: Any) -> bytes:
+    """JSON as TiCDC writes it."""
+    try:
+        return escape_for_go(orjson.dumps(payload), html=False)
+    except TypeError:
+        return escape_for_go(orjson.dumps(_with_bytes(payload)), html=False)
+
+
+def _with_bytes(value: Any) -> Any:
+    """Texts that are not UTF-8 as JSON with their bytes as they are, as TiCDC writes them."""
+    if isinstance(value, dict):
+        return {name: _with_bytes(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_bytes(inner) for inner in value]
+    if isinstance(value, str) and not is_lossless_text(value):
+        text = json.dumps(value, ensure_ascii=False)
+        text = NO_BYTES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        return orjson.Fragment(text.encode("utf-8", "surrogateescape"))
+    return value

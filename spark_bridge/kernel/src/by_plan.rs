@@ -1,0 +1,150 @@
+//! Rows by the plan that has a message's schema key.
+
+use std::sync::Arc;
+
+use simdutf8::basic::from_utf8;
+
+use crate::connect;
+use crate::kernel::{Kernel, Outcome};
+use crate::layout::{Op, Role};
+use crate::plans::Plan;
+use crate::refusal::{Refusal, Step};
+use crate::row_plan::RowPlan;
+
+impl Kernel {
+    /// The plan of the message before, if it is of the same table.
+    pub fn guess_for(&self, document: &str) -> Option<&Arc<Plan>> {
+        let guess = self.guess.as_ref();
+        guess.filter(|plan| {
+            plan.layout == self.envelope.layout && plan.has_name(self.envelope.name(document))
+        })
+    }
+
+    /// Guesses a plan of the table whose names were read.
+    pub fn guess_by_name(&mut self, document: &str) {
+        if self.guess_for(document).is_none() {
+            let plans = self.plans.of(self.envelope.name(document));
+            self.guess = plans.first().cloned();
+        }
+    }
+
+    /// Appends the rows of the envelope by a plan that has its schema key.
+    pub fn by_plan(
+        &mut self,
+        layout: usize,
+        op: Op,
+        document: &str,
+        key: Option<&str>,
+        offset: Option<i64>,
+    ) -> Step<Outcome> {
+        if let Some(plan) = self.guess_for(document).cloned() {
+            let fits = self.envelope.guess_fits(&plan) && plan.holds(&self.envelope);
+            if fits
+                && plan.key.has_message_key(key)?
+                && self.images(&plan.rows, layout, op, document)?
+            {
+                self.rows(&plan, layout, op, document, offset)?;
+                return Ok(Outcome::Read);
+            }
+        }
+        let plans = self.plans.of(self.envelope.name(document)).to_vec();
+        let mut read_by = self.guess.as_ref().map(|plan| Arc::clone(&plan.rows));
+        for plan in plans {
+            // What was read for other rows means nothing to these.
+            if !read_by.is_some_and(|rows| Arc::ptr_eq(&rows, &plan.rows)) {
+                self.envelope.clear_images();
+            }
+            read_by = Some(Arc::clone(&plan.rows));
+            if plan.fits(&self.envelope, document)
+                && plan.key.has_message_key(key)?
+                && self.images(&plan.rows, layout, op, document)?
+            {
+                self.rows(&plan, layout, op, document, offset)?;
+                self.guess = Some(plan);
+                return Ok(Outcome::Read);
+            }
+        }
+        Ok(Outcome::Unknown)
+    }
+
+    /// Reads a message that has the schema, and the plan, of the message before: only its payload
+    /// is looked at. None for any other message.
+    pub fn payload(
+        &mut self,
+        value: &[u8],
+        key: Option<&[u8]>,
+        offset: Option<i64>,
+    ) -> Step<Option<Outcome>> {
+        let guess = self.guess.clone();
+        let Some(plan) = guess.filter(|plan| plan.layout == self.layout) else {
+            return Ok(None);
+        };
+        let (at, layout) = (self.layout, &self.settings.layouts[self.layout]);
+        let schema = layout.schema.and_then(|part| plan.key.bytes_of_part(part));
+        let payload = schema.and_then(|schema| connect::payload_beside(value, schema));
+        let document = payload.and_then(|payload| from_utf8(payload).ok());
+        let Some(document) = document.filter(|_| value.len() <= self.settings.max_message_bytes)
+        else {
+            return Ok(None);
+        };
+        let envelope = &mut self.envelope;
+        let read = envelope.read(layout, document, &mut Some(&plan), None, true);
+        let fits = read.is_ok()
+            && envelope.has_times()
+            && envelope.guess_fits(&plan)
+            && plan.has_name(envelope.name(document))
+            && plan.holds(envelope);
+        let Some(op) = envelope.op.filter(|_| fits) else {
+            return Ok(None);
+        };
+        if !self.is_wanted()? {
+            return Ok(Some(Outcome::Skipped));
+        }
+        if !plan.key.has_message_key(self.keys(key)?)?
+            || !self.images(&plan.rows, at, op, document)?
+        {
+            return Ok(None);
+        }
+        self.rows(&plan, at, op, document, offset)?;
+        Ok(Some(Outcome::Read))
+    }
+
+    /// Finds the values of all images; false where the columns are not the plan's.
+    fn images(&mut self, plan: &RowPlan, layout: usize, op: Op, document: &str) -> Step<bool> {
+        let layout = &self.settings.layouts[layout];
+        let envelope = &mut self.envelope;
+        let (before, after) = (&mut envelope.images_before, &mut envelope.images_after);
+        let (of_before, of_after) = (
+            layout.whole(op, Role::Before),
+            layout.whole(op, Role::After),
+        );
+        let both = [
+            (&mut *after, envelope.after, of_after),
+            (&mut *before, envelope.before, of_before),
+        ];
+        for (images, token, whole) in both {
+            let Some(whole) = whole else {
+                images.clear();
+                continue;
+            };
+            if !images.is_read && !images.read_at(plan, layout.in_lists, whole, token, document)? {
+                return Ok(false);
+            }
+        }
+        let needed = if of_after.is_some() {
+            &*after
+        } else {
+            &*before
+        };
+        if !needed.are_whole() {
+            return Err(Refusal::new("a row without an image", 0));
+        }
+        if of_after.is_some() && before.count() > 0 && before.count() != after.count() {
+            return Err(Refusal::new("images before and after differ in number", 0));
+        }
+        if envelope.doubts_nulls(document, layout) {
+            return Err(Refusal::new("a NULL that may be something else", 0));
+        }
+        Ok(true)
+    }
+}

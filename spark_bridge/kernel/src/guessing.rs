@@ -1,0 +1,43 @@
+//! The plan that a message may have, before its whole schema key was read.
+
+use std::sync::Arc;
+
+use crate::envelope::Envelope;
+use crate::json::{Cursor, Kind};
+use crate::plan_table::PlanTable;
+use crate::plans::Plan;
+use crate::refusal::Step;
+
+/// The plan that a message may have, and all plans.
+pub struct Guessing<'g, 'p> {
+    pub plan: &'g mut Option<&'p Arc<Plan>>,
+    pub plans: Option<&'p PlanTable>,
+}
+
+impl Envelope {
+    /// Once the table is known, guesses one of its plans.
+    pub fn guess(&mut self, document: &str, guess: &mut Guessing) -> Step<()> {
+        if self.table.kind == Kind::Missing {
+            return Ok(());
+        }
+        self.has_guessed = true;
+        let name = self.name(document);
+        if guess.plan.is_some_and(|plan| plan.has_name(name)) {
+            return Ok(());
+        }
+        let mut plans = guess.plans.map_or(&[][..], |plans| plans.of(name)).iter();
+        *guess.plan = plans.find(|plan| plan.layout == self.layout);
+        let Some(plan) = *guess.plan else {
+            self.missed = true;
+            return Ok(());
+        };
+        self.missed = false;
+        for (part, token) in self.key.iter().enumerate() {
+            if token.kind != Kind::Missing {
+                let start = token.start - u32::from(token.is_text());
+                self.missed |= !plan.key.has_part(part, &mut Cursor::at(document, start)?);
+            }
+        }
+        Ok(())
+    }
+}

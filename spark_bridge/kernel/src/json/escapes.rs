@@ -1,0 +1,135 @@
+//! Escapes in text.
+
+use simdutf8::basic::from_utf8;
+
+use crate::json::token::{Kind, Token};
+use crate::json::words::{HIGH_BITS, LOW_BITS};
+
+/// What letters behind a backslash stand for; 0 for those that are no escape of one letter.
+pub(super) const SHORT_ESCAPES: [u8; 256] = {
+    let mut escapes = [0; 256];
+    escapes[b'"' as usize] = b'"';
+    escapes[b'\\' as usize] = b'\\';
+    escapes[b'/' as usize] = b'/';
+    escapes[b'b' as usize] = 0x8;
+    escapes[b'f' as usize] = 0xc;
+    escapes[b'n' as usize] = b'\n';
+    escapes[b'r' as usize] = b'\r';
+    escapes[b't' as usize] = b'\t';
+    escapes
+};
+
+fn hex(data: &[u8], at: usize) -> Option<u32> {
+    let digits = data.get(at..at + 4)?;
+    let mut value = 0;
+    for digit in digits {
+        value = value << 4 | (*digit as char).to_digit(16)?;
+    }
+    Some(value)
+}
+
+/// The length of a long escape at a backslash; None for a broken one or a lone surrogate.
+pub(super) fn escape(data: &[u8], at: usize) -> Option<usize> {
+    match data.get(at + 1)? {
+        b'u' => match hex(data, at + 2)? {
+            0xd800..=0xdbff => {
+                let pair = data.get(at + 6..at + 8)? == b"\\u"
+                    && (0xdc00..=0xdfff).contains(&hex(data, at + 8)?);
+                pair.then_some(12)
+            }
+            0xdc00..=0xdfff => None,
+            _ => Some(6),
+        },
+        _ => None,
+    }
+}
+
+/// The text of an escaped token, for which `bytes` is room.
+pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
+    let data = text.as_bytes();
+    // The text is no longer than this, and words are written as a whole.
+    bytes.resize(bytes.len().max(data.len() + 8), 0);
+    let (mut at, mut length) = (0, 0);
+    while at < data.len() {
+        let (word, most) = match data.get(at..at + 8) {
+            Some(word) => (u64::from_le_bytes(word.try_into().unwrap_or_default()), 8),
+            None => {
+                let mut word = [0; 8];
+                word[..data.len() - at].copy_from_slice(&data[at..]);
+                (u64::from_le_bytes(word), data.len() - at)
+            }
+        };
+        bytes[length..length + 8].copy_from_slice(&word.to_le_bytes());
+        let slashes = word ^ (LOW_BITS * b'\\' as u64);
+        let found = slashes.wrapping_sub(LOW_BITS) & !slashes & HIGH_BITS;
+        let plain = most.min((found.trailing_zeros() / 8) as usize);
+        at += plain;
+        length += plain;
+        if found == 0 {
+            continue;
+        }
+        let letter = data.get(at + 1).map_or(0, |letter| *letter);
+        if letter != b'u' {
+            bytes[length] = SHORT_ESCAPES[usize::from(letter)];
+            length += 1;
+            at += 2;
+            continue;
+        }
+        let mut code = hex(data, at + 2).unwrap_or(0);
+        at += 6;
+        if (0xd800..0xdc00).contains(&code) {
+            let low = hex(data, at + 2).unwrap_or(0xdc00);
+            code = 0x1_0000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+            at += 6;
+        }
+        let character = char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER);
+        length += character.encode_utf8(&mut bytes[length..]).len();
+    }
+    from_utf8(&bytes[..length]).unwrap_or_default()
+}
+
+/// The text of a token, without its escapes.
+#[inline]
+pub fn plain<'a>(token: Token, document: &'a str, scratch: &'a mut Vec<u8>) -> &'a str {
+    let text = token.text(document);
+    if token.kind != Kind::Escaped {
+        return text;
+    }
+    unescape(text, scratch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_without_their_escapes() {
+        let mut room = b"what was there before, which is longer".to_vec();
+        for (text, expected) in [
+            ("", ""),
+            (r"\n", "\n"),
+            (r#"{\"a\": [\"b\"]}"#, r#"{"a": ["b"]}"#),
+            (r"caf\u00e9 \ud83d\ude00!", "caf\u{e9} \u{1f600}!"),
+            (
+                "caf\u{e9} of eight and more \\/",
+                "caf\u{e9} of eight and more /",
+            ),
+        ] {
+            assert_eq!(unescape(text, &mut room), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_escapes() {
+        for (text, length) in [
+            (r"\u0041", Some(6)),
+            (r"\ud83d\ude00", Some(12)),
+            (r"\ud83d\u0041", None),
+            (r"\ude00", None),
+            (r"\u00g0", None),
+            (r"\x", None),
+        ] {
+            assert_eq!(escape(text.as_bytes(), 0), length, "{text}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! A strict reader of JSON (RFC 8259): positions of values in a document, nothing copied.
+//!
+//! The document is valid UTF-8 before it comes here. Lone surrogates, control characters in
+//! text, numbers with leading zeros and nesting beyond [`MAX_DEPTH`] are refused.
+
+mod cursor;
+mod escapes;
+mod token;
+mod values;
+mod words;
+
+pub use cursor::Cursor;
+pub use escapes::{plain, unescape};
+pub use token::{Kind, Token};
+pub use values::MAX_DEPTH;
+pub use words::find_special;

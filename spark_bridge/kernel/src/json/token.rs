@@ -1,0 +1,134 @@
+//! What a value is, and where it stands in its document.
+
+use crate::names::equal;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// No such member.
+    #[default]
+    Missing,
+    Null,
+    True,
+    False,
+    /// Text without escapes; the span is between the quotes.
+    Text,
+    /// Text with escapes.
+    Escaped,
+    Integer,
+    /// A number with a fraction or an exponent.
+    Fraction,
+    Object,
+    Array,
+    /// An integer in place of its position, as messages in Avro have it.
+    Long,
+    /// A finite number of 64 bits, likewise.
+    Double,
+}
+
+impl Kind {
+    pub fn is_nested(self) -> bool {
+        matches!(self, Self::Object | Self::Array)
+    }
+}
+
+/// A value's kind and place in its document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Token {
+    pub kind: Kind,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Token {
+    pub const MISSING: Self = Self {
+        kind: Kind::Missing,
+        start: 0,
+        end: 0,
+    };
+
+    /// There is such a member, but not in the document.
+    pub const ELSEWHERE: Self = Self {
+        kind: Kind::Object,
+        start: 0,
+        end: 0,
+    };
+
+    pub fn new(kind: Kind, start: usize, end: usize) -> Self {
+        // Documents are shorter than 4 GiB: `Cursor::new` and readers of Avro check it.
+        #[allow(clippy::cast_possible_truncation)]
+        Self {
+            kind,
+            start: start as u32,
+            end: end as u32,
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn of_bits(kind: Kind, bits: u64) -> Self {
+        Self {
+            kind,
+            start: bits as u32,
+            end: (bits >> 32) as u32,
+        }
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.end) << 32 | u64::from(self.start)
+    }
+
+    pub fn of_long(value: i64) -> Self {
+        Self::of_bits(Kind::Long, value as u64)
+    }
+
+    pub fn of_double(value: f64) -> Self {
+        Self::of_bits(Kind::Double, value.to_bits())
+    }
+
+    pub fn long(self) -> Option<i64> {
+        (self.kind == Kind::Long).then_some(self.bits() as i64)
+    }
+
+    pub fn double(self) -> Option<f64> {
+        (self.kind == Kind::Double).then_some(f64::from_bits(self.bits()))
+    }
+
+    /// Whether two values of a document are of one kind, and of the same bytes.
+    pub fn equals(self, other: Self, document: &str) -> bool {
+        let is_number = matches!(self.kind, Kind::Long | Kind::Double);
+        self.kind == other.kind
+            && if is_number {
+                self.bits() == other.bits()
+            } else {
+                let document = document.as_bytes();
+                equal(self.bytes(document), other.bytes(document))
+            }
+    }
+
+    pub fn bytes<'a>(&self, document: &'a [u8]) -> &'a [u8] {
+        document
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    pub fn text<'a>(&self, document: &'a str) -> &'a str {
+        document
+            .get(self.start as usize..self.end as usize)
+            .unwrap_or_default()
+    }
+
+    /// A value's bytes, with the quotes of text.
+    pub fn whole_text<'a>(&self, document: &'a str) -> &'a str {
+        let (start, end) = self.whole_span();
+        document.get(start..end).unwrap_or_default()
+    }
+
+    /// Where a value begins and ends, with the quotes of text.
+    pub fn whole_span(&self) -> (usize, usize) {
+        let quote = usize::from(self.is_text());
+        (self.start as usize - quote, self.end as usize + quote)
+    }
+
+    pub fn is_text(self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Escaped)
+    }
+}

@@ -1,0 +1,277 @@
+//! Values of any kind, which are walked through and checked.
+
+use crate::json::escapes::{SHORT_ESCAPES, escape};
+use crate::json::words::{not_digits, special};
+use crate::json::{Cursor, Kind, Token};
+use crate::refusal::{Refusal, Step};
+
+/// The reference reads numbers below 10^1000, also where nothing comes of them.
+const EXPONENT_DIGITS: usize = 3;
+const LARGEST_EXPONENT: usize = 600;
+const NUMBER_LENGTH: usize = 300;
+
+/// The reference refuses 350 000 brackets and commas, which are at most two a value.
+const MAX_VALUES: usize = 140_000;
+
+/// Deepest nesting of arrays and objects that is walked.
+pub const MAX_DEPTH: usize = 100;
+
+impl Cursor<'_> {
+    /// Any value.
+    pub fn value(&mut self) -> Step<Token> {
+        if self.peek() == b'"' && self.values < MAX_VALUES {
+            self.values += 1;
+            self.at += 1;
+            return self.string();
+        }
+        self.value_within(0)
+    }
+
+    fn value_within(&mut self, depth: usize) -> Step<Token> {
+        self.blanks();
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return self.refuse("more values than a message may have");
+        }
+        let start = self.at;
+        match self.peek() {
+            b'"' => {
+                self.at += 1;
+                self.string()
+            }
+            b'n' => self.word("null", Kind::Null),
+            b't' => self.word("true", Kind::True),
+            b'f' => self.word("false", Kind::False),
+            b'-' | b'0'..=b'9' => self.number(),
+            b'{' => {
+                self.at += 1;
+                self.nested(depth)?;
+                if !self.take(b'}') {
+                    loop {
+                        self.name()?;
+                        self.value_within(depth + 1)?;
+                        if !self.more(b'}')? {
+                            break;
+                        }
+                    }
+                }
+                Ok(Token::new(Kind::Object, start, self.at))
+            }
+            b'[' => {
+                self.at += 1;
+                self.nested(depth)?;
+                if !self.take(b']') {
+                    loop {
+                        self.value_within(depth + 1)?;
+                        if !self.more(b']')? {
+                            break;
+                        }
+                    }
+                }
+                Ok(Token::new(Kind::Array, start, self.at))
+            }
+            _ => self.refuse("no JSON value"),
+        }
+    }
+
+    fn nested(&self, depth: usize) -> Step<()> {
+        if depth >= MAX_DEPTH {
+            self.refuse("nested too deeply")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
+        let start = self.at;
+        if !self.data[start..].starts_with(word.as_bytes()) {
+            return self.refuse("no JSON value");
+        }
+        self.at += word.len();
+        Ok(Token::new(kind, start, self.at))
+    }
+
+    fn digits(&mut self) -> Step<()> {
+        let start = self.at;
+        while let Some(word) = self.word_at(self.at) {
+            let others = not_digits(word);
+            if others != 0 {
+                self.at += (others.trailing_zeros() / 8) as usize;
+                break;
+            }
+            self.at += 8;
+        }
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+        if self.at == start {
+            self.refuse("a number without digits")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn number(&mut self) -> Step<Token> {
+        let start = self.at;
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        if self.peek() == b'0' {
+            self.at += 1;
+            if self.peek().is_ascii_digit() {
+                return self.refuse("a zero before a number");
+            }
+        } else {
+            self.digits()?;
+        }
+        let mut kind = Kind::Integer;
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.digits()?;
+            kind = Kind::Fraction;
+        }
+        // Strict: a sign and a point count as digits.
+        if self.exact && (self.at - start > 38 || matches!(self.peek(), b'e' | b'E')) {
+            return self.refuse("a number beyond 38 digits, or with an exponent");
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            let exponent = self.at;
+            self.digits()?;
+            let digits = &self.document[exponent..self.at];
+            if digits
+                .parse::<usize>()
+                .is_ok_and(|value| value > LARGEST_EXPONENT)
+                || digits.len() > EXPONENT_DIGITS
+            {
+                return self.refuse("an exponent that is too long");
+            }
+            kind = Kind::Fraction;
+        }
+        if self.at - start > NUMBER_LENGTH {
+            return self.refuse("a number that is too long");
+        }
+        Ok(Token::new(kind, start, self.at))
+    }
+
+    /// Text, behind its opening quote.
+    pub(super) fn string(&mut self) -> Step<Token> {
+        let start = self.at;
+        let mut kind = Kind::Text;
+        let mut at = start;
+        loop {
+            while let Some(word) = self.word_at(at) {
+                let found = special(word);
+                if found != 0 {
+                    at += (found.trailing_zeros() / 8) as usize;
+                    break;
+                }
+                at += 8;
+            }
+            match self.data.get(at) {
+                Some(b'"') => {
+                    self.at = at + 1;
+                    return Ok(Token::new(kind, start, at));
+                }
+                Some(b'\\') => {
+                    kind = Kind::Escaped;
+                    let letter = self.data.get(at + 1).map_or(0, |letter| *letter);
+                    at += match SHORT_ESCAPES[usize::from(letter)] {
+                        0 => {
+                            self.at = at;
+                            escape(self.data, at).ok_or(Refusal::new("a broken escape", at))?
+                        }
+                        _ => 2,
+                    }
+                }
+                Some(0x20..) => at += 1,
+                _ => {
+                    self.at = at;
+                    return self.refuse("text without an end, or with a control character");
+                }
+            }
+        }
+    }
+
+    fn word_at(&self, at: usize) -> Option<u64> {
+        let bytes = self.data.get(at..at + 8)?;
+        Some(u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(document: &str) -> Option<Token> {
+        Cursor::new(document).unwrap().document().ok()
+    }
+
+    #[test]
+    fn kinds_and_places() {
+        for (document, kind, text) in [
+            (" null ", Kind::Null, "null"),
+            ("-0", Kind::Integer, "-0"),
+            (
+                "12345678901234567890",
+                Kind::Integer,
+                "12345678901234567890",
+            ),
+            ("1.50E-3", Kind::Fraction, "1.50E-3"),
+            (
+                r#""caf\u00e9 \ud83d\ude00""#,
+                Kind::Escaped,
+                r"caf\u00e9 \ud83d\ude00",
+            ),
+            (
+                r#""a text of some words""#,
+                Kind::Text,
+                "a text of some words",
+            ),
+            (r#"[1, {"a" : []}]"#, Kind::Array, r#"[1, {"a" : []}]"#),
+        ] {
+            let token = read(document).unwrap();
+            assert_eq!(
+                (token.kind, token.text(document)),
+                (kind, text),
+                "{document}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for document in [
+            "",
+            "01",
+            "-",
+            "1.",
+            "1e",
+            "+1",
+            "nul",
+            "[1,]",
+            "{\"a\"}",
+            "[1] 2",
+            "\"a",
+            "\"\n\"",
+            r#""\ud800""#,
+            r#""\x""#,
+            "1e1000",
+        ] {
+            assert_eq!(read(document), None, "{document}");
+        }
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(read(&nested(MAX_DEPTH)).is_some());
+        assert!(read(&nested(MAX_DEPTH + 1)).is_none());
+    }
+
+    #[test]
+    fn exact_numbers() {
+        let read = |document: &str| Cursor::exact(document).unwrap().document().is_ok();
+        assert!(read("1234567890.5"));
+        assert!(!read("1e3") && !read(&"1".repeat(39)));
+    }
+}

@@ -1,0 +1,35 @@
+//! Bytes of a document, eight at a time.
+
+pub(super) const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The lowest set bit marks the first quote, backslash or control character of eight bytes.
+pub(super) fn special(word: u64) -> u64 {
+    let quotes = word ^ (LOW_BITS * b'"' as u64);
+    let slashes = word ^ (LOW_BITS * b'\\' as u64);
+    let zeros = |bytes: u64| bytes.wrapping_sub(LOW_BITS) & !bytes;
+    let controls = word.wrapping_sub(LOW_BITS * 0x20) & !word;
+    (zeros(quotes) | zeros(slashes) | controls) & HIGH_BITS
+}
+
+/// The lowest set bit marks the first of eight bytes that is no digit.
+pub(super) fn not_digits(word: u64) -> u64 {
+    let digits = word ^ (LOW_BITS * b'0' as u64);
+    (((digits & !HIGH_BITS) + LOW_BITS * 0x76) | digits) & HIGH_BITS
+}
+
+/// Where the first quote, backslash or control character is.
+pub fn find_special(data: &[u8]) -> Option<usize> {
+    let mut words = data.chunks_exact(8);
+    for (place, bytes) in words.by_ref().enumerate() {
+        let found = special(u64::from_le_bytes(bytes.try_into().unwrap_or_default()));
+        if found != 0 {
+            return Some(place * 8 + (found.trailing_zeros() / 8) as usize);
+        }
+    }
+    let rest = words.remainder();
+    let found = rest
+        .iter()
+        .position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    found.map(|at| data.len() - rest.len() + at)
+}

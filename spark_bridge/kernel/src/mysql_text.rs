@@ -1,0 +1,109 @@
+//! MySQL's text of values, as canal-json and others have it.
+
+use crate::cells::Cells;
+use crate::encodings::{BROKEN, MysqlText};
+use crate::json::{Kind, Token};
+use crate::reader::Reader;
+use crate::refusal::Step;
+use crate::temporal::Zone;
+use crate::variant::Variants;
+use crate::{numbers, temporal};
+
+impl Reader {
+    pub fn mysql_text(
+        &self,
+        logical: &MysqlText,
+        text: &str,
+        column: &mut impl Cells,
+        zone: &Zone,
+        variants: &mut Variants,
+        scratch: &mut String,
+    ) -> Step<()> {
+        match logical {
+            MysqlText::Int { low, high } => {
+                let value = numbers::integer(text).ok_or(BROKEN)?;
+                if value < i128::from(*low) || value > i128::from(*high) {
+                    return Err(BROKEN);
+                }
+                column.push_integer(value)
+            }
+            MysqlText::Text => column.push_text(text),
+            MysqlText::Decimal { scale } if column.is_text() => {
+                if !numbers::is_printed_decimal(text, scale.unwrap_or(0)) {
+                    return Err(BROKEN);
+                }
+                column.push_text(text)
+            }
+            MysqlText::Decimal { .. } => {
+                let (value, scale) = numbers::decimal(text).ok_or(BROKEN)?;
+                column.push_decimal(value, scale)
+            }
+            MysqlText::Float => column.push_float(numbers::float(text).ok_or(BROKEN)?),
+            MysqlText::Date => column.push_date(temporal::date(text).ok_or(BROKEN)?),
+            MysqlText::DateTime => column.push_datetime(temporal::datetime(text).ok_or(BROKEN)?),
+            MysqlText::Timestamp => column.push_instant(zone.instant(text).ok_or(BROKEN)?),
+            MysqlText::Time { fsp } => {
+                column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)
+            }
+            MysqlText::Year => column.push_integer(numbers::year(text).ok_or(BROKEN)?),
+            MysqlText::Json => column.push_json(text, variants),
+            MysqlText::Binary { padded } => column.push_latin1(text, *padded),
+            MysqlText::Bool => match text {
+                "0" | "false" => column.push_boolean(false),
+                "1" | "true" => column.push_boolean(true),
+                _ => Err(BROKEN),
+            },
+            MysqlText::Enum { names } => match (names, self.names.get(text)) {
+                (Some(_), Some(name)) => column.push_text(name),
+                (Some(_), None) if !is_number(text) => column.push_text(text),
+                (None, _) if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), 65_535)?)
+                }
+                _ => Err(BROKEN),
+            },
+            MysqlText::Set { names } => match names {
+                Some(_) if !is_number(text) => column.push_text(text),
+                Some(names) => {
+                    let most = 1_i128.checked_shl(u32::try_from(names.len()).unwrap_or(127));
+                    let bitmap = within(numbers::integer(text), most.unwrap_or(0) - 1)?;
+                    let of_bits = names.iter().enumerate();
+                    let some: Vec<&str> = of_bits
+                        .filter(|(bit, _)| bitmap >> bit & 1 == 1)
+                        .map(|(_, name)| name.as_str())
+                        .collect();
+                    column.push_text(&some.join(","))
+                }
+                None if is_number(text) => {
+                    column.push_integer(within(numbers::integer(text), i128::from(u64::MAX))?)
+                }
+                None => Err(BROKEN),
+            },
+        }
+    }
+}
+
+/// The text that says the same as a number or boolean.
+pub fn text_of<'a>(logical: &MysqlText, token: Token, document: &'a str) -> Step<&'a str> {
+    let text = token.text(document);
+    let is_integer = token.kind == Kind::Integer;
+    let says_it = match logical {
+        MysqlText::Int { .. } | MysqlText::Year => is_integer,
+        // As text a number below zero is a name.
+        MysqlText::Enum { .. } | MysqlText::Set { .. } => is_integer && !text.starts_with('-'),
+        // JSON's -0 is the integer 0.
+        MysqlText::Float | MysqlText::Decimal { .. } => {
+            (is_integer && text != "-0") || token.kind == Kind::Fraction
+        }
+        MysqlText::Bool => is_integer || matches!(token.kind, Kind::True | Kind::False),
+        _ => false,
+    };
+    says_it.then_some(text).ok_or(BROKEN)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn within(value: Option<i128>, most: i128) -> Step<i128> {
+    value.filter(|value| *value <= most).ok_or(BROKEN)
+}

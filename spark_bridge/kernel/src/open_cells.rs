@@ -1,0 +1,116 @@
+//! What stands around the values of Open Protocol's rows.
+
+use std::collections::HashMap;
+
+use crate::json::{Cursor, Kind, Token};
+use crate::refusal::Step;
+
+/// What stands around a column's values: its name and the other members of its cells.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Cell {
+    opens: String,
+    /// Where what follows the name's colon begins.
+    behind_name: usize,
+    closes: String,
+}
+
+impl Cell {
+    /// Takes what stands before a value, the column's name included.
+    pub fn take(&self, cursor: &mut Cursor) -> bool {
+        cursor.take_all(&self.opens)
+    }
+
+    /// Takes what stands between a column's name and a value.
+    pub fn open(&self, cursor: &mut Cursor) -> bool {
+        cursor.take_all(&self.opens[self.behind_name..])
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + self.opens.len() + self.closes.len()
+    }
+
+    pub fn close(&self, cursor: &mut Cursor) -> bool {
+        cursor.take_all(&self.closes)
+    }
+}
+
+/// The cells of an image, by the names of columns, each with its value in the member `cell`.
+pub fn cells(token: Token, cell: &str, document: &str) -> Step<HashMap<String, Cell>> {
+    let mut found = HashMap::new();
+    let mut cursor = Cursor::at(document, token.start)?;
+    cursor.expect(b'{', "an image that is no object")?;
+    loop {
+        let name = cursor.name()?;
+        let start = name.start as usize - 1;
+        let behind_name = cursor.position() - start;
+        let value = value_in(&mut cursor, cell)?;
+        let end = cursor.position();
+        let (from, to) = value.whole_span();
+        let one = Cell {
+            opens: document[start..from].to_owned(),
+            behind_name,
+            closes: document[to..end].to_owned(),
+        };
+        let twice = found.insert(name.text(document).to_owned(), one);
+        if twice.is_some() {
+            return cursor.refuse("two columns of one name");
+        }
+        if !cursor.more(b'}')? {
+            return Ok(found);
+        }
+    }
+}
+
+/// Reads a cell; its value.
+fn value_in(cursor: &mut Cursor, cell: &str) -> Step<Token> {
+    let mut names = Vec::new();
+    let mut found = Token::MISSING;
+    cursor.expect(b'{', "a cell that is no object")?;
+    loop {
+        let name = cursor.name()?.text(cursor.document);
+        let value = cursor.value()?;
+        if name == cell {
+            found = value;
+        }
+        if names.contains(&name) {
+            return cursor.refuse("two members of one name");
+        }
+        names.push(name);
+        if !cursor.more(b'}')? {
+            break;
+        }
+    }
+    if found.kind == Kind::Missing {
+        return cursor.refuse("a cell without value");
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_what_is_around_values() {
+        let text = r#"{"a":{"t":3,"v":"x","f":1},"b" : {"v":null}}"#;
+        let token = Cursor::new(text).unwrap().value().unwrap();
+        let found = cells(token, "v", text).unwrap();
+        assert_eq!(found["a"].opens, r#""a":{"t":3,"v":"#);
+        assert_eq!(
+            &found["a"].opens[found["a"].behind_name..],
+            r#"{"t":3,"v":"#
+        );
+        assert_eq!(found["a"].closes, r#","f":1}"#);
+        assert_eq!(found["b"].closes, "}");
+        for text in [
+            r#"{"a":{"t":3}}"#,
+            r#"{"a":{"v":3,"v":3}}"#,
+            r#"{"a":{"v":3},"a":{"v":3}}"#,
+            r#"{"a":3}"#,
+            "{}",
+        ] {
+            let token = Cursor::new(text).unwrap().value().unwrap();
+            assert!(cells(token, "v", text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Lines and messages for the kernel, one after the other, until it refuses one.
+
+use crate::kernel::Outcome;
+use crate::python::{PyKernel, READ, WINDOW};
+
+impl PyKernel {
+    /// Reads some lines; the place of the next one, or of the first that was not read.
+    pub fn lines(&mut self, data: &[u8], offset: i64, start: usize, are_whole: bool) -> usize {
+        let mut at = start;
+        for _ in 0..WINDOW {
+            if at >= data.len() {
+                break;
+            }
+            let end = memchr::memchr(b'\n', &data[at..]).map_or(data.len(), |end| at + end);
+            let line = &data[at..end];
+            let place = i64::try_from(at).ok().map(|at| offset + at);
+            if !line.trim_ascii().is_empty() {
+                let is_read = match are_whole {
+                    true => self.whole(line, place),
+                    false => self.one(line, None, place),
+                };
+                if !is_read {
+                    return at;
+                }
+            }
+            at = end + 1;
+        }
+        at.min(data.len())
+    }
+
+    pub fn whole(&mut self, line: &[u8], offset: Option<i64>) -> bool {
+        let mut message = std::mem::take(&mut self.whole);
+        let is_read = match message.read(line, &mut self.origins) {
+            Ok(()) => {
+                let key = message.has_key.then_some(message.key.as_slice());
+                let is_read = self.one(&message.value, key, message.offset.or(offset));
+                if !is_read {
+                    self.origins.pop();
+                }
+                is_read
+            }
+            Err(refusal) => {
+                self.stop = (refusal.reason, refusal.at);
+                false
+            }
+        };
+        self.whole = message;
+        is_read
+    }
+
+    pub fn one(&mut self, value: &[u8], key: Option<&[u8]>, offset: Option<i64>) -> bool {
+        if self.kernel.is_full() {
+            self.stop = ("full", 0);
+            return false;
+        }
+        self.stop = match self.kernel.read(value, key, offset) {
+            Outcome::Read | Outcome::Skipped => {
+                self.size += value.len();
+                READ
+            }
+            Outcome::Unknown => ("unknown", self.kernel.event),
+            Outcome::Refused(refusal) => (refusal.reason, refusal.at),
+        };
+        self.stop == READ
+    }
+}

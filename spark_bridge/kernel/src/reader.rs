@@ -1,0 +1,283 @@
+//! The reader of a column's values.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use crate::calendar;
+use crate::cells::Cells;
+use crate::clocks::{self, Unit};
+use crate::columns::{Column, Target};
+use crate::encodings::{BROKEN, Encoding, MysqlText, Tools};
+use crate::json::{Kind, Token, plain};
+use crate::mysql_text::text_of;
+use crate::names::ByText;
+use crate::nested::{items, members, parts, zoned};
+use crate::noted::Noted;
+use crate::refusal::{Refusal, Step};
+use crate::scalars;
+use crate::shared::Weighed;
+use crate::{numbers, packed, temporal, text_bytes};
+
+/// Reads the values of a column.
+#[derive(PartialEq, Eq)]
+pub struct Reader {
+    encoding: Encoding,
+    /// Text → name, of an enum.
+    pub names: ByText<String>,
+    noted: Option<Noted>,
+}
+
+impl Hash for Reader {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.encoding, &self.noted).hash(state);
+    }
+}
+
+impl Weighed for Reader {
+    fn bytes(&self) -> usize {
+        let names = self.names.iter();
+        let texts = names.map(|(text, name)| 2 * (text.len() + name.len()) + 100);
+        size_of::<Self>() + texts.sum::<usize>()
+    }
+}
+
+impl Reader {
+    pub fn new(encoding: Encoding, noted: Option<Noted>) -> Self {
+        let mut known = ByText::default();
+        if let Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) = &encoding
+            && let MysqlText::Enum { names: Some(names) } = logical
+        {
+            known.extend(names.iter().map(|name| (name.clone(), name.clone())));
+            known.insert("0".into(), String::new());
+            // An index wins over a name that is made of digits.
+            known.extend(
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(at, name)| ((at + 1).to_string(), name.clone())),
+            );
+        }
+        Self {
+            encoding,
+            names: known,
+            noted,
+        }
+    }
+
+    /// Whether some values are counted.
+    pub fn counts(&self) -> bool {
+        self.noted.is_some()
+    }
+
+    /// Appends a value to the column.
+    pub fn read(
+        &self,
+        token: Token,
+        document: &str,
+        column: &mut impl Cells,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        if token.kind == Kind::Null {
+            return column.push_null();
+        }
+        if matches!(token.kind, Kind::Long | Kind::Double)
+            && (self.noted.is_some() || !self.encoding.takes(token))
+        {
+            return self.read_printed(token, column, tools);
+        }
+        let at = token.start as usize;
+        let located = |refusal| Refusal { at, ..refusal };
+        if let Some(noted) = &self.noted
+            && noted.is(token, document, &mut tools.plain)?
+        {
+            tools.notes.push(Arc::clone(&noted.note));
+        }
+        match &self.encoding {
+            Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
+                let Tools {
+                    zone,
+                    variants,
+                    plain: unescaped,
+                    more,
+                    ..
+                } = tools;
+                let text = match &self.encoding {
+                    _ if token.is_text() => plain(token, document, unescaped),
+                    Encoding::MysqlJson(logical) => {
+                        text_of(logical, token, document).map_err(located)?
+                    }
+                    _ => return Err(Refusal::new("a value that is no text", at)),
+                };
+                self.mysql_text(logical, text, column, zone, variants, more)
+                    .map_err(located)
+            }
+            Encoding::Base64 if token.kind == Kind::Text => {
+                column.push_base64(token.text(document))
+            }
+            Encoding::BytesText(form) if token.kind == Kind::Text => {
+                tools.bytes.clear();
+                form.read(token.text(document), &mut tools.bytes)?;
+                column.push_bytes(&tools.bytes)
+            }
+            Encoding::JsonNumber(kind) => scalars::number(kind, token, document, column),
+            Encoding::JsonBoolean => scalars::boolean(token, column),
+            Encoding::JsonValue(kind) => {
+                scalars::any(*kind, token, document, column, &mut tools.plain)
+            }
+            Encoding::Text { json, aliases } if token.is_text() => {
+                let text = plain(token, document, &mut tools.plain);
+                if *json {
+                    return column.push_json(text, &mut tools.variants);
+                }
+                column.push_text(aliases.get(text).map_or(text, String::as_str))
+            }
+            Encoding::IsoText(logical) if token.kind == Kind::Text => {
+                let Tools {
+                    zone,
+                    variants,
+                    more,
+                    ..
+                } = tools;
+                let text = token.text(document);
+                let text = text.strip_suffix('Z').unwrap_or(text);
+                self.mysql_text(logical, text, column, zone, variants, more)
+            }
+            Encoding::IsoInstant if token.kind == Kind::Text => {
+                let text = token.text(document).strip_suffix('Z').ok_or(BROKEN)?;
+                let micros = temporal::datetime(text).filter(|_| text.as_bytes()[10] == b'T');
+                column.push_instant(micros.ok_or(BROKEN)?)
+            }
+            Encoding::EpochDays => clocks::days(token, document, column),
+            Encoding::EpochMillis(clock) => clocks::clock(
+                Unit::Millis,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::EpochMicros(clock) => clocks::clock(
+                Unit::Micros,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::EpochNanos(clock) => {
+                clocks::clock(Unit::Nanos, clock, token, document, column, &mut tools.text)
+            }
+            Encoding::EpochGuessed(clock) => clocks::clock(
+                Unit::Guessed,
+                clock,
+                token,
+                document,
+                column,
+                &mut tools.text,
+            ),
+            Encoding::ConnectDecimal(kind) => {
+                packed::unscaled(kind, token, document, column, &mut tools.bytes)
+            }
+            Encoding::GuessedDecimal { scale } => {
+                packed::guessed_decimal(*scale, token, document, column, &mut tools.bytes)
+            }
+            Encoding::LittleEndianBits { bits } => {
+                packed::bits(*bits, token, document, column, &mut tools.bytes)
+            }
+            Encoding::Base64Text if token.kind == Kind::Text => {
+                tools.bytes.clear();
+                text_bytes::decode_base64(token.text(document), &mut tools.bytes)?;
+                column.push_text(std::str::from_utf8(&tools.bytes).map_err(|_| BROKEN)?)
+            }
+            Encoding::Hex | Encoding::GoQuoted | Encoding::DetectedBytes { .. }
+                if token.is_text() =>
+            {
+                let text = plain(token, document, &mut tools.plain);
+                let bytes = &mut tools.bytes;
+                bytes.clear();
+                match &self.encoding {
+                    Encoding::Hex => text_bytes::decode_hex(text, bytes)?,
+                    Encoding::DetectedBytes { exact, longest } => {
+                        text_bytes::detect(text, *exact, *longest, bytes)?;
+                    }
+                    _ => text_bytes::unquote_go(text, bytes)?,
+                }
+                column.push_bytes(bytes)
+            }
+            Encoding::CharsetText { is_latin1 } if token.kind == Kind::Text => {
+                let text = token.text(document);
+                let is_same = |letter| *is_latin1 && ('\u{a0}'..='\u{ff}').contains(&letter);
+                if !text.is_ascii() && !text.chars().all(|c| c.is_ascii() || is_same(c)) {
+                    return Err(Refusal::new("text in another charset", at));
+                }
+                column.push_text(text)
+            }
+            Encoding::IntegerText if token.kind == Kind::Text => {
+                let value = numbers::integer(token.text(document)).ok_or(BROKEN)?;
+                let value = scalars::within(value, i64::MIN, u64::MAX).map_err(located)?;
+                column.push_decimal(value, 0)
+            }
+            Encoding::CalendarParts(logical) if token.kind == Kind::Text => {
+                let Tools {
+                    zone,
+                    variants,
+                    more,
+                    ..
+                } = tools;
+                let text = token.text(document);
+                self.mysql_text(logical, text, column, zone, variants, more)
+            }
+            Encoding::CalendarParts(logical) if token.kind == Kind::Array => {
+                let parts = parts(token, document)?;
+                calendar::push(logical, &parts, column, &mut tools.text)
+            }
+            Encoding::EpochPair if token.kind == Kind::Array => {
+                let [seconds, micros] = parts(token, document)?;
+                column.push_instant(calendar::instant(seconds, micros).ok_or(BROKEN)?)
+            }
+            Encoding::ZonedText { .. } if token.kind == Kind::Text => {
+                let micros = tools.zone.instant(token.text(document));
+                column.push_instant(micros.ok_or(BROKEN)?)
+            }
+            Encoding::ZonedText {
+                zone_member,
+                text_member,
+            } if token.kind == Kind::Object => {
+                let names = [zone_member.as_str(), text_member.as_str()];
+                let [name, text] = members(token, document, names)?;
+                zoned(name, text, document, column, tools)
+            }
+            Encoding::ZonedText { .. } if token.kind == Kind::Array => {
+                let [name, text] = items(token, document)?;
+                zoned(name, text, document, column, tools)
+            }
+            _ => Err(Refusal::new("a value of another form", at)),
+        }
+    }
+
+    /// Reads a number by its text.
+    fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Step<()> {
+        use std::fmt::Write;
+        let mut text = std::mem::take(&mut tools.number);
+        text.clear();
+        // Writing to text does not fail.
+        let (kind, _) = match token.double() {
+            Some(value) => (Kind::Fraction, write!(text, "{value:?}")),
+            None => (Kind::Integer, write!(text, "{}", token.long().unwrap_or(0))),
+        };
+        let read = self.read(Token::new(kind, 0, text.len()), &text, column, tools);
+        tools.number = text;
+        read
+    }
+
+    /// Reads a value that is not kept.
+    pub fn check(
+        &self,
+        token: Token,
+        document: &str,
+        target: &Target,
+        tools: &mut Tools,
+    ) -> Step<()> {
+        self.read(token, document, &mut Column::new(target, true), tools)
+    }
+}

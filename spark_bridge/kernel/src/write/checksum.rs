@@ -1,0 +1,137 @@
+//! The checksum of a row's columns as TiDB computes it, in TiCDC's Simple Protocol.
+//!
+//! The Python half is `cdcfmt_simple/checksum_output.py`.
+
+use serde::Deserialize;
+
+use crate::avro::encode_long;
+use crate::refusal::{Refusal, Step};
+use crate::write::cell::Cell;
+use crate::write::digits::integer;
+use crate::write::json_text;
+use crate::write::message::Row;
+use crate::write::partition::crc32;
+use crate::write::plan::{Image, Table, Wire};
+use crate::write::printing::{MISFIT, Offsets};
+
+const UNUSUAL: Refusal = Refusal::new("a checksum that is written otherwise", 0);
+const VERSION: i64 = 2;
+
+/// The columns that a checksum is of, in their order.
+#[derive(Debug, Deserialize)]
+pub struct Checksum {
+    pub columns: Vec<Summed>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Summed {
+    pub place: usize,
+    pub kind: Kind,
+}
+
+/// What counts of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// 64 bits of an integer.
+    Number,
+    /// A double, of a FLOAT its nearest.
+    Float,
+    Double,
+    /// Text, with instants in UTC, or bytes, behind how many there are.
+    Text,
+}
+
+impl Checksum {
+    /// Appends the checksum that came, or a computed one.
+    pub fn append(
+        &self,
+        row: &impl Row,
+        table: &Table,
+        wire: Wire,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Step<()> {
+        let (version, corrupted, current, previous) = match row.facts().of_extra("checksum")? {
+            Some(came @ Cell::Nested(object)) if object.is_object() => {
+                if wire != Wire::Avro {
+                    let items = object.items()?;
+                    for number in 0..items.count {
+                        if !matches!(items.value(number)?.cell()?, Cell::Int(_) | Cell::Bool(_)) {
+                            return Err(UNUSUAL);
+                        }
+                    }
+                    return json_text::document(came, out);
+                }
+                let items = object.items()?;
+                let number = |name| match items.find(name)?.ok_or(UNUSUAL)?.cell()? {
+                    Cell::Int(number) => Ok(number),
+                    _ => Err(UNUSUAL),
+                };
+                let Cell::Bool(corrupted) = items.find("corrupted")?.ok_or(UNUSUAL)?.cell()? else {
+                    return Err(UNUSUAL);
+                };
+                let numbers = (number("current")?, number("previous")?);
+                (number("version")?, corrupted, numbers.0, numbers.1)
+            }
+            Some(Cell::Other) => return Err(UNUSUAL),
+            _ => {
+                let current = self.of(row, Image::After, table, scratch)?;
+                let previous = self.of(row, Image::Before, table, scratch)?;
+                (VERSION, false, current.into(), previous.into())
+            }
+        };
+        if wire == Wire::Avro {
+            encode_long(version, out);
+            out.push(corrupted.into());
+            encode_long(current, out);
+            encode_long(previous, out);
+            return Ok(());
+        }
+        out.extend_from_slice(b"{\"version\":2,\"corrupted\":false,\"current\":");
+        integer(current, out);
+        out.extend_from_slice(b",\"previous\":");
+        integer(previous, out);
+        out.push(b'}');
+        Ok(())
+    }
+
+    fn of(&self, row: &impl Row, image: Image, table: &Table, scratch: &mut Vec<u8>) -> Step<u32> {
+        let mut sum = 0;
+        if !row.has(image) {
+            return Ok(sum);
+        }
+        let utc = Offsets::utc();
+        for Summed { place, kind } in &self.columns {
+            let cell = row.cell(image, *place)?;
+            if cell == Cell::Null {
+                continue;
+            }
+            let printer = &table.columns[*place].printer;
+            scratch.clear();
+            // What cannot be printed has no checksum.
+            printer.plain(cell, &utc, scratch)?;
+            sum = match (kind, cell) {
+                (Kind::Number, cell) => {
+                    #[allow(clippy::cast_possible_truncation)]
+                    let number = printer.integer(cell)? as u64;
+                    crc32(&number.to_le_bytes(), sum)
+                }
+                (Kind::Float, Cell::Single(value)) => double(value.into(), sum),
+                #[allow(clippy::cast_possible_truncation)]
+                (Kind::Float, Cell::Double(value)) => double((value as f32).into(), sum),
+                (Kind::Double, Cell::Double(value)) => double(value, sum),
+                (Kind::Text, _) => {
+                    let length = u32::try_from(scratch.len()).map_err(|_| MISFIT)?;
+                    crc32(scratch, crc32(&length.to_le_bytes(), sum))
+                }
+                _ => return Err(MISFIT),
+            };
+        }
+        Ok(sum)
+    }
+}
+
+fn double(value: f64, sum: u32) -> u32 {
+    crc32(&value.to_le_bytes(), sum)
+}

@@ -1,0 +1,261 @@
+//! Value encodings printed: the way back of `crate::encodings`.
+//!
+//! The Python printers are in `cdcfmt_core/value_printers.py`.
+
+use std::io::Write;
+
+use serde::Deserialize;
+
+use crate::clocks::MAX_TIME;
+use crate::refusal::Step;
+use crate::temporal;
+use crate::text_bytes::{encode_base64, encode_hex};
+use crate::write::cell::Cell;
+use crate::write::digits::{self, integer};
+use crate::write::json_text;
+use crate::write::plan::Wire;
+use crate::write::printing::{self, MISFIT, Offsets, Printer};
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "encoding", rename_all = "kebab-case")]
+pub enum Encoding {
+    MysqlText,
+    /// A number, which the members of enums and sets have, too.
+    MysqlJson,
+    JsonNumber {
+        /// Beyond 63 bits, as the integer with a sign of the same bits.
+        wraps: bool,
+        /// The fewest.
+        exponent_digits: usize,
+    },
+    JsonBoolean,
+    /// As it stands.
+    Text,
+    Base64,
+    Base64Text,
+    Hex,
+    GoQuoted,
+    IsoInstant,
+    EpochDays,
+    EpochMillis,
+    EpochMicros,
+    /// Milliseconds, or microseconds where the row has more digits.
+    EpochGuessed,
+    LittleEndianBits {
+        bits: u32,
+    },
+    /// Only NULL is printed.
+    #[serde(other)]
+    Other,
+}
+
+/// What is the same for all values of a message.
+#[derive(Clone, Copy)]
+pub struct Style<'a> {
+    pub wire: Wire,
+    /// Of TIMESTAMP texts.
+    pub zone: &'a Offsets,
+}
+
+/// What is used again, and what was noted of the values of a message.
+#[derive(Default)]
+pub struct Scratch {
+    pub text: Vec<u8>,
+    pub other: Vec<u8>,
+    /// How many decimals were rounded.
+    pub rounded: usize,
+}
+
+impl Encoding {
+    /// Appends a value that is not NULL; `is_fine` if its row has more digits than milliseconds.
+    pub fn print(
+        &self,
+        printer: &Printer,
+        cell: Cell,
+        is_fine: impl Fn() -> Step<bool>,
+        style: Style,
+        scratch: &mut Scratch,
+        out: &mut Vec<u8>,
+    ) -> Step<()> {
+        let (escapes, zone) = (style.wire.escapes(), style.zone);
+        if style.wire == Wire::Avro {
+            return match self {
+                Encoding::MysqlText => printer.sized(cell, zone, &mut scratch.text, out),
+                Encoding::MysqlJson | Encoding::JsonNumber { .. } => printer.binary(cell, out),
+                _ => Err(MISFIT),
+            };
+        }
+        match (self, printer, cell) {
+            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json, _) => {
+                printer.quoted(cell, escapes, zone, &mut scratch.text, out)?;
+            }
+            (Encoding::Text, _, Cell::Text(text)) => json_text::string(text, escapes, out),
+            (
+                Encoding::JsonNumber {
+                    exponent_digits, ..
+                },
+                Printer::Float { bits },
+                _,
+            ) => {
+                float(*bits, *exponent_digits, cell, out)?;
+            }
+            (
+                Encoding::JsonNumber {
+                    exponent_digits, ..
+                },
+                Printer::Decimal,
+                _,
+            ) => {
+                let (value, scale) = match cell {
+                    Cell::Decimal(value, scale) => (value, scale),
+                    Cell::Int(value) => (value.into(), 0),
+                    _ => return Err(MISFIT),
+                };
+                let (number, is_exact) = digits::nearest_double(value, scale)?;
+                scratch.rounded += usize::from(!is_exact);
+                digits::go_json(number, *exponent_digits, out);
+            }
+            (Encoding::JsonNumber { wraps: true, .. }, Printer::Int { low, high }, _) => {
+                let value = cell.integer().ok_or(MISFIT)?;
+                if value < i128::from(*low) || value > i128::from(*high) {
+                    return Err(MISFIT);
+                }
+                #[allow(clippy::cast_possible_truncation)]
+                integer(value as i64, out);
+            }
+            (
+                Encoding::JsonNumber { .. },
+                Printer::Bool
+                | Printer::Int { .. }
+                | Printer::Year
+                | Printer::Enum { .. }
+                | Printer::Set { .. },
+                _,
+            ) => printer.text(cell, zone, out)?,
+            (Encoding::JsonBoolean, Printer::Bool | Printer::Int { .. }, _) => {
+                let value = match cell.integer() {
+                    Some(value @ (0 | 1)) => value == 1,
+                    _ => return Err(MISFIT),
+                };
+                out.extend_from_slice(if value { b"true" } else { b"false" });
+            }
+            (Encoding::Base64, _, Cell::Bytes(data))
+            | (Encoding::Base64Text, _, Cell::Text(data)) => {
+                base64(data, out);
+            }
+            (Encoding::Hex, _, Cell::Bytes(data)) => {
+                out.push(b'"');
+                encode_hex(data, out);
+                out.push(b'"');
+            }
+            (Encoding::GoQuoted, _, Cell::Bytes(data)) => {
+                scratch.text.clear();
+                go_quoted(data, &mut scratch.text)?;
+                json_text::string(&scratch.text, escapes, out);
+            }
+            (Encoding::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
+                out.push(b'"');
+                let day = out.len() + "0000-00-00".len();
+                printing::clock(micros, *fsp, out)?;
+                out[day] = b'T';
+                out.extend_from_slice(b"Z\"");
+            }
+            (Encoding::EpochDays, Printer::Date, Cell::Date(days)) => {
+                printing::check_day(days)?;
+                integer(days.into(), out);
+            }
+            (_, Printer::DateTime { .. }, Cell::Clock(micros)) => {
+                temporal::check_instant(micros)?;
+                self.unit(micros, is_fine, out)?;
+            }
+            (_, Printer::Time { .. }, _) => {
+                let micros = match cell {
+                    Cell::Duration(micros) => Some(micros),
+                    Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
+                    _ => None,
+                };
+                let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
+                self.unit(micros.ok_or(MISFIT)?, is_fine, out)?;
+            }
+            (Encoding::LittleEndianBits { bits }, Printer::Int { .. }, _) => {
+                let value = cell.integer().and_then(|value| u64::try_from(value).ok());
+                let value = value.filter(|value| *bits > 63 || *value >> *bits == 0);
+                let bytes = value.ok_or(MISFIT)?.to_le_bytes();
+                let size = bits.div_ceil(8) as usize;
+                base64(bytes.get(..size).ok_or(MISFIT)?, out);
+            }
+            _ => return Err(MISFIT),
+        }
+        Ok(())
+    }
+
+    fn unit(&self, micros: i64, is_fine: impl Fn() -> Step<bool>, out: &mut Vec<u8>) -> Step<()> {
+        let in_micros = match self {
+            Encoding::EpochMicros => true,
+            Encoding::EpochMillis => false,
+            Encoding::EpochGuessed => is_fine()?,
+            _ => return Err(MISFIT),
+        };
+        if in_micros {
+            integer(micros, out);
+        } else if micros % 1_000 == 0 {
+            integer(micros / 1_000, out);
+        } else {
+            return Err(MISFIT);
+        }
+        Ok(())
+    }
+}
+
+fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Step<()> {
+    match cell {
+        Cell::Double(value) if bits == 32 => {
+            digits::go_json(digits::shortest(value)?, exponent_digits, out);
+        }
+        Cell::Double(value) if value.is_finite() => digits::go_json(value, exponent_digits, out),
+        Cell::Single(value) if value == 0.0 || value.is_normal() => {
+            digits::go_json_any(value, exponent_digits, out);
+        }
+        _ => return Err(MISFIT),
+    }
+    Ok(())
+}
+
+fn base64(data: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    encode_base64(data, out);
+    out.push(b'"');
+}
+
+/// Bytes as Go's `strconv.Quote` writes them, without quotes.
+///
+/// Which characters are printable is told by tables that Python has; here it are the common ones.
+fn go_quoted(data: &[u8], out: &mut Vec<u8>) -> Step<()> {
+    for chunk in data.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            match character {
+                '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
+                ' '..='~' => out.push(character as u8),
+                '\x07'..='\x0d' => {
+                    out.extend_from_slice(&[b'\\', b"abtnvfr"[character as usize - 7]]);
+                }
+                '\0'..='\x7f' => hexadecimal(character as u8, out),
+                '\u{80}'..='\u{a0}' | '\u{ad}' => {
+                    let _ = write!(out, "\\u{:04x}", character as u32);
+                }
+                '\u{a1}'..='\u{377}' | '\u{400}'..='\u{52f}' | '\u{4e00}'..='\u{9fa5}' => {
+                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                _ => return Err(MISFIT),
+            }
+        }
+        for byte in chunk.invalid() {
+            hexadecimal(*byte, out);
+        }
+    }
+    Ok(())
+}
+
+fn hexadecimal(byte: u8, out: &mut Vec<u8>) {
+    let _ = write!(out, "\\x{byte:02x}");
+}
