@@ -79,6 +79,7 @@ bench: setup
 	$(RUN) python tests/benchmarks/encode.py
 	$(RUN) python tests/benchmarks/avro.py
 	$(RUN) python tests/benchmarks/write.py
+	$(RUN) python tests/benchmarks/rewrite.py
 
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup

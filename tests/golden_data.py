@@ -17,13 +17,13 @@ from zoneinfo import ZoneInfo
 
 import attrs
 
+from cdcfmt_core import opening
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
 from cdcfmt_core.sources import list_files, plan_partitions, read_split
-from cdcfmt_core.testing import opening
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -15,10 +15,11 @@ from golden_data import (
     variant_names,
 )
 
+from cdcfmt_core import opening
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.large_message_output import ClaimCheckWriter
-from cdcfmt_core.testing import Case, opening
+from cdcfmt_core.testing import Case
 
 
 def open_encoder(

@@ -213,11 +213,11 @@ MUTANTS = [
         'name="open-two"',
     ),
     Mutant(
-        "a name that cannot be typed",
+        "a summary of two lines",
         "test_the_codec_says_what_it_is",
         "__init__",
-        'name="open-protocol"',
-        'name="Open Protocol"',
+        'summary="Open Protocol: ',
+        'summary="Open Protocol\\n',
     ),
     Mutant(
         "option undocumented",

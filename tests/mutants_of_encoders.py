@@ -16,9 +16,9 @@ MUTANTS = [
         "absent written as NULL",
         "test_absent_is_not_written_as_null",
         "encode_plans",
-        "            continue\n        value = values[name]\n",
-        "            cells[name] = {**cell, 'v': None}\n"
-        "            continue\n        value = values[name]\n",
+        "                continue\n            value = values[name]\n",
+        "                cells[name] = {**cell, 'v': None}\n"
+        "                continue\n            value = values[name]\n",
     ),
     Mutant(
         "incomplete written as whole",
@@ -81,41 +81,48 @@ MUTANTS = [
         "off-by-one batch in encoding",
         "test_round_trip",
         "batches",
-        "        self._keys, self._values = [], []\n",
-        "        again = len(self._keys) >= self._max_rows > 1\n"
-        "        self._keys = self._keys[-1:] * again\n"
-        "        self._values = self._values[-1:] * again\n",
+        "            complete += self.take()\n",
+        "            complete += self.take()\n"
+        "            if self.limits.max_rows > 1:\n"
+        "                self._rows, self._key, self._value = 1, bytearray(HEAD + key), "
+        "bytearray(value)\n",
     ),
     Mutant(
         "time zone ignored in encoding",
         "test_written_again test_round_trip",
         "encode_plans",
-        "text_printer(logical, time_zone=context.time_zone)",
-        "text_printer(logical, time_zone=__import__('datetime').UTC)",
+        "time_zone=self._context.time_zone, number",
+        "time_zone=__import__('datetime').UTC, number",
     ),
     Mutant(
         "printers of the first encoder's time zone",
         "test_deterministic",
         "encode_plans",
-        "return text_printer(logical, time_zone=context.time_zone)",
-        "return globals().setdefault('shared', {}).setdefault(\n"
-        "        logical, text_printer(logical, time_zone=context.time_zone)\n    )",
+        "render = value_printer(encoding, column.type, tools)",
+        "render = globals().setdefault('shared', {}).setdefault(\n"
+        "                    str(column.type), value_printer(encoding, column.type, tools)\n"
+        "                )",
     ),
     Mutant(
         "UTF-8 written as latin-1",
         "test_round_trip",
         "encode_plans",
-        "            return print_text\n",
-        '            return lambda value: value.encode().decode("latin-1")\n',
+        "                render = value_printer(encoding, column.type, tools)\n",
+        "                render = value_printer(encoding, column.type, tools)\n"
+        "                if isinstance(column.type, Text):\n"
+        "                    render = (\n"
+        "                        lambda known:"
+        " lambda value: known(value.encode().decode('latin-1'))\n"
+        "                    )(render)\n",
     ),
     Mutant(
         "decimals written through floats",
         "test_written_again test_round_trip",
         "encode_plans",
-        "    if isinstance(logical, Bool):\n",
-        "    if type(logical).__name__ == 'Decimal':\n"
-        "        return lambda value: str(float(value))\n"
-        "    if isinstance(logical, Bool):\n",
+        "                render = value_printer(encoding, column.type, tools)\n",
+        "                render = value_printer(encoding, column.type, tools)\n"
+        "                if type(column.type).__name__ == 'Decimal':\n"
+        "                    render = lambda value: str(float(value))\n",
     ),
     Mutant(
         "the order of a set is written",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -214,3 +216,21 @@ def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch
     assert record["value"] == large.value
     assert 'format("cdc")' in record["reason"]
     assert check_equal(messages, schema, options, inferred=False).rows.num_rows == 2002
+
+
+def test_large_texts_in_lists_are_not_copied_as_text() -> None:
+    lists = pa.list_(pa.field("element", pa.string()))
+    # Python takes four bytes a character, and what is no Unicode cannot be encoded at once.
+    texts = [f"{number}\ud800\U0001f600" + "a" * (1 << 20) for number in range(16)]
+    tracemalloc.start()
+    try:
+        array = record_batches.to_array([texts, None, [], [None, "b"]], lists)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 3 * sum(map(len, texts))
+    array.validate(full=True)
+    assert array.type == lists
+    cleaned = [text.replace("\ud800", "\ufffd") for text in texts]
+    assert array.to_pylist() == [cleaned, None, [], [None, "b"]]
+    assert record_batches.to_array([], lists).type == lists

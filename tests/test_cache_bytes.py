@@ -19,8 +19,8 @@ from cdcfmt_core.caches import Cache
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
 from cdcfmt_core.mysql import resolve_type
+from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.testing.opening import open_decoder, open_encoder
 from pyspark_cdcfmt.read import schemas
 from pyspark_cdcfmt.testing import parsed
 

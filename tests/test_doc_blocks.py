@@ -30,13 +30,14 @@ RUN_BY = {
     "docs/security.md": "tests/test_kafka_docs.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
     "docs/sync.md": "tests/test_sync.py",
+    "docs/rewriting.md": "spark_bridge/tests/test_writing_docs.py",
     "docs/writing.md": "spark_bridge/tests/test_writing_docs.py",
 }
 """Pages whose blocks are run, quoted or compared as a whole by a test of their own."""
 
 HELD_BY = {
     ("docs/quickstart.md", "SparkSession.builder"): "test_the_session_is_the_tests",
-    ("docs/quickstart.md", "enableTypeWidening"): "test_quickstart_recipe.py",
+    ("docs/merge-by-hand.md", "enableTypeWidening"): "test_merge_by_hand.py",
     ("README.md", 'option("subscribe", "orders")'): "test_kafka_docs.py",
     ("README.md", "pyspark_cdcfmt.sync"): "test_sync.py",
 }

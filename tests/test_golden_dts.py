@@ -23,6 +23,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
+from cdcfmt_core.registry import default_registry
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 NAMESPACE = "com.alibaba.dts.formats.avro."
@@ -324,3 +325,25 @@ def test_types() -> None:
     # Types are learnt from values; once all are known, rows share one object.
     assert len({id(event.table) for event in wide}) <= 5
     assert all(event.table is last for event in wide[20:])
+
+
+def test_types_by_source_type() -> None:
+    """What events keep of a type: room for either sign, and Text where a charset is left out."""
+    resolve = default_registry().get_type_map("dts-avro")
+    columns = {column for _, event in rows() for column in event.table.columns}
+    unlike = {(c.source_type, repr(c.type)) for c in columns if resolve(c.source_type) != c.type}
+    assert unlike == {
+        # A PostgreSQL bigint: MySQL's has room for it.
+        ("bigint", "Int(bits=64, signed=True)"),
+        ("decimal", "Decimal(precision=65, scale=30)"),
+        ("geometry", "Text(charset='utf8mb4')"),
+        ("text", "Text(charset='utf8')"),
+        ("varchar", "Text(charset='gbk')"),
+        ("varchar", "Text(charset='latin1')"),
+        ("varchar", "Text(charset='utf8mb4')"),
+        # All of its values are NULL.
+        ("varchar/varbinary", "Unknown(source_type='varchar/varbinary')"),
+    }
+    assert {repr(resolve(c.source_type)) for c in columns if c.source_type == "bigint"} == {
+        "Decimal(precision=20, scale=0)"
+    }

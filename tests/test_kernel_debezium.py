@@ -12,6 +12,7 @@ from damaged_messages import ODD
 from golden_data import scan_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
@@ -418,3 +419,25 @@ def test_an_unwanted_message_has_a_good_schema() -> None:
     assert schema is not None
     result = check_equal(messages, schema, check_some)
     assert result.counts["corrupt messages and rows"] == 2
+
+
+def test_an_srid_of_32_bits_is_a_value_or_a_bad_row_with_a_reason() -> None:
+    """Spark's integers have a sign, and the inferred ``srid`` is one of 32 bits."""
+    fields = {"id": {"type": "int32"}, "g": named("struct", DATA + "geometry.Geometry")}
+    messages = []
+    for at, srid in enumerate((4326, 2**31, 2**32 - 1)):
+        image = {"id": at, "g": {"wkb": "AQ==", "srid": srid}}
+        wire = {"schema": schema_of(fields), "payload": payload("c", None, image)}
+        messages.append(message(at, wire, {"id": at}))
+    read = parsed({"protocol": "debezium", "table": "shop.orders"})
+    inferred = inferred_schema(messages, read)
+    assert inferred is not None
+    result = check_equal(messages, inferred, read)
+    assert result.counts["corrupt messages and rows"] == 2
+    reason = result.rows.to_pylist()[-1]["_corrupt_record"]["reason"]
+    assert "offset 2: shop.orders.g: the SRID 4294967295 does not fit in 32 bits" in reason
+    assert "struct<srid:bigint,wkb:binary,wkt:string>" in reason
+    wide = StructType().add("id", "integer").add("g", StructType().add("srid", "long"))
+    result = check_equal(messages, wide, read, inferred=False)
+    values = result.rows.column("g").to_pylist()
+    assert values == [{"srid": srid} for srid in (4326, 2**31, 2**32 - 1)]

@@ -68,14 +68,15 @@ def test_types_that_users_declare_are_the_kernels(protocol: str, name: str) -> N
         )
         for wire in wires
     ]
-    options = parsed({"protocol": protocol, "table": "bench.orders"})
+    options = parsed(
+        {"protocol": protocol, "table": "bench.orders", "sourceTimeZone": "Europe/Berlin"}
+    )
     inferred = inferred_schema(messages, options)
     assert inferred is not None
     declared = {
         "id": spark.LongType(),
         "status": spark.IntegerType(),
-        # Debezium's wall clocks are numbers, which become instants in the reference.
-        "created_at": spark.TimestampNTZType() if name == "debezium" else spark.TimestampType(),
+        "created_at": spark.TimestampType(),
     }
     schema = spark.StructType(
         [spark.StructField(f.name, declared.get(f.name, f.dataType)) for f in inferred.fields]

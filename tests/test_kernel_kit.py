@@ -50,20 +50,21 @@ def fresh_registry() -> Iterator[None]:
 def test_false_layouts_are_caught(
     bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
 ) -> None:
-    name = f"kernel_{list(MUTANTS).index(bug)}"
-    (tmp_path / name).mkdir()
+    package = f"kernel_{list(MUTANTS).index(bug)}"
+    name = package.replace("_", "-")
+    (tmp_path / package).mkdir()
     old, new = MUTANTS[bug]
     for path in PLUGIN.glob("*.py"):
-        text = path.read_text(encoding="utf-8").replace("cdcfmt_canal_json", name)
+        text = path.read_text(encoding="utf-8").replace("cdcfmt_canal_json", package)
         text = text.replace('name="canal-json"', f'name="{name}"').replace('("canal",)', "()")
         if path.stem == "layouts" and old:
             assert old in text, f"{bug}: sow it elsewhere"
             text = text.replace(old, new)
-        (tmp_path / name / path.name).write_text(text, encoding="utf-8")
+        (tmp_path / package / path.name).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     importlib.invalidate_caches()
-    plugin = importlib.import_module(name)
-    info = default_registry().register(plugin, name)
+    plugin = importlib.import_module(package)
+    info = default_registry().register(plugin, package)
     assert info.error is None
     subject = Subject(
         default_registry().get_codec(name), [golden_case("canal-json", "default", 60)]

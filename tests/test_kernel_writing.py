@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.testing.carries import Carries, without
-from cdcfmt_core.testing.opening import open_encoder
 from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry
 from pyspark_cdcfmt.kernel.feeding import is_installed
@@ -39,8 +39,38 @@ OPTIONS: dict[str, dict[str, str]] = {
         "upsertAs": "insert",
     },
     "canal": {"dialect": "canal"},
+    "debezium": {"protocol": "debezium", "enableTidbExtension": "true"},
+    "debezium plain": {
+        "protocol": "debezium",
+        "debeziumDisableSchema": "true",
+        "lineFormat": "value",
+        "upsertAs": "update",
+    },
+    "debezium new values": {
+        "protocol": "debezium",
+        "debeziumOutputOldValue": "false",
+        "splitKeyUpdates": "true",
+        "clusterId": "a<\u2028\x08",
+        "lineFormat": "message",
+        "upsertAs": "insert",
+    },
+    "open": {"protocol": "open-protocol", "maxBatchSize": "3"},
+    "open new values": {
+        "protocol": "open-protocol",
+        "outputOldValue": "false",
+        "deleteOnlyOutputHandleKeyColumns": "true",
+        "maxMessageBytes": "1500",
+        "lineFormat": "message",
+        "largeMessageHandleOption": "handle-key-only",
+    },
+    "open changed": {
+        "protocol": "open-protocol",
+        "onlyOutputUpdatedColumns": "true",
+        "upsertAs": "update",
+        "maxBatchSize": "1",
+    },
 }
-"""Of canal-json."""
+"""Of canal-json, where they name no other format."""
 GOLDEN = [
     *(("canal-json", name) for name in variant_names("canal-json")),
     ("open", "default"),
@@ -53,9 +83,9 @@ CASES = [(*case, number) for number, case in enumerate([*GOLDEN, ("native", "dts
 
 
 def some_options(number: int) -> list[dict[str, str]]:
-    """Two of the options, by turns: all of them together take minutes."""
+    """Three of the options, by turns: all of them together take minutes."""
     every = list(OPTIONS.values())
-    return [every[number % len(every)], every[(number + 3) % len(every)]]
+    return [{"protocol": "canal-json"} | every[(number + n) % len(every)] for n in (0, 3, 7)]
 
 
 def golden_messages(protocol: str, name: str) -> tuple[list[Message], dict[str, str]]:
@@ -71,7 +101,7 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
     events, found = decoded(messages, **reading)
     rows = event_rows(events, found)
     for options in some_options(number):
-        check_equal(rows, protocol="canal-json", **SKIP, **options)
+        check_equal(rows, **SKIP, **options)
 
 
 @pytest.mark.parametrize(("protocol", "name", "number"), CASES[:-1])
@@ -90,7 +120,7 @@ def test_golden_changes(protocol: str, name: str, number: int) -> None:
         for declared in ({}, typed):
             common = {"table": quoted, "keyColumns": json.dumps(keys), **SKIP, **declared}
             for options in some_options(number):
-                check_equal(rows, protocol="canal-json", **common, **options)
+                check_equal(rows, **common, **options)
 
 
 KNOWN = ("bigint unsigned", "int unsigned", "time", "year", "bit", "timestamp", "datetime")
@@ -115,6 +145,7 @@ def test_usual_rows_are_the_kernels() -> None:
         {"partitioner": "table"},
         {"partitioner": "ts"},
         {"partitioner": "columns", "partitionColumns": "id", "ordered": "true"},
+        {"protocol": "open-protocol", "maxBatchSize": "2"},
     ],
     ids=str,
 )
@@ -124,6 +155,8 @@ def test_partitions(case: tuple[str, str], options: dict[str, str]) -> None:
     events, found = decoded(messages, **reading)
     rows = event_rows([pair for pair in events if isinstance(pair[1], RowChange)], found)
     given = {"protocol": "canal-json", "enableTidbExtension": "true", **SKIP, **options}
+    if "maxBatchSize" in options:
+        del given["enableTidbExtension"]
     for partitions in (1, 3):
         expected, _ = sent(rows, by_kernel=False, partitions=partitions, **given)
         found, count = sent(rows, by_kernel=True, partitions=partitions, **given)
@@ -137,22 +170,15 @@ def batches_of(rows: Rows, size: int) -> Rows:
     return Rows(rows.schema, list(cut))
 
 
-@settings(deadline=None, max_examples=60, phases=[Phase.generate])
-@given(st.data())
-def test_generated_events(data: st.DataObject) -> None:
+def drawn_events(data: st.DataObject) -> Rows:
+    """Events at random."""
     lists = st.lists(event_lists(Carries(), wide=data.draw(st.booleans())), min_size=1, max_size=3)
     events = [event for some in data.draw(lists) for event in some]
-    rows = event_rows([(Message(None, None, offset=n), e) for n, e in enumerate(events)], None)
-    options = data.draw(st.sampled_from(list(OPTIONS.values())))
-    ordered = {"ordered": data.draw(st.sampled_from(["true", "false"]))}
-    size = data.draw(st.integers(1, 10))
-    common = {"unsupportedEvents": "skip", "protocol": "canal-json"}
-    check_equal(batches_of(rows, size), **common, **ordered, **options)
+    return event_rows([(Message(None, None, offset=n), e) for n, e in enumerate(events)], None)
 
 
-@settings(deadline=None, max_examples=30, phases=[Phase.generate])
-@given(st.data())
-def test_generated_changes(data: st.DataObject) -> None:
+def drawn_changes(data: st.DataObject) -> tuple[Rows, dict[str, str], dict[str, str]]:
+    """Typed changes of a table at random, the options that name it, and its column types."""
     # Spark has no place for a reference system beyond 31 bits.
     carries = Carries(kinds=frozenset({"row"}), types=without(Geometry))
     encoder = open_encoder("canal-json", {"contentCompatible": True, "enableTidbExtension": True})
@@ -166,11 +192,29 @@ def test_generated_changes(data: st.DataObject) -> None:
     }
     rows, types = change_rows(messages, (table.database, table.table), **reading)
     quoted = ".".join("`" + part.replace("`", "``") + "`" for part in (table.database, table.table))
-    keys = {"keyColumns": json.dumps(table.key_columns), "table": quoted, "ordered": "false"}
+    return rows, {"keyColumns": json.dumps(table.key_columns), "table": quoted}, types
+
+
+@settings(deadline=None, max_examples=60, phases=[Phase.generate])
+@given(st.data())
+def test_generated_events(data: st.DataObject) -> None:
+    rows = drawn_events(data)
+    options = data.draw(st.sampled_from(list(OPTIONS.values())))
+    ordered = {"ordered": data.draw(st.sampled_from(["true", "false"]))}
+    size = data.draw(st.integers(1, 10))
+    common = {"unsupportedEvents": "skip", "protocol": "canal-json"}
+    check_equal(batches_of(rows, size), **common | ordered | options)
+
+
+@settings(deadline=None, max_examples=30, phases=[Phase.generate])
+@given(st.data())
+def test_generated_changes(data: st.DataObject) -> None:
+    rows, named, types = drawn_changes(data)
+    keys = {**named, "ordered": "false"}
     for declared in ({}, {"columnTypes": json.dumps(types)}):
         options = data.draw(st.sampled_from(list(OPTIONS.values())))
         common = {"protocol": "canal-json", "unsupportedEvents": "skip", **keys, **declared}
-        check_equal(batches_of(rows, data.draw(st.integers(1, 10))), **common, **options)
+        check_equal(batches_of(rows, data.draw(st.integers(1, 10))), **common | options)
 
 
 def damaged(rows: Rows, chance: random.Random) -> Rows:
@@ -205,15 +249,24 @@ def single_rows(rows: Rows) -> Iterator[Rows]:
             yield Rows(rows.schema, [batch.slice(at, 1)])
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_damaged_variants(seed: int) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"protocol": "canal-json", "enableTidbExtension": "true"},
+        {"protocol": "debezium"},
+        {"protocol": "open-protocol"},
+        {"protocol": "open-protocol", "onlyOutputUpdatedColumns": "true"},
+    ],
+    ids=str,
+)
+def test_damaged_variants(options: dict[str, str]) -> None:
     """Each row by itself, as the first bad one ends a write."""
-    chance = random.Random(seed)
+    chance = random.Random(str(options))
     messages, reading = golden_messages("canal-json", "tidb-extension")
     events, found = decoded(messages, **reading)
     some = chance.sample([pair for pair in events if isinstance(pair[1], RowChange)], 100)
     for rows in single_rows(damaged(event_rows(some, found), chance)):
-        check_equal(rows, protocol="canal-json", enableTidbExtension="true")
+        check_equal(rows, **options)
 
 
 def test_changes_out_of_order() -> None:

@@ -92,12 +92,13 @@ def written(rows: Rows, *, by_kernel: bool, **given: str) -> tuple[list[Any], Ev
     """The lines, at the end perhaps an error, and the writer."""
     options = parse_write_options({"sourceTimeZone": "Asia/Shanghai"} | given, default_registry())
     writer = EventWriter(rows.schema, options, by_kernel=by_kernel)
-    line_of = line_writer("auto")
+    line_format = options["lineFormat"]
+    line_of = line_writer(line_format)
     lines: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("time.time_ns", lambda: NOW)
         try:
-            for part in writer.parts(iter(rows.batches), as_lines=True):
+            for part in writer.parts(iter(rows.batches), line_format=line_format):
                 if isinstance(part, Message):
                     lines.append(line_of(part))
                     continue

@@ -14,9 +14,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import attrs
 from decoding import CASES, open_engine
 from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
@@ -24,10 +26,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
-from samples import SAMPLES, Sample
+from samples import SAMPLES, Sample, distinct
 from spark_avro_queries import AVRO_QUERIES, read_avro
 from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
 
+from cdcfmt_core.events import Message
 from cdcfmt_core.sources import wrap_line
 
 LINES = "lines alone (spark.read.text)"
@@ -133,20 +136,29 @@ def check(ours: DataFrame, peer: DataFrame, what: str) -> None:
 
 
 def write(folder: Path, sample: Sample, megabytes: float) -> tuple[str, int, int]:
-    """Golden messages, repeated: the path, the number of row changes and their bytes."""
+    """Golden messages, repeated: the path, the number of row changes and their bytes.
+
+    The values of the JSON column differ in all messages.
+    """
     messages = sample.messages()
-    lines = [message.value or b"" if sample.lines else wrap_line(message) for message in messages]
+
+    def line(message: Message) -> bytes:
+        return (message.value or b"" if sample.lines else wrap_line(message)) + b"\n"
+
     # A stream begins with the table's DDL; without it debezium and simple have no types.
-    head, rows = lines[:2], lines[2:]
-    size = sum(map(len, rows))
+    head, rows = messages[:2], messages[2:]
+    size = sum(len(line(message)) for message in rows)
     times = int(megabytes * 1_000_000 / size)
     if not times:
         rows, times = rows[:_FEW], 1
     path = folder / f"{sample.name}-{megabytes}.jsonl"
+    numbers = count()
     with path.open("wb") as file:
-        file.writelines(line + b"\n" for line in head)
+        file.writelines(map(line, head))
         for _ in range(times):
-            file.writelines(line + b"\n" for line in rows)
+            for message in rows:
+                value = distinct(message.value or b"", next(numbers))
+                file.write(line(attrs.evolve(message, value=value)))
     changes = 16 if sample.name == "open-batched" else 1
     return str(path), len(rows) * times * changes, path.stat().st_size
 

@@ -33,7 +33,9 @@ def measure(label: str, rounds: int, read: dict[str, str], write: dict[str, str]
     def per_change(function: Callable[[], object]) -> float:
         return best_seconds(function, rounds) / len(changes) * 1e6
 
-    kernel = per_change(lambda: list(EventWriter(schema, options).parts(batches, as_lines=True)))
+    kernel = per_change(
+        lambda: list(EventWriter(schema, options).parts(batches, line_format="auto"))
+    )
     whole = per_change(lambda: list(reference().parts(batches)))
     rows = per_change(lambda: list(open_input(schema, options).events(batches)))
     encoder = open_encoder(options, None)

@@ -31,7 +31,9 @@ def row(type_: str, id_: int, v: str, n: int, at: int, type_of_n: str = "int") -
 
 
 def test_the_recipe(orders: SparkSession, tmp_path: Path) -> None:
-    (recipe,) = (block.code for block in snippets("docs/quickstart.md") if block.needs == "delta")
+    (recipe,) = (
+        block.code for block in snippets("docs/merge-by-hand.md") if block.needs == "delta"
+    )
     recipe = recipe.replace("golden.txn_a", "shop.orders")
     recipe = recipe.replace("checkpoints/orders", str(tmp_path / "checkpoint"))
     dump = tmp_path / "dump"
