@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ NULLED = {"at: invalid value as NULL": 1}
 
 @pytest.fixture
 def task_lines(spark: SparkSession) -> Iterator[Callable[[DataFrame], list[dict[str, Any]]]]:
-    """Runs a query and gives the lines of its tasks."""
+    """Runs a query of one task and gives its line."""
     setting = "spark.sql.pyspark.worker.logging.enabled"
     spark.conf.set(setting, "true")
 
@@ -55,7 +56,10 @@ def task_lines(spark: SparkSession) -> Iterator[Callable[[DataFrame], list[dict[
     def run(frame: DataFrame) -> list[dict[str, Any]]:
         before = len(lines())
         frame.write.format("noop").mode("overwrite").save()
-        new = lines()[before:]
+        # Spark reads what workers print in a thread of its own, which may be behind the query.
+        deadline = time.monotonic() + 60
+        while not (new := lines()[before:]) and time.monotonic() < deadline:
+            time.sleep(0.1)
         for level, line in new:
             assert line.pop("event") == "cdc task"
             assert level == ("WARNING" if "counts" in line else "INFO")
