@@ -53,7 +53,7 @@ def open_decoder(
         own,
         event_filter,
         projection=projection,
-        claim_checks=claim_checks_of(common),
+        claim_checks=claim_check_reader(common),
         counts=counts,
         schemas=schemas,
         registry=registry,
@@ -75,6 +75,7 @@ def open_encoder(
 
     Options are given as those of :func:`open_decoder`.  ``partitions`` is their number, for
     events that go to all of them; ``now`` gives microseconds, for events without an emit time.
+    ``claim_checks`` is a folder that needs more than ``claimCheckStorageUri`` to be opened.
 
     :raises UnknownFormatError: for a format that is not installed.
     :raises OptionError: as :func:`open_decoder`, or if the format is only read.
@@ -82,10 +83,11 @@ def open_encoder(
     registry = registry or default_registry()
     codec = registry.get_codec(protocol)
     common, own = _apart({**(options or {}), **more}, codec.encode_options, ENCODING_OPTIONS)
+    common = validate({"protocol": protocol, **common}, ENCODING_OPTIONS, owner=OWNER)
     return open_message_encoder(
-        validate({"protocol": protocol, **common}, ENCODING_OPTIONS, owner=OWNER),
+        common,
         validate(own, codec.encode_options, owner=f"format {codec.name}"),
-        claim_checks=claim_checks,
+        claim_checks=claim_checks or claim_check_writer(common),
         counts=counts,
         partitions=partitions,
         now=now,
@@ -109,12 +111,24 @@ def decoding_options(
     return validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER), given
 
 
-def claim_checks_of(common: Mapping[str, Any]) -> ClaimCheckStore | None:
+def claim_check_reader(
+    common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
+) -> ClaimCheckStore | None:
     """The folder of ``claimCheckStorageUri``, if it is set."""
     from cdcfmt_core.sources.claim_checks import open_claim_check_store
 
     uri = common["claimCheckStorageUri"]
-    return None if uri is None else open_claim_check_store(uri)
+    return None if uri is None else open_claim_check_store(uri, storage_options)
+
+
+def claim_check_writer(
+    common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
+) -> ClaimCheckWriter | None:
+    """The folder of ``claimCheckStorageUri``, if it is set, to write into."""
+    from cdcfmt_core.sources.claim_checks import open_claim_check_writer
+
+    uri, raw = common["claimCheckStorageUri"], common["claimCheckRawValue"]
+    return None if uri is None else open_claim_check_writer(uri, storage_options, raw_value=raw)
 
 
 def _apart(

@@ -16,11 +16,12 @@ from cdcfmt_core.decoding import AUTO, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schema_scan import SCANS, open_input_scan
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, open_claim_check_store
+from cdcfmt_core.sources import BadLine
 
 
 @attrs.frozen
@@ -51,14 +52,11 @@ class Reader:
         self._schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
         self._filter = settings.event_filter() if event_filter is None else event_filter
-        uri = settings["claimCheckStorageUri"]
         self._decoder = open_message_decoder(
             settings.values,
             settings.codec,
             self._filter,
-            claim_checks=(
-                None if uri is None else open_claim_check_store(uri, settings.storage_options)
-            ),
+            claim_checks=claim_check_reader(settings.values, settings.storage_options),
             schemas=self._schemas,
             counts=self.counts,
         )

@@ -114,7 +114,7 @@ class Subject:
         return DecoderContext(
             self.registry.get_type_map(common["typeMap"] or self.spec.type_map),
             source_time_zone=common["sourceTimeZone"],
-            claim_checks=opening.claim_checks_of(common),
+            claim_checks=opening.claim_check_reader(common),
         )
 
     def decode(self, case: Case) -> list[list[Event]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cdcfmt_core import (
@@ -14,9 +16,10 @@ from cdcfmt_core import (
     open_decoder,
     open_encoder,
 )
-from cdcfmt_core.types import Int
+from cdcfmt_core.types import Int, Text
 
 ORDERS = TableSchema("shop", "orders", (Column("id", "int", Int(32), key=True),), ("id",))
+NOTES = TableSchema("shop", "notes", (*ORDERS.columns, Column("text", "text", Text())), ("id",))
 
 
 def message() -> Message:
@@ -47,3 +50,24 @@ def test_a_misspelt_option_names_the_nearest() -> None:
         open_decoder("canal-json", sourceTimezon="UTC")
     with pytest.raises(OptionError, match="did you mean enableTidbExtension"):
         open_encoder("canal-json", enableTidbExtensions=True)
+
+
+def test_a_folder_of_claim_checks_by_its_option(tmp_path: Path) -> None:
+    options = {"claimCheckStorageUri": str(tmp_path / "claims")}
+    row = RowChange("insert", NOTES, None, Image({"id": 1, "text": "x" * 4096}), commit_ts=1 << 18)
+    encoder = open_encoder(
+        "canal-json",
+        options,
+        enableTidbExtension=True,
+        sourceTimeZone="UTC",
+        maxMessageBytes=2048,
+        largeMessageHandleOption="claim-check",
+    )
+    (pointer,) = encoder.encode(row)
+    assert pointer.value is not None
+    assert len(pointer.value) < 2048
+
+    (event,) = open_decoder("canal-json", options).decode(pointer)
+    assert isinstance(event, RowChange)
+    assert event.after is not None
+    assert event.after.values == {"id": 1, "text": "x" * 4096}

@@ -17,13 +17,12 @@ from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import Command, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Decoded, Reader
-from cdcfmt_core.cli.settings import OWNER, Settings
-from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.options import unknown_option, validate
-from cdcfmt_core.registry import default_registry
-from cdcfmt_core.sources import open_claim_check_writer, wrap_line
+from cdcfmt_core.opening import open_encoder
+from cdcfmt_core.sources import wrap_line
 from cdcfmt_core.texts import harmless
 
 
@@ -132,36 +131,15 @@ def _open_encoder(
 
     :raises OptionError: for an option that neither all formats nor this one have.
     """
-    codec = default_registry().get_codec(target)
-    common = {option.name.lower(): option for option in ENCODING_OPTIONS}
-    own = {option.name.lower(): option for option in codec.encode_options}
-    of_all: dict[str, str] = {"protocol": codec.name}
-    of_format: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in written:
         name, mark, value = pair.partition("=")
         if not mark:
             raise OptionError(f"-w {pair}: write it as -w name=value")
-        key = name.strip().lower().replace("-", "")
-        if key in own:
-            of_format[key] = value
-        elif key in common and key != "protocol":
-            of_all[key] = value
-        else:
-            known = [option.name for option in [*common.values(), *own.values()]]
-            raise unknown_option(name, known, owner=f"{OWNER} convert --to {codec.name}")
-    options = validate(of_all, ENCODING_OPTIONS, owner=OWNER)
-    uri = options["claimCheckStorageUri"]
-    return open_message_encoder(
-        options,
-        validate(of_format, codec.encode_options, owner=OWNER),
-        claim_checks=(
-            None
-            if uri is None
-            else open_claim_check_writer(uri, raw_value=options["claimCheckRawValue"])
-        ),
-        partitions=partitions,
-        counts=counts,
-    )
+        options[name.strip().replace("-", "")] = value
+    if "protocol" in (name.lower() for name in options):
+        raise OptionError("-w protocol: --to names the format")
+    return open_encoder(target, options, partitions=partitions, counts=counts)
 
 
 def _harmless(line: bytes) -> bytes:

@@ -13,8 +13,9 @@ from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, open_claim_check_store
+from cdcfmt_core.sources import BadLine
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.schemas import MissingSchemas
@@ -33,13 +34,12 @@ def open_decoder(
     on_zoneless: Callable[[str, str], None] | None = None,
 ) -> MessageDecoder:
     """The message decoder that the options ask for."""
-    uri = options["claimCheckStorageUri"]
     return open_message_decoder(
         options.values,
         options.codec,
         event_filter,
         projection=projection,
-        claim_checks=None if uri is None else open_claim_check_store(uri, options.storage_options),
+        claim_checks=claim_check_reader(options.values, options.storage_options),
         schemas=schemas,
         counts=counts,
         on_zoneless=on_zoneless,

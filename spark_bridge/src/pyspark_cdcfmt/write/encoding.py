@@ -16,7 +16,7 @@ from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.encoding import MessageEncoder, open_message_encoder
 from cdcfmt_core.errors import EncodeError, SinkError, UnsupportedEventError
 from cdcfmt_core.events import KIND_OF, Kind, Message, RowChange, SchemaChange, Watermark
-from cdcfmt_core.sources import open_claim_check_writer
+from cdcfmt_core.opening import claim_check_writer
 from cdcfmt_core.texts import open_logger, qualified
 from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
@@ -56,15 +56,10 @@ def open_encoder(
     options: WriteOptions, partitions: int | None, counts: Counter[str] | None = None
 ) -> MessageEncoder:
     """The encoder that the options ask for."""
-    uri = options["claimCheckStorageUri"]
     return open_message_encoder(
         options.values,
         options.codec,
-        claim_checks=None
-        if uri is None
-        else open_claim_check_writer(
-            uri, options.storage_options, raw_value=options["claimCheckRawValue"]
-        ),
+        claim_checks=claim_check_writer(options.values, options.storage_options),
         partitions=partitions,
         counts=counts,
     )
