@@ -85,7 +85,7 @@ class _Decoder:
 
     def _values_of(
         self, keys: list[EventKey | DecodeError], value: bytes | None
-    ) -> list[bytes | None]:
+    ) -> list[memoryview | None]:
         """The value of each key; None where it has none."""
         if value is None:
             # A tombstone: it deletes the key from a compacted topic and says nothing, but
@@ -93,7 +93,7 @@ class _Decoder:
             if not all(isinstance(key, dict) and key["t"] == RESOLVED for key in keys):
                 self._context.counts["tombstones"] += 1
             return [None] * len(keys)
-        frames: list[bytes | None] = list(split_value(value, self._limit))
+        frames: list[memoryview | None] = list(split_value(memoryview(value), self._limit))
         if len(frames) == len(keys):
             return frames
         resolved = [isinstance(key, dict) and key["t"] == RESOLVED for key in keys]
@@ -109,7 +109,9 @@ class _Decoder:
             sample=value,
         )
 
-    def _judge_inserts(self, keys: list[EventKey | DecodeError], values: list[bytes | None]) -> Op:
+    def _judge_inserts(
+        self, keys: list[EventKey | DecodeError], values: list[memoryview | None]
+    ) -> Op:
         """What a row with new values only is, by the other rows of its message."""
         self._bytes_left = self._max_bytes
         for key, value in zip(keys, values, strict=True):
@@ -125,13 +127,15 @@ class _Decoder:
                     return "insert"
         return "upsert"
 
-    def _event(self, key: EventKey, value: bytes | None, index: int, insert_op: Op) -> Event | None:
+    def _event(
+        self, key: EventKey, value: memoryview | None, index: int, insert_op: Op
+    ) -> Event | None:
         kind, commit_ts = key["t"], key["ts"]
         database, table = key.get("scm") or "", key.get("tbl") or ""
         field = f"value[{index}]"
         if kind == RESOLVED:
-            if value is not None and value.strip(b"\0"):
-                raise DecodeError("a resolved event has no value", field=field, sample=value)
+            if value is not None and any(value):
+                raise DecodeError("a resolved event has no value", field=field, sample=bytes(value))
             return Watermark(commit_ts, index=index, extra=extra_of(key))
         if value is None:
             return None
@@ -139,44 +143,56 @@ class _Decoder:
         if not (self._wants_all or self._wants(kind_name, database, table, None, None, commit_ts)):
             return None
         try:
-            data = self._decompressed(value)
-            if kind == ROW and key.get("ccl"):
-                data = self._claimed(key)
-            check_values(data, self._max_bytes)
-            wire = _loads(data)
+            left = self._bytes_left
+
+            def text() -> bytes:
+                self._bytes_left = left
+                return self._text(key, value)
+
+            # The text is not held beside what it says.
+            wire = _loads(text())
             if kind != ROW:
                 return schema_change(key, wire, extra_of(key), index)
             extra = extra_of(key)
             try:
-                return self._rows.decode(key, wire, data, insert_op, extra, index)
+                return self._rows.decode(key, wire, text, insert_op, extra, index)
             except InexactNumber:
-                wire = loads_exact(data)
-                return self._rows.decode(key, wire, data, insert_op, extra, index)
+                wire = loads_exact(text())
+                return self._rows.decode(key, wire, text, insert_op, extra, index)
         except DecodeError as error:
             if kind == ROW and key.get("ccl"):
                 raise _below(field, error_of_claim_check(error, key["ccl"])) from None
             raise _below(field, error) from error
 
-    def _decompressed(self, value: bytes) -> bytes:
+    def _text(self, key: EventKey, value: memoryview) -> bytes:
+        """An event's JSON."""
+        data = self._decompressed(value)
+        if key["t"] == ROW and key.get("ccl"):
+            data = self._claimed(key)
+        check_values(data, self._max_bytes)
+        return data
+
+    def _decompressed(self, value: memoryview) -> bytes:
+        data = bytes(value)
         if self._decompress is None:
-            return value
+            return data
         # Each value may be as large as the limit, but not all of a batch together.
         if self._bytes_left > 0:
-            value = self._decompress(value)
-        self._bytes_left -= len(value)
+            data = self._decompress(data)
+        self._bytes_left -= len(data)
         if self._bytes_left < 0:
             raise DecodeError(
                 f"the batch decompresses to more than {self._max_bytes} bytes; raise "
                 "maxMessageBytes if it is real"
             )
-        return value
+        return data
 
     def _claimed(self, key: EventKey) -> bytes:
         """The whole value of a row whose message holds its handle key only."""
         file_key, file_value = resolve_claim_check(
             self._context.claim_checks, key["ccl"], self._max_bytes
         )
-        values = split_value(file_value, 2)
+        values = split_value(memoryview(file_value), 2)
         if len(values) != 1:
             raise DecodeError(f"it holds {len(values)} events, not 1")
         if file_key is not None:

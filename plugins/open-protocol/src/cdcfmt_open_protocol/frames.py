@@ -9,10 +9,12 @@ against the bytes that are there; nothing is allocated by what a length claims.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_open_protocol.message import VERSION
+
+_Bytes = TypeVar("_Bytes", bytes, memoryview)
 
 _read_int64 = Struct(">q").unpack_from
 _int64 = Struct(">q").pack
@@ -41,16 +43,16 @@ def split_key(key: bytes, limit: int) -> list[bytes]:
     return _split(key, 8, "key", limit)
 
 
-def split_value(value: bytes, limit: int) -> list[bytes]:
-    """The event values of a message value, at most ``limit``.
+def split_value(value: _Bytes, limit: int) -> list[_Bytes]:
+    """The event values of a message value, at most ``limit``; views of a view.
 
     :raises DecodeError: for lengths that do not fit.
     """
     return _split(value, 0, "value", limit)
 
 
-def _split(data: bytes, position: int, name: str, limit: int) -> list[bytes]:
-    frames: list[bytes] = []
+def _split(data: _Bytes, position: int, name: str, limit: int) -> list[_Bytes]:
+    frames: list[_Bytes] = []
     end = len(data)
     while position < end:
         if len(frames) == limit:

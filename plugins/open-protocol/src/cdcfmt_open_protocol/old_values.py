@@ -16,7 +16,7 @@ classic one wrote it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
@@ -42,11 +42,11 @@ class _Members(list[tuple[str, Any]]):
 
 
 def certain_cells(
-    before: Cells, after: Cells, data: bytes, *, architecture: str, has_row_id: bool
+    before: Cells, after: Cells, text: Callable[[], bytes], *, architecture: str, has_row_id: bool
 ) -> tuple[Cells, tuple[str, ...]]:
     """The cells of ``p`` that are certain, and the names of the columns that are not.
 
-    ``data`` is the event's JSON.  ``architecture`` is ``auto``, ``classic`` or ``new``.
+    ``text`` gives the event's JSON.  ``architecture`` is ``auto``, ``classic`` or ``new``.
     ``has_row_id``: only the classic one sends ``rid``.
 
     :raises DecodeError: if there are members without a name that nobody wrote so, or what
@@ -70,7 +70,7 @@ def certain_cells(
                 field="p.t",
                 sample=before["t"],
             )
-        before, unknown = _name_cells(before, after, data)
+        before, unknown = _name_cells(before, after, text())
     classic = has_row_id or architecture == "classic"
     if not classic and any(_is_null(cell) for cell in before.values()):
         before, doubtful = _judge_nulls(before, after)

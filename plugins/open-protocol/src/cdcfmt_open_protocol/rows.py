@@ -7,7 +7,7 @@ ones of an update, ``d`` those of a deleted row.  ``p`` may hold the changed col
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdcfmt_core import DecoderContext
@@ -33,18 +33,18 @@ class RowDecoder:
         self,
         key: Mapping[str, Any],
         wire: Any,
-        data: bytes,
+        text: Callable[[], bytes],
         insert_op: Op,
         extra: dict[str, Any] | None,
         index: int,
     ) -> RowChange:
-        """``wire`` is ``data`` parsed; ``insert_op`` is what ``u`` alone means.
+        """``wire`` is what ``text`` gives, parsed; ``insert_op`` is what ``u`` alone means.
 
         :raises DecodeError: for a bad column or value, naming it.
-        :raises InexactNumber: if ``data`` must be parsed exactly.
+        :raises InexactNumber: if it must be parsed exactly.
         """
         if type(wire) is not dict:
-            raise DecodeError("not a JSON object", sample=data)
+            raise DecodeError("not a JSON object", sample=text())
         database, table = key.get("scm") or "", key["tbl"]
         if not wire.keys() <= ROW_FIELDS:
             rest = {name: value for name, value in wire.items() if name not in ROW_FIELDS}
@@ -70,7 +70,7 @@ class RowDecoder:
                 old, unknown = certain_cells(
                     old,
                     new,
-                    data,
+                    text,
                     architecture=self._architecture,
                     has_row_id=key.get("rid") is not None,
                 )
@@ -85,7 +85,7 @@ class RowDecoder:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
                 before = _before_image(old_values, values, unknown, only_handle_key)
         else:
-            raise DecodeError("a row event has neither new nor deleted columns", sample=data)
+            raise DecodeError("a row event has neither new nor deleted columns", sample=text())
         return RowChange(
             op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
         )
