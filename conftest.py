@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from cdcfmt_core import row_functions
-
 if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
@@ -93,14 +91,6 @@ def _settings_of_jars(wanted: set[str]) -> dict[str, str]:
                     # The catalog is set by those who want it: this alone changes nothing.
                     settings["spark.sql.extensions"] = spark_jars.DELTA_EXTENSIONS
     return settings | {"spark.jars": ",".join(paths)}
-
-
-@pytest.fixture(scope="session", autouse=True)
-def compile_early() -> Iterator[None]:
-    """A table's first row goes column by column, the others as those of a busy table do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_functions, "_ROWS_BEFORE_COMPILING", 1)
-        yield
 
 
 @pytest.fixture(scope="session")

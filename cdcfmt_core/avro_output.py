@@ -38,29 +38,6 @@ def _varint(number: int) -> bytes:
     return _MORE[number & 0x3FFF] + _MORE[number >> 14 & 0x3FFF] + _varint(number >> 28)
 
 
-def near_long_writer() -> Callable[[int], bytes]:
-    """:func:`write_long` for large numbers each of which is near the last, such as times."""
-    last, written = 0, write_long(0)
-    last_high, end = 0, b""
-
-    def write(value: int) -> bytes:
-        nonlocal last, written, last_high, end
-        if value == last:
-            return written
-        last = value
-        high = value >> 27
-        if high <= 0:
-            written = write_long(value)
-        else:
-            if high != last_high:
-                last_high, end = high, _varint(high)
-            number = value << 1
-            written = _MORE[number & 0x3FFF] + _MORE[number >> 14 & 0x3FFF] + end
-        return written
-
-    return write
-
-
 def write_bytes(data: bytes) -> bytes:
     """Bytes."""
     size = len(data)

@@ -13,7 +13,6 @@ from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from cdcfmt_core import row_functions
 from cdcfmt_core.events import Event, Image, Message, RowChange
 from cdcfmt_core.testing import Carries
 from cdcfmt_core.testing.strategies import row_changes
@@ -141,10 +140,8 @@ def test_what_both_can_hold_is_the_same(source: str, target: str, data: st.DataO
         # Without a sign BIGINT is a decimal, of which Debezium has a double.
         types = tuple(logical for logical in types if logical not in BIGINTS)
     events = data.draw(changes(types))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_functions, "_ROWS_BEFORE_COMPILING", 1)
-        came = rows(read(source, write(source, [attrs.evolve(event) for event in events])))
-        converted = rows(read(target, write(target, came)))
+    came = rows(read(source, write(source, [attrs.evolve(event) for event in events])))
+    converted = rows(read(target, write(target, came)))
     assert len(converted) == len(events)
     for event, other in zip(events, converted, strict=True):
         assert (other.op, other.table.database, other.table.table) == (

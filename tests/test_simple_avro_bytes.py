@@ -20,7 +20,6 @@ from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
 from naive_values import document_value
 
-from cdcfmt_core import row_functions
 from cdcfmt_core.events import Corrupt, Event, Image, RowChange, TableSchema
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
@@ -100,17 +99,14 @@ def datum(event: RowChange, version: int) -> Any:
     return (NAMESPACE + "Message", {"type": "DML", "payload": (NAMESPACE + "DML", row)})
 
 
-@pytest.mark.parametrize("rows_before_compiling", [0, 1_000])
 @settings(deadline=None, max_examples=50, phases=[Phase.reuse, Phase.generate])
 @given(events=row_changes(CARRIES))
-def test_arbitrary_rows(rows_before_compiling: int, events: list[RowChange]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_functions, "_ROWS_BEFORE_COMPILING", rows_before_compiling)
-        encoder = open_encoder("simple", encodingFormat="avro", sourceTimeZone="UTC")
-        for event in events * 2:
-            event.extra = {"schema_version": 2**63 + 5}
-            value = encoder.encode(event)[-1].value
-            assert value == by_fastavro(datum(event, signed(2**63 + 5)))
+def test_arbitrary_rows(events: list[RowChange]) -> None:
+    encoder = open_encoder("simple", encodingFormat="avro", sourceTimeZone="UTC")
+    for event in events * 2:
+        event.extra = {"schema_version": 2**63 + 5}
+        value = encoder.encode(event)[-1].value
+        assert value == by_fastavro(datum(event, signed(2**63 + 5)))
 
 
 def with_branches(wire: Any, table: TableSchema) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cdcfmt_core.avro_output import near_long_writer, write_bytes, write_long, write_text
+from cdcfmt_core.avro_output import write_bytes, write_long, write_text
 
 LONGS = st.one_of(
     st.integers(-(2**63), 2**63 - 1),
@@ -31,13 +31,6 @@ def by_fastavro(schema: str, datum: Any) -> bytes:
 @example(-(2**63))
 def test_longs(value: int) -> None:
     assert write_long(value) == by_fastavro("long", value)
-
-
-@given(st.lists(LONGS, min_size=1, max_size=8))
-@example([0, 1, 0, 2**27 - 1, 2**27, 2**28, 2**27, -1, 2**27, -(2**63), 2**63 - 1, 0])
-def test_longs_near_each_other(values: list[int]) -> None:
-    write = near_long_writer()
-    assert [write(value) for value in values] == [by_fastavro("long", value) for value in values]
 
 
 @pytest.mark.parametrize("size", [0, 1, 63, 64, 8191, 8192, 100_000])

@@ -25,8 +25,6 @@ from cdcfmt_core.types import (
     Binary,
     Bit,
     Bool,
-    Date,
-    DateTime,
     Enum,
     Float,
     Geometry,
@@ -35,7 +33,6 @@ from cdcfmt_core.types import (
     LogicalType,
     Set,
     Text,
-    Time,
     Timestamp,
     Year,
 )
@@ -47,7 +44,6 @@ Render: TypeAlias = Callable[[Any], bytes]
 
 _NULL, _LONG, _FLOAT, _DOUBLE, _STRING, _BYTES, _TIMESTAMP, _UNSIGNED = map(write_long, range(8))
 _NUMBER: Final = Encoding("json-number")
-_ALIKE: Final = (Binary, Date, DateTime, Enum, Json, Set, Text, Time, Timestamp)
 
 _pack_float = struct.Struct("<f").pack
 _pack_double = struct.Struct("<d").pack
@@ -57,15 +53,13 @@ _pack_double = struct.Struct("<d").pack
 class Cell:
     """A column: what stands before its values, all of its NULL, and what writes a value.
 
-    ``alike``: values that are equal are written alike, which 1.0 and 1.00 are not.  ``encoding``
-    is that of values.
+    ``encoding`` is that of values.
     """
 
     name: str
     head: bytes
     null: bytes
     render: Render
-    alike: bool
     encoding: Encoding
 
     @property
@@ -84,8 +78,7 @@ def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
     except EncodeError as error:
         raise error.at(column=column.name) from error
     name = write_text(column.name)
-    alike = isinstance(column.type, _ALIKE)
-    return Cell(column.name, name + head, name + _NULL, render, alike, encoding)
+    return Cell(column.name, name + head, name + _NULL, render, encoding)
 
 
 def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Encoding, Render]:

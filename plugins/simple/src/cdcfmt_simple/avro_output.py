@@ -6,12 +6,11 @@ random with TiCDC, are in the order of the columns.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.avro_output import (
     NULL,
-    near_long_writer,
     write_array,
     write_boolean,
     write_long,
@@ -19,9 +18,8 @@ from cdcfmt_core.avro_output import (
     write_text,
 )
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Op, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.events import Image, Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
-from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.row_messages import Checksum, Members, Number, OfExtra, RowMessage, Which
 from cdcfmt_simple.avro_cells import cell_of
 from cdcfmt_simple.avro_schema_output import signed, write_table_schema
@@ -41,7 +39,6 @@ _WORD_OF: Final[dict[Op, bytes]] = {
     "delete": write_long(2),
 }
 _NO_MARKS: Final = NULL * 3
-_NO_IMAGE: Final = [NULL]
 _IMAGES: Final[tuple[Which, Which]] = ("after", "before")
 """In the order of ``data`` and ``old``."""
 _END: Final = b"\x00"
@@ -90,15 +87,7 @@ class AvroRowPlan:
         zone, location = zone_with_location(context)
         self._columns = tuple(cell_of(column, zone, location) for column in schema.columns)
         self._begin = b"\x02" + write_long(len(self._columns))
-        self._whole = 2 * len(self._columns) + 2
-        """Of how many parts an image with all columns consists."""
-        self._write_commit_ts = near_long_writer()
-        self._write_build_ts = near_long_writer()
-        self._write_table_id = near_long_writer()
-        self._write_version = near_long_writer()
         self._members = {column.name: column.member for column in self._columns}
-        self._cells = RowFunction(self._plain_cells, self._source)
-        self._cells_again = RowFunction(self._plain_again, self._source_again, "other", "cells")
 
     def write(
         self,
@@ -108,27 +97,20 @@ class AvroRowPlan:
         build_ts: int,
         marks: Marks | None = None,
     ) -> bytes:
-        after, before = event.after, event.before
         only = None if marks is None else marks.only
-        parts = [
-            self._place,
-            self._write_table_id(table_id),
-            _WORD_OF[event.op],
-            self._write_commit_ts(event.commit_ts or 0),
-            self._write_build_ts(build_ts),
-            self._write_version(signed(version)),
-            _NO_MARKS if marks is None else _marks(marks),
-        ]
-        # What an update left as it was is written once.
-        cells = _NO_IMAGE if after is None else self._image(after.values, only)
-        parts += cells
-        if before is None:
-            parts.append(NULL)
-        elif after is None or len(cells) != self._whole:
-            parts += self._image(before.values, only)
-        else:
-            parts += self._image(before.values, only, after.values, cells)
-        return b"".join(parts)
+        return b"".join(
+            (
+                self._place,
+                write_long(table_id),
+                _WORD_OF[event.op],
+                write_long(event.commit_ts or 0),
+                write_long(build_ts),
+                write_long(signed(version)),
+                _NO_MARKS if marks is None else _marks(marks),
+                self._image(event.after, only),
+                self._image(event.before, only),
+            )
+        )
 
     def message(self, op: Op, version: int, checksum: Checksum | None) -> RowMessage:
         images = (
@@ -149,24 +131,10 @@ class AvroRowPlan:
             wire="avro",
         )
 
-    def _image(
-        self,
-        values: Values,
-        only: tuple[str, ...] | None,
-        other: Values | None = None,
-        cells: list[bytes] | None = None,
-    ) -> list[bytes]:
-        """``other`` is the row's other image, whole, with its ``cells``: most are the same."""
-        if only is None and len(values) == len(self._columns):
-            try:
-                if other is None:
-                    return self._cells.call(values)
-                return self._cells_again.call(values, other, cells)
-            except (*BAD_VALUE, KeyError):
-                pass
-        return self._image_carefully(values, only)
-
-    def _image_carefully(self, values: Values, only: tuple[str, ...] | None) -> list[bytes]:
+    def _image(self, image: Image | None, only: tuple[str, ...] | None) -> bytes:
+        if image is None:
+            return NULL
+        values = image.values
         unknown = values.keys() - {column.name for column in self._columns}
         if unknown:
             raise EncodeError("the table's schema has no such column", column=min(unknown))
@@ -180,37 +148,7 @@ class AvroRowPlan:
                 written.append(column.null if value is None else column.head + column.render(value))
             except BAD_VALUE as error:
                 raise value_error(name, value, error) from error
-        return [b"\x02", write_array(written, bytes)]
-
-    def _plain_cells(self, values: Values) -> list[bytes]:
-        cells = [self._begin]
-        for column in self._columns:
-            value = values[column.name]
-            cells += (column.null, b"") if value is None else (column.head, column.render(value))
-        cells.append(_END)
-        return cells
-
-    def _plain_again(self, values: Values, other: Values, cells: list[bytes]) -> list[bytes]:
-        return self._plain_cells(values)
-
-    def _source(self, *, again: bool = False) -> tuple[str, dict[str, Any]]:
-        names: dict[str, Any] = {"begin": self._begin, "end": _END}
-        parts = ["begin"]
-        for number, column in enumerate(self._columns):
-            names[f"head_{number}"], names[f"null_{number}"] = column.head, column.null
-            names[f"render_{number}"] = column.render
-            written = f"render_{number}(value)"
-            if again:
-                same = f"value {'==' if column.alike else 'is'} other[{column.name!r}]"
-                written = f"cells[{len(parts) + 1}] if {same} else {written}"
-            parts += (
-                f"null_{number} if (value := row[{column.name!r}]) is None else head_{number}",
-                f'b"" if value is None else {written}',
-            )
-        return f"[{', '.join([*parts, 'end'])}]", names
-
-    def _source_again(self) -> tuple[str, dict[str, Any]]:
-        return self._source(again=True)
+        return b"\x02" + write_array(written, bytes)
 
 
 def _marks(marks: Marks) -> bytes:

@@ -13,12 +13,12 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
-from cdcfmt_core.row_functions import RowFunction, Values
 from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp, Unknown
 from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_simple.images import OtherColumns, key_and_wanted
 from cdcfmt_simple.instants import Zones
 
+Values: TypeAlias = dict[str, Any]
 ParseValue: TypeAlias = Callable[[Any], Any]
 Step: TypeAlias = tuple[str, ParseValue | None, ParseValue]
 """A column's name and its parsers, for text (None: as it stands) and for other values."""
@@ -38,38 +38,20 @@ class JsonPlan:
         ]
         self._size = len(schema.columns)
         self._reads_all = len(self._steps) == self._size
-        self._whole_row = RowFunction(self._plain, self._source)
-        self._whole_beside = RowFunction(self._plain, self._source_beside, "other", "values")
 
-    def read(
-        self,
-        row: Values,
-        field: str,
-        *,
-        some: bool = False,
-        other: tuple[Values, Values] | None = None,
-    ) -> Values:
+    def read(self, row: Values, field: str, *, some: bool = False) -> Values:
         """The values of an image; the error of a bad one names its path.
 
-        ``some``: the image may lack columns.  ``other`` is the other image of the row as it
-        stands and as values, both with all columns: what is the same text is the same value.
+        ``some``: the image may lack columns.
 
         :raises OtherColumns: if its columns are not those of the plan.
         """
+        steps = self._steps
         if some:
-            return self._step_by_step(row, field, [step for step in self._steps if step[0] in row])
+            steps = [step for step in steps if step[0] in row]
         # Where all are read, one that is missing is noticed below.
-        if len(row) != self._size or not (self._reads_all or row.keys() == self.names):
+        elif len(row) != self._size or not (self._reads_all or row.keys() == self.names):
             raise OtherColumns
-        try:
-            if other is None:
-                return self._whole_row.call(row)
-            return self._whole_beside.call(row, *other)
-        except (KeyError, ValueError):
-            # Which column it was is found by its steps.
-            return self._step_by_step(row, field, self._steps)
-
-    def _step_by_step(self, row: Values, field: str, steps: list[Step]) -> Values:
         values: Values = {}
         name = ""
         value: Any = None
@@ -84,35 +66,6 @@ class JsonPlan:
         except ValueError as error:
             raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
         return values
-
-    def _plain(self, row: Values, *_: Values) -> Values:
-        return {
-            name: _parse(row[name], parse_text, parse_other)
-            for name, parse_text, parse_other in self._steps
-        }
-
-    def _source(self) -> tuple[str, Values]:
-        return self._expression("{text}")
-
-    def _source_beside(self) -> tuple[str, Values]:
-        return self._expression("(values[{name}] if value == other[{name}] else {text})")
-
-    def _expression(self, of_text: str) -> tuple[str, Values]:
-        """All columns as one expression, where ``of_text`` is what becomes of a text."""
-        parsers: Values = {}
-        cells = []
-        for number, (column, parse_text, parse_other) in enumerate(self._steps):
-            name, text = repr(column), "value"
-            if parse_text is not None:
-                text = f"text_{number}(value)"
-                parsers[f"text_{number}"] = parse_text
-            parsers[f"other_{number}"] = parse_other
-            cells.append(
-                f"{name}: {of_text.format(name=name, text=text)} "
-                f"if type(value := row[{name}]) is str "
-                f"else None if value is None else other_{number}(value)"
-            )
-        return f"{{{', '.join(cells)}}}", parsers
 
 
 def _parse(value: Any, parse_text: ParseValue | None, parse_other: ParseValue) -> Any:

@@ -75,10 +75,7 @@ class JsonRows:
             after = Image(plan.read(data, "data", some=some), complete and len(data) == size)
         old = self._wanted_old(plan, data, old)
         if old is not None:
-            # Few columns of an update change.
-            other = None if some or data is None or after is None else (data, after.values)
-            values = plan.read(old, "old", some=some, other=other)
-            before = Image(values, complete and len(old) == size)
+            before = Image(plan.read(old, "old", some=some), complete and len(old) == size)
         return before, after
 
     def _wanted_old(
