@@ -17,7 +17,8 @@ from cdcfmt_core.texts import open_logger
 from cdcfmt_core.types import LogicalType
 
 if TYPE_CHECKING:
-    from cdcfmt_core.mysql.table_history import Columns, Name, TableHistory
+    from cdcfmt_core.mysql.column_definitions import Columns
+    from cdcfmt_core.mysql.table_history import Name, TableHistory
     from cdcfmt_core.schema_store import SchemaStore
 
 logger = open_logger("cdcfmt_core")

@@ -14,36 +14,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-import attrs
-
-from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
+from cdcfmt_core.mysql.column_definitions import Columns, alter, define
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.mysql.lexemes import NotUnderstood, read_statements, split_items
 from cdcfmt_core.mysql.statement_reader import StatementReader
-from cdcfmt_core.mysql.type_map import resolve_type
-from cdcfmt_core.mysql.type_output import type_text
 
 Name: TypeAlias = tuple[str, str]
 """Database and table, in lower case."""
-Columns: TypeAlias = dict[str, Column]
-"""Columns whose types are known, by their names in lower case."""
 
-_OPTIONS: Final = """
-    AFFINITY ALGORITHM ATTRIBUTES AUTO_ID_CACHE AUTO_INCREMENT AUTO_RANDOM_BASE AVG_ROW_LENGTH
-    CACHE CHARACTER CHARSET CHECKSUM COLLATE COMMENT COMPACT COMPRESSION CONVERT DEFAULT DISABLE
-    DISCARD ENABLE ENGINE FORCE IMPORT KEY_BLOCK_SIZE LOCK MAX_ROWS MERGE MIN_ROWS NOCACHE ORDER
-    PLACEMENT PRE_SPLIT_REGIONS REMOVE ROW_FORMAT SECONDARY_LOAD SECONDARY_UNLOAD SET
-    SHARD_ROW_ID_BITS SPLIT STATS_AUTO_RECALC STATS_PERSISTENT STATS_SAMPLE_PAGES TTL TTL_ENABLE
-    TTL_JOB_INTERVAL WITH WITHOUT
-"""
-_CHANGES_NO_TYPE: Final = frozenset(_OPTIONS.split())
-_PARTITION_VERBS: Final = """
-    ANALYZE CHECK COALESCE DISCARD EXCHANGE FIRST IMPORT LAST OPTIMIZE PARTITION REBUILD
-    REORGANIZE REPAIR TRUNCATE
-"""
-_OF_PARTITIONS: Final = frozenset(_PARTITION_VERBS.split())
-"""Actions behind which there is nothing but partitions."""
 _ROUTINES: Final = frozenset(["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"])
 
 
@@ -112,7 +90,7 @@ class TableHistory:
             columns = dict(self.tables.get(self._table(reader, database), {}))
         elif reader.mark() == "(":
             for item in split_items(reader.parenthesis()):
-                _define(columns, StatementReader(item, reader.text))
+                define(columns, StatementReader(item, reader.text))
         self._set(name, columns)
 
     def _alter(self, reader: StatementReader, database: str) -> None:
@@ -129,7 +107,7 @@ class TableHistory:
                 _ = action.take("TO") or action.take("AS") or action.take_marks("=")
                 self._set(name, None)
                 name = self._table(action, database)
-            elif not _alter(columns, action):
+            elif not alter(columns, action):
                 break
         self._set(name, columns if known or columns else None)
 
@@ -194,113 +172,3 @@ class TableHistory:
     def _forget_all(self) -> None:
         for name in list(self.tables):
             self._forget(name)
-
-
-# --- Columns ---------------------------------------------------------------------------
-
-
-def _define(columns: Columns, item: StatementReader) -> None:
-    """What an item of CREATE TABLE's list says."""
-    if item.is_no_column() or not item.left or item.left[0].kind not in ("name", "word"):
-        return
-    _set_column(columns, item.name(), item)
-
-
-def _set_column(columns: Columns, name: str, definition: StatementReader) -> None:
-    column = _column(name, definition)
-    if column is None:
-        columns.pop(name.lower(), None)
-    else:
-        columns[name.lower()] = column
-
-
-def _column(name: str, definition: StatementReader) -> Column | None:
-    """The column of this definition; None for one of unknown type, and for one in no row."""
-    if not definition.left or definition.is_virtual():
-        return None
-    start, end = definition.left[0].start, definition.left[-1].end
-    parsed = parse_column_type(definition.text[start:end])
-    if not parsed.well_formed:
-        return None
-    if parsed.elements is not None and (
-        # What a backslash means depends on sql_mode, and MySQL strips blanks.
-        any("\\" in definition.source(lexeme) for lexeme in definition.parenthesis(1))
-        or any(element.endswith(" ") for element in parsed.elements)
-    ):
-        return None
-    text = type_text(_whole(parsed), full=True)
-    logical = resolve_type(text)
-    return None if logical is None else Column(name, text, logical)
-
-
-def _whole(parsed: ColumnType) -> ColumnType:
-    """With what MySQL takes for parameters that are not there."""
-    params = parsed.params
-    if parsed.base == "decimal":
-        params = (*params, 0)[:2] if any(params) else (10, 0)
-    elif parsed.base in ("bit", "char", "binary") and not any(params):
-        params = (1,)
-    elif parsed.base in ("datetime", "timestamp", "time") and not any(params):
-        params = ()
-    return attrs.evolve(parsed, params=params)
-
-
-def _alter(columns: Columns, action: StatementReader) -> bool:
-    """Apply one action of ALTER TABLE; False where nothing but partitions follows."""
-    verb = action.word()
-    if action.peek() in ("PARTITION", "PARTITIONING", "PARTITIONS") and verb != "ALTER":
-        return False
-    if verb == "PARTITION" or (verb in _OF_PARTITIONS and action.peek() == "PARTITION"):
-        return False
-    if verb in ("ADD", "DROP", "MODIFY", "CHANGE"):
-        if action.is_no_column():
-            return True
-        action.skip_column()
-        _ALTERED[verb](columns, action)
-    elif verb == "RENAME":
-        if action.take("COLUMN"):
-            old = action.name().lower()
-            action.expect("TO")
-            new = action.name()
-            column = columns.pop(old, None)
-            columns.pop(new.lower(), None)
-            if column is not None:
-                columns[new.lower()] = attrs.evolve(column, name=new)
-    elif verb == "ALTER":
-        if action.peek() not in ("INDEX", "CHECK", "CONSTRAINT"):
-            action.take("COLUMN")
-            action.name()
-            if action.peek() not in ("SET", "DROP"):
-                raise NotUnderstood("ALTER COLUMN changes neither default nor visibility")
-    elif verb not in _CHANGES_NO_TYPE:
-        raise NotUnderstood(f"{verb} is no action of ALTER TABLE")
-    return True
-
-
-def _add(columns: Columns, action: StatementReader) -> None:
-    if action.mark() == "(":
-        for item in split_items(action.parenthesis()):
-            _define(columns, StatementReader(item, action.text))
-    else:
-        _set_column(columns, action.name(), action)
-
-
-def _drop(columns: Columns, action: StatementReader) -> None:
-    columns.pop(action.name().lower(), None)
-
-
-def _change(columns: Columns, action: StatementReader) -> None:
-    columns.pop(action.name().lower(), None)
-    _set_column(columns, action.name(), action)
-
-
-def _modify(columns: Columns, action: StatementReader) -> None:
-    _set_column(columns, action.name(), action)
-
-
-_ALTERED: Final[dict[str, Callable[[Columns, StatementReader], None]]] = {
-    "ADD": _add,
-    "DROP": _drop,
-    "CHANGE": _change,
-    "MODIFY": _modify,
-}

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdcfmt_core.errors import MissingDependencyError, OptionError
+from cdcfmt_core.sources.kafka.java_settings import TRANSLATED, refusal
 
 SERVERS = "bootstrap.servers"
 
@@ -103,13 +104,6 @@ _CONSUMERS_OWN = frozenset(
     }
 )
 
-_JAAS_LOGIN = re.compile(
-    r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\b(.*?)\s*;?\s*", re.DOTALL
-)
-_JAAS_OPTION = re.compile(
-    r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\S+))"""
-)
-
 
 def client_config(given: Mapping[str, str]) -> dict[str, str]:
     """Settings of librdkafka from ``kafka.*`` options without their prefix.
@@ -120,9 +114,9 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
     config: dict[str, str] = {}
     for name in sorted(given):
         value = given[name]
-        translate = _TRANSLATED.get(name)
+        translate = TRANSLATED.get(name)
         if name in REFUSED:
-            raise _refusal(name, REFUSED[name])
+            raise refusal(name, REFUSED[name])
         _refuse_code(name, value)
         if translate is not None:
             config |= translate(value, given)
@@ -139,13 +133,13 @@ def client_config(given: Mapping[str, str]) -> dict[str, str]:
 def _refuse_code(name: str, value: str) -> None:
     """Refuse settings that run code: options may come from other people than the operator."""
     if name in NATIVE and name not in _allowed():
-        raise _refusal(
+        raise refusal(
             name,
             f"{NATIVE[name]}. Where that is wanted, the operator sets the environment variable "
             f"{ALLOWED_VARIABLE}={name} on driver and executors",
         )
     if name in _IN_A_SHELL and _NO_WORD_OF_A_SHELL.search(value):
-        raise _refusal(
+        raise refusal(
             name,
             "the client puts it into the command kinit, which a shell runs: letters, digits and "
             "_ @ . / : = + , - only",
@@ -220,83 +214,3 @@ def require_client() -> None:
 
 def _without_values(text: str) -> str:
     return re.sub(r'"[^"]*"', '"…"', text)
-
-
-def _from_jaas(value: str, given: Mapping[str, str]) -> dict[str, str]:
-    login = _JAAS_LOGIN.fullmatch(value)
-    module = login[1].rpartition(".")[2] if login else ""
-    if login is None or module not in ("PlainLoginModule", "ScramLoginModule"):
-        raise OptionError(
-            "option kafka.sasl.jaas.config: only PlainLoginModule and ScramLoginModule can be "
-            "translated. This client (librdkafka) takes kafka.sasl.username and "
-            "kafka.sasl.password, for Kerberos kafka.sasl.kerberos.principal, .keytab and "
-            ".service.name, for OAuth kafka.sasl.oauthbearer.*"
-        )
-    options = {
-        name: re.sub(r"\\(.)", r"\1", double or single) or bare
-        for name, double, single, bare in _JAAS_OPTION.findall(login[2])
-    }
-    rest = _JAAS_OPTION.sub("", login[2]).strip()
-    if rest or not {"username", "password"} <= options.keys() or "tokenauth" in options:
-        raise OptionError(
-            "option kafka.sasl.jaas.config: username and password are looked for, and nothing "
-            "else can be translated; set kafka.sasl.username and kafka.sasl.password instead"
-        )
-    if not {"sasl.mechanism", "sasl.mechanisms"} & given.keys():
-        raise OptionError("option kafka.sasl.mechanism is missing beside kafka.sasl.jaas.config")
-    return {"sasl.username": options["username"], "sasl.password": options["password"]}
-
-
-def _truststore_location(value: str, given: Mapping[str, str]) -> dict[str, str]:
-    if _store_type(given, "ssl.truststore.type") == "PEM":
-        return {"ssl.ca.location": value}
-    raise _refusal(
-        "ssl.truststore.location",
-        "Java's trust stores are for Java; export the certificates as PEM (keytool -exportcert "
-        "-rfc) and set kafka.ssl.ca.location",
-    )
-
-
-def _keystore_location(value: str, given: Mapping[str, str]) -> dict[str, str]:
-    kind = _store_type(given, "ssl.keystore.type")
-    if kind == "PEM":
-        return {"ssl.certificate.location": value, "ssl.key.location": value}
-    if kind == "PKCS12":
-        return {"ssl.keystore.location": value}
-    raise _refusal(
-        "ssl.keystore.location",
-        "Java's key stores are for Java; convert it to PKCS12 (keytool -importkeystore "
-        "-deststoretype PKCS12) and set kafka.ssl.keystore.type=PKCS12, or to PEM and set "
-        "kafka.ssl.certificate.location and kafka.ssl.key.location",
-    )
-
-
-def _store_of_type(name: str, *kinds: str) -> Callable[[str, Mapping[str, str]], dict[str, str]]:
-    def check(value: str, given: Mapping[str, str]) -> dict[str, str]:
-        if value.strip().upper() not in kinds:
-            raise _refusal(name, f"this client (librdkafka) reads {' and '.join(kinds)} only")
-        return {}
-
-    return check
-
-
-def _endpoint_identification(value: str, given: Mapping[str, str]) -> dict[str, str]:
-    return {"ssl.endpoint.identification.algorithm": value.strip() or "none"}
-
-
-def _store_type(given: Mapping[str, str], name: str) -> str:
-    return given.get(name, "JKS").strip().upper()
-
-
-def _refusal(name: str, why: str) -> OptionError:
-    return OptionError(f"option kafka.{name} is not supported: {why}")
-
-
-_TRANSLATED: dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]] = {
-    "sasl.jaas.config": _from_jaas,
-    "ssl.endpoint.identification.algorithm": _endpoint_identification,
-    "ssl.keystore.location": _keystore_location,
-    "ssl.keystore.type": _store_of_type("ssl.keystore.type", "PEM", "PKCS12"),
-    "ssl.truststore.location": _truststore_location,
-    "ssl.truststore.type": _store_of_type("ssl.truststore.type", "PEM"),
-}
