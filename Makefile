@@ -8,22 +8,25 @@ NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so 
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: demo test setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
+.PHONY: help demo test check setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
 .PHONY: wheels soak bench bench-kafka docs clean
 
-demo: setup
+demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
 
-test: lint site tests
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)
+test: lint site tests  ## linters, types, docs and all tests
+
+setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
 	@$(UV) sync --quiet --group kernel || { $(UV) sync --quiet && echo "$(NO_KERNEL)"; }
 
 .uv/bin/uv:
 	$(PYTHON) -m venv .uv
 	.uv/bin/pip install --quiet --disable-pip-version-check uv
 
-lint: setup crates
+lint: setup crates  ## ruff and mypy
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
@@ -35,46 +38,52 @@ crates:
 	then cargo deny check advisories; else echo "$(NO_ADVISORIES)"; fi; fi
 
 # The linters and tests of the kernel, which need Rust.
-kernel:
+kernel:  ## the kernel's own linters and tests; needs Rust
 	cd spark_bridge/kernel && cargo fmt --check && cargo clippy -- -D warnings && cargo test
 
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.
-site: setup
+site: setup  ## the site of docs/, in docs/_build
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
 # On two cores: what needs the one Spark session or the broker beside everything else.
 tests: setup
 	$(MAKE) --jobs 2 unit-shared unit-alone unit-pythons smoke
 
-unit-shared:
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m shared
+unit-shared:  ## the tests that need Spark or Kafka
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m shared --durations 20
 
-unit-alone:
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared"
+unit-alone:  ## the other tests
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared" --durations 20
+
+# What a change most likely breaks, in two minutes: property tests with few examples, one Python.
+check: lint  ## linters, types, and the quick tests: no Spark, no Kafka
+	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few $(QUICK)
+
+QUICK = -q -m "not shared and not one_python" --durations 20
 
 # What needs no Spark, on the other supported Pythons of this machine.
-unit-pythons:
+unit-pythons:  ## unit-alone on this machine's other Pythons
 	$(RUN) python tests/pythons.py unit
 
 # The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.
-smoke:
+smoke:  ## a few Spark tests on the oldest and the newest versions
 	$(RUN) python tests/pythons.py smoke
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
 TARGETS ?= x86_64 aarch64
-wheels: setup
+wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
-soak: setup
+soak: setup  ## the campaign of faults, MINUTES long
 	PYTHONPATH=$(SOAK_PATH) $(RUN) python spark_bridge/tests/java.py -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
 SOAK_PATH = tests:tests/soak:tests/benchmarks:spark_bridge/tests:plugins/cloudcanal-json/tests
 
 # Writes docs/bench.md and docs/bench.svg; BENCH="--megabytes 50 --rounds 2" makes it short.
-bench: setup
+bench: setup  ## the benchmarks, into docs/bench.md
 	$(RUN) python tests/benchmarks/bench.py $(BENCH)
 	$(RUN) python tests/benchmarks/encode.py
 	$(RUN) python tests/benchmarks/avro.py
@@ -86,9 +95,9 @@ bench-kafka: setup
 	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
 
 # Writes the tables in docs/ that come from the code, then the site.
-docs: setup
+docs: setup  ## the tables in docs/ that come from the code, and the site
 	PYTHONPATH=plugins/cloudcanal-json/tests $(RUN) python tests/doc_tables.py
 	$(MAKE) site
 
-clean:
+clean:  ## remove what the others have made
 	rm -rf .uv .venv .venv-pythons dist docs/_build uv.lock

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # A deadline measures how busy the machine is.
 settings.register_profile("cdcfmt", deadline=None)
+settings.register_profile("few", deadline=None, max_examples=10)
 settings.load_profile("cdcfmt")
 
 _SHARED = frozenset({"spark", "kafka"})

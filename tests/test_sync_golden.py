@@ -26,6 +26,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import TimestampType, VariantVal
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.sources import wrap_line
 from pyspark_cdcfmt.sync import sync
 
 Rows: TypeAlias = dict[tuple[Any, ...], Any]
@@ -148,12 +149,11 @@ TICDC = {
     ("open", "default"): False,
     ("debezium", "tidb-extension"): True,
     ("simple-avro", "default"): True,
+    ("simple-json", "default"): True,
 }
 """Whether rows tell whole types."""
 ROUNDED = {("debezium", "c_dec_u")}
 """TiCDC's Debezium sends DECIMAL as a double."""
-WITH_HISTORY = {"canal-json", "simple-avro"}
-"""One whose rows tell whole types, and one whose rows do not."""
 
 
 @pytest.mark.parametrize(("protocol", "name"), TICDC)
@@ -163,7 +163,7 @@ def test_ticdc(
     variant = load_variant(protocol, name)
     pattern = fill(kafka, f"{protocol}-{name}", (Message(m.key, m.value) for m in variant.messages))
     tables = ["all_types", "pk_change", "uk_change"]
-    for store in ("scd1", "scd2") if protocol in WITH_HISTORY else ("scd1",):
+    for store in ("scd1", "scd2"):
         folder = tmp_path / store
         run(
             delta,
@@ -253,6 +253,33 @@ def true_spans(events: Iterable[Truth]) -> Iterator[tuple[int, int | None]]:
                     starts[key] = event["commit_ts"]
     for start in starts.values():
         yield start, None
+
+
+def test_dts(delta: SparkSession, kafka: Broker, tmp_path: Path) -> None:
+    """Types and values as a typed read has them, which tests/test_golden_dts*.py hold to truth."""
+    messages = [*native_messages("dts/dts")]
+    source = {"protocol": "dts-avro"}
+    pattern = fill(kafka, "dts", messages)
+    assert run(delta, kafka, pattern, tmp_path, tables="shop.wide", source=source) == {}
+    frame = read(delta, tmp_path, "lake/wide")
+    columns = [name for name in frame.columns if name != "_sequence"]
+
+    (tmp_path / "dump.jsonl").write_bytes(b"".join(wrap_line(m) + b"\n" for m in messages))
+    types = ", ".join(f"`{n}` {frame.schema[n].dataType.simpleString()}" for n in columns)
+    reader = delta.read.format("cdc").options(table="shop.wide", incompleteRows="emit")
+    changes = reader.schema(f"{types}, _change_type string, _absent array<string>")
+    rows: dict[Any, dict[str, Any]] = {}
+    for change in changes.load(str(tmp_path / "dump.jsonl")).collect():
+        cells = {name: change[name] for name in columns if name not in change["_absent"]}
+        old = rows.pop(cells["id"], {})
+        if change["_change_type"] == "update_preimage":
+            moved = old
+        elif change["_change_type"] != "delete":
+            kept = moved if change["_change_type"] == "update_postimage" else {}
+            rows[cells["id"]] = dict.fromkeys(columns) | kept | cells
+    actual = {row["id"]: {name: row[name] for name in columns} for row in frame.collect()}
+    assert len(rows) > 100
+    assert {key: str(row) for key, row in actual.items()} == {k: str(v) for k, v in rows.items()}
 
 
 def test_cloudcanal(delta: SparkSession, tmp_path: Path) -> None:

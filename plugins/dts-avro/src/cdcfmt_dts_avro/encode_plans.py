@@ -18,7 +18,7 @@ from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 from cdcfmt_dts_avro.message import EMPTY_OBJECT
 from cdcfmt_dts_avro.message import NULL as NULL_BRANCH
-from cdcfmt_dts_avro.types import POSTGRESQL, family_of
+from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, family_of
 from cdcfmt_dts_avro.values_output import Render, open_render
 
 _COLUMN_BYTES: Final = 800
@@ -107,6 +107,10 @@ class EncodePlans:
 def _number_of(column: Column, source_type: str) -> int:
     """``dataTypeNumber``: the one that came, else that of the column's type."""
     text = column.source_type
+    for flag in column.flags:
+        number = flag.removeprefix(NUMBER_FLAG)
+        if number != flag and number.isdecimal() and len(number) < 11:
+            return int(number)
     if text.startswith("type ") and text[5:].isdecimal() and len(text) < 16:
         return int(text[5:])
     family = family_of(source_type)
@@ -120,10 +124,9 @@ def _number_of(column: Column, source_type: str) -> int:
     base = parse_column_type(text).base
     if base not in _MYSQL or not _holds(text, column.type):
         base = column_type(column).base
-    number = 255 if base in _GEOMETRIES else _MYSQL.get(base)
-    if number is None:
+    if base not in _MYSQL and base not in _GEOMETRIES:
         raise EncodeError(f"DTS has no {base}")
-    return number
+    return 255 if base in _GEOMETRIES else _MYSQL[base]
 
 
 def _holds(text: str, logical: LogicalType) -> bool:

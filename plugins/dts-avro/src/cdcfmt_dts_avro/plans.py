@@ -16,7 +16,7 @@ from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope, split_object_name
-from cdcfmt_dts_avro.types import family_of, source_type_of, type_of_nulls
+from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls
 from cdcfmt_dts_avro.values import (
     ABSENT,
     OtherType,
@@ -74,7 +74,13 @@ class TablePlan:
     def _make_schema(self, types: tuple[LogicalType, ...]) -> TableSchema:
         keys = frozenset(self._keys)
         columns = tuple(
-            Column(name, source_type_of(self._family, number, logical), logical, key=name in keys)
+            Column(
+                name,
+                source_type_of(self._family, number, logical),
+                logical,
+                key=name in keys,
+                flags=overruled_number(self._family, number, logical),
+            )
             for (name, number), logical in zip(self._fields, types, strict=True)
         )
         return TableSchema(self._database, self._table, columns, self._keys, self._schema_name)

@@ -35,6 +35,7 @@ from cdcfmt_core.types import (
     DateTime,
     Decimal,
     Float,
+    Geometry,
     Int,
     Json,
     LogicalType,
@@ -53,6 +54,25 @@ _FAMILIES: Final[dict[str, Family]] = {
     "PostgreSQL": "postgresql",
     "PPAS": "postgresql",
 }
+
+_OF_BRANCH: Final[dict[type[LogicalType], str]] = {
+    Binary: "blob",
+    Bit: "bit",
+    Date: "date",
+    DateTime: "datetime",
+    Decimal: "decimal",
+    Float: "double",
+    Geometry: "geometry",
+    Json: "json",
+    Text: "text",
+    Time: "time",
+    Timestamp: "timestamp",
+    Year: "year",
+}
+"""MySQL's name of the type that values of a branch have."""
+
+NUMBER_FLAG: Final = "number "
+"""What begins the flag of a column whose name is not its number's."""
 
 _MYSQL_NAMED: Final = frozenset({247, 248})
 """ENUM and SET: names without their definition are text."""
@@ -107,7 +127,12 @@ def type_of_nulls(family: Family, number: int) -> LogicalType:
 
 
 def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
-    """The source's name of a column's type, as far as number and values tell it."""
+    """The source's name of a column's type, as far as number and values tell it.
+
+    In MySQL it is the branch's where values are not of the number's type.
+    """
+    if is_overruled(family, number, logical):
+        return _OF_BRANCH[type(logical)]
     if family == "postgresql" and number in POSTGRESQL:
         return POSTGRESQL[number][0]
     name = CODE_NAMES.get(number) if family == "mysql" else None
@@ -117,6 +142,21 @@ def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
         text, _, binary = name.partition("/")
         return binary if isinstance(logical, Binary) else text
     return name
+
+
+def overruled_number(family: Family, number: int, logical: LogicalType) -> tuple[str, ...]:
+    """The column's flags: its number where values overrule it, for it to be written again."""
+    return (f"{NUMBER_FLAG}{number}",) if is_overruled(family, number, logical) else ()
+
+
+def is_overruled(family: Family, number: int, logical: LogicalType) -> bool:
+    """Whether values of a MySQL column are of another type than its number says."""
+    if family != "mysql" or number not in CODE_NAMES or type(logical) not in _OF_BRANCH:
+        return False
+    if number in TEXT_OR_BINARY_CODES:
+        return not isinstance(logical, (Text, Binary))
+    expected = type_of_number(family, number)
+    return not isinstance(expected, (Unknown, type(logical)))
 
 
 def integer_type(family: Family, number: int) -> LogicalType:

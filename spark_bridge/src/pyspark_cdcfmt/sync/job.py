@@ -56,11 +56,13 @@ def sync(
         ``spark.table`` takes.
     :param on_batch: called with what each batch held and did, once that is done.
     :param options: docs/sync.md.
-    :raises OptionError: for wrong options.
+    :raises OptionError: for wrong options, and for a session without Delta.
     """
     wanted = SyncOptions.of(options)
     check_pattern(wanted.into)
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
+    # A session without Delta is told now, not by the first batch.
+    Control(spark, DeltaTarget(spark), wanted.control).has("tables")
     worker = _Worker(wanted, texts, snapshot or {}, on_batch)
     writer = (
         spark.readStream.format("cdc")

@@ -23,11 +23,18 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
+from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.targets.protocol import Once
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
 """What Delta refuses in the name of a column without column mapping."""
+
+_NO_DELTA = (
+    "this Spark session has no Delta tables: install delta-spark, and start the session with "
+    "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
+    "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog"
+)
 
 _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
@@ -56,6 +63,8 @@ class DeltaTarget:
         except AnalysisException as error:
             if error.getCondition() in _MISSING:
                 return None
+            if error.getCondition() == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
+                raise OptionError(_NO_DELTA) from error
             raise
 
     def create(

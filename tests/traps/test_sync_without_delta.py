@@ -1,0 +1,22 @@
+"""A session in which nobody has set up Delta: the error says so before a query starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from canal_messages import INSERT, write_lines
+from pyspark.sql import SparkSession
+
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync import sync
+
+
+def test_the_settings_are_named(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=r"no Delta tables.*spark\.sql\.catalog\.spark_catalog="):
+        sync(
+            spark,
+            source={"path": write_lines(tmp_path / "dump.json", INSERT)},
+            into=f"{tmp_path}/lake/{{table}}",
+            checkpoint=f"{tmp_path}/checkpoint",
+        )
