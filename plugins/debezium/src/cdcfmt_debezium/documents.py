@@ -64,12 +64,14 @@ class DocumentReader:
     def read(self, value: bytes) -> Document:
         """:raises DecodeError: for what is not JSON, or has a ``schema`` that is none."""
         start, end = payload_span(value)
+        # A copy of a large one would stand beside its text.
+        payload = memoryview(value)[start:end]
         if value.startswith(_SCHEMA_FIRST) and start:
             schema = value[len(_SCHEMA_FIRST) : start - len(_THEN_PAYLOAD)]
-            return self._split(value, schema, value[start:end])
+            return self._split(value, schema, payload)
         if start and end < len(value) - 1:
             schema = value[end + len(_THEN_SCHEMA) : -1]
-            return self._split(value, schema, value[start:end])
+            return self._split(value, schema, payload)
         return self._whole(value)
 
     def read_exact(self, document: Document) -> Document:
@@ -78,7 +80,7 @@ class DocumentReader:
         payload = wire["payload"] if _is_wrapped(wire) else wire
         return Document(payload, document.schema, document.value, exact=True)
 
-    def _split(self, value: bytes, schema: bytes, payload: bytes) -> Document:
+    def _split(self, value: bytes, schema: bytes, payload: memoryview) -> Document:
         if schema[:1] in (b"{", b"n"):
             loaded = _loads(payload)
             if loaded is not None and type(loaded[0]) is dict:
@@ -169,7 +171,7 @@ def _is_wrapped(wire: Any) -> bool:
     )
 
 
-def _loads(data: bytes) -> tuple[Any, bool] | None:
+def _loads(data: memoryview) -> tuple[Any, bool] | None:
     """A value and whether it is exact; None for what is no JSON."""
     try:
         return orjson.loads(data), False
@@ -177,6 +179,6 @@ def _loads(data: bytes) -> tuple[Any, bool] | None:
         pass
     try:
         # TiCDC writes bytes that are not UTF-8 as they are.
-        return loads_exact(data), True
+        return loads_exact(bytes(data)), True
     except DecodeError:
         return None

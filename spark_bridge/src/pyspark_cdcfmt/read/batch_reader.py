@@ -7,6 +7,7 @@ from operator import methodcaller
 from typing import Any, cast
 
 import attrs
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
@@ -25,6 +26,9 @@ from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
+
+_LARGE = 16 << 20
+"""Bytes of a batch that is not to be held beside the next message."""
 
 
 def plan_tasks(
@@ -127,9 +131,25 @@ def read_slice(
         messages = source.read_lines(slice_, engine.counts)
     # Unlike a loop, this holds no batch beside the next one.
     renamed = methodcaller("rename_columns", schema.names)
-    batches = map(renamed, engine.batches(messages, slice_.describe()))
+    batches = _let_go(map(renamed, engine.batches(messages, slice_.describe())))
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
+
+
+def _let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches, with an empty one before and behind each large one.
+
+    Spark's worker holds the first batch of a task until its end, and another until it has the next.
+    """
+    while (batch := next(batches, None)) is not None:
+        empty = None
+        if batch.nbytes >= _LARGE:
+            empty = pa.RecordBatch.from_pylist([], batch.schema)
+            yield empty
+        yield batch
+        del batch
+        if empty is not None:
+            yield empty
 
 
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:

@@ -123,7 +123,7 @@ def open_sync(
     target = DeltaTarget(spark)
     control = Control(spark, target, options.control)
     store = open_store(options, target, control)
-    typed = TypedChanges(options, source, store.metadata)
+    typed = TypedChanges(options, source, store.metadata, store.needs_key)
     taken = frozenset(map(str.lower, store.columns(StructType()).names))
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
     planner = Planner(options, columns)

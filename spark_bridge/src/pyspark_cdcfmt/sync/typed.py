@@ -40,6 +40,8 @@ METADATA: dict[str, Any] = {
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
 """Options of the source that its changes need, too."""
 
+_ALWAYS = ("change_type", "sequence", "absent", "source", "corrupt_record")
+
 _PLACE = ("topic", "partition", "path", "offset", "index")
 
 
@@ -55,6 +57,8 @@ class TypedChanges:
     source: Mapping[str, str]
     wanted: Sequence[str]
     """What the store needs of :data:`METADATA`."""
+    needs_key: bool
+    """Whether a row without its key is bad."""
 
     def rows_of(self, events: DataFrame, with_truncates: bool) -> DataFrame:
         """The events of one table that are changes."""
@@ -67,7 +71,7 @@ class TypedChanges:
         """One row for each change, in the types of the table's columns."""
         assert state.columns is not None
         prefix = self.options.metadata_prefix
-        needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
+        needed = {*self.wanted, *_ALWAYS}
         own = [StructField(field.name, field.dataType) for field in state.columns.fields]
         fields = {field.name.lower(): field for field in own}
         renamed = {
@@ -94,9 +98,32 @@ class TypedChanges:
             onTruncate="row",
             **options,
         )
-        if not renamed:
-            return typed
-        return self._with_names_now(typed, {name: field.name for name, field in renamed.items()})
+        if renamed:
+            names = {name: field.name for name, field in renamed.items()}
+            typed = self._with_names_now(typed, names)
+        if self.needs_key:
+            typed = self._with_keys(typed, state)
+        return typed if "source" in self.wanted else typed.drop(prefix + "source")
+
+    def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
+        """Rows that lack their key are bad: they would change no row, or that of NULL."""
+        kind, record = (self.options.metadata_prefix + n for n in ("change_type", "corrupt_record"))
+        overlap = f.arrays_overlap(self._added("absent"), f.array(*map(f.lit, state.keys)))
+        lacks = f.coalesce((f.col(quote(kind)) != "truncate") & overlap, f.lit(False))
+        columns = ", ".join(state.keys)
+        text = f"{table_text(state.name)}: the row lacks its key ({columns}), which tells it apart"
+        reason = f.struct(
+            f.lit(text).alias("reason"),
+            f.lit(None).cast("binary").alias("key"),
+            f.lit(None).cast("binary").alias("value"),
+            f.col(self._added("source")).alias("source"),
+        ).cast(CORRUPT_RECORD)
+        return typed.withColumns(
+            {
+                kind: f.when(~lacks, f.col(quote(kind))),
+                record: f.when(lacks, reason).otherwise(f.col(quote(record))),
+            }
+        )
 
     def _with_names_now(self, typed: DataFrame, renamed: Mapping[str, str]) -> DataFrame:
         """Rows from before a RENAME have their cells in the columns of now."""
