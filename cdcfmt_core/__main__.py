@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cdcfmt_core.listing import NOTHING, list_installed
@@ -30,7 +31,12 @@ def report(registry: Registry) -> tuple[str, bool]:
 
 def main() -> int:
     text, healthy = report(default_registry())
-    print(text)
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # What is still buffered would fail once more while Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0 if healthy else 1
 
 

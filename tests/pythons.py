@@ -25,7 +25,9 @@ Version = tuple[int, int, int]
 _SHOW = "import sys; print(*sys.version_info[:4], sys.implementation.name, sys.executable)"
 _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _ROOTS = (".pyenv/versions", ".local/share/uv/python", "/opt/python")
-_UNIT = ("-m", "not shared and not one_python", "tests", "plugins", "spark_bridge")
+# What properties find is the same on each: they have many examples on the Python of development.
+_FEW = ("--hypothesis-profile", "few")
+_UNIT = (*_FEW, "-m", "not shared and not one_python", "tests", "plugins", "spark_bridge")
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py")
 
 

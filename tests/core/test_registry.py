@@ -557,3 +557,16 @@ def test_the_real_loop_in_a_process_of_its_own(site: Site) -> None:
     code, output = run_main(site, CDCFMT_STRICT_PLUGINS="1")
     assert code == 1
     assert "BrokenPluginError: plugin 'bad'" in output
+
+
+def test_a_reader_that_has_seen_enough_ends_the_listing_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "cdcfmt_core"],
+            stdout=writing, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, b"")
