@@ -134,7 +134,7 @@ class _Decoder:
         database, table = key.get("scm") or "", key.get("tbl") or ""
         field = f"value[{index}]"
         if kind == RESOLVED:
-            if value is not None and any(value):
+            if value is not None and bytes(value).strip(b"\0"):
                 raise DecodeError("a resolved event has no value", field=field, sample=bytes(value))
             return Watermark(commit_ts, index=index, extra=extra_of(key))
         if value is None:
