@@ -36,7 +36,8 @@ def document_value(logical: LogicalType, value: Any) -> Any:
     if isinstance(logical, Decimal):
         return format(value, "f")
     if isinstance(logical, Float) and logical.bits == 32:
-        return pytest.approx(value, rel=1e-7, abs=1e-50)
+        # As few digits as tell it apart: below the normal ones within half of the smallest.
+        return pytest.approx(value, rel=1e-7, abs=2**-150)
     if isinstance(logical, (DateTime, Timestamp)):
         digits = {None: "auto", 1: "microseconds", 3: "milliseconds", 6: "microseconds"}
         text = value.replace(tzinfo=None).isoformat(" ", digits[logical.fsp])
