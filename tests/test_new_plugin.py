@@ -317,6 +317,7 @@ def test_the_template_is_whole(template: Path) -> None:
             for name in ("__init__", "message", "types", "options", "sniff", "decode", "encode")
         ),
         "src/cdcfmt_acme_json/layouts.py",
+        "src/cdcfmt_acme_json/py.typed",
         "tests/test_conformance.py",
         *(
             f"cases/{case}/{file}"
