@@ -30,8 +30,10 @@ _ONE_PYTHON = (
     "test_killed_writer",
     "test_new_plugin",
     "test_pipeline",
+    "test_pyspark_python_unset",
     "test_retries",
     "test_simple_offsets",
+    "test_spark_connect",
     # Hold compiled libraries to the reference, or tables in the docs to the code.
     "test_kernel",
     "test_conversions",
