@@ -44,9 +44,9 @@ class App:
         time.sleep(dice.uniform(2, 8) if early else dice.uniform(0, longest))
         assert self.process.poll() is None, self.log()
 
-    def end(self) -> None:
+    def end(self, seconds: float = 600) -> None:
         """Wait until it ends by itself."""
-        assert self.process.wait(600) == 0, self.log()
+        assert self.process.wait(seconds) == 0, self.log()
 
 
 @contextmanager

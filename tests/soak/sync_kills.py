@@ -53,7 +53,8 @@ def main(seed: int, drivers: int, workers: int, brokers: int) -> None:
                         victims.pop()
                 print(f"{len(victims)} kills left, {source.changes} changes", flush=True)
             with started(APP, folder, broker.servers, topic) as app:
-                app.end()
+                # All that came since the last kills, in small batches of 20 tables.
+                app.end(3_600)
             check(delta_session(), folder, source)
             print("every store equals the source", flush=True)
         finally:
