@@ -95,6 +95,24 @@ def golden_messages(protocol: str, name: str) -> tuple[list[Message], dict[str, 
     return [golden.message for golden in variant.messages], reading_options(variant)
 
 
+def golden_changes(
+    protocol: str, name: str
+) -> Iterator[tuple[Rows, dict[str, str], dict[str, str]]]:
+    """The changes of each table, with the options that name it, and those that type it."""
+    messages, reading = golden_messages(protocol, name)
+    events, _ = decoded(messages, **reading)
+    tables = {
+        (event.table.database, event.table.table): event.table.key_columns
+        for _, event in events
+        if isinstance(event, RowChange)
+    }
+    for table, keys in tables.items():
+        rows, types = change_rows(messages, table, **reading)
+        quoted = ".".join(f"`{part}`" for part in table)
+        typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
+        yield rows, {"table": quoted, "keyColumns": json.dumps(keys)}, typed
+
+
 @pytest.mark.parametrize(("protocol", "name", "number"), CASES)
 def test_golden_events(protocol: str, name: str, number: int) -> None:
     messages, reading = golden_messages(protocol, name)
@@ -106,21 +124,10 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
 
 @pytest.mark.parametrize(("protocol", "name", "number"), CASES[:-1])
 def test_golden_changes(protocol: str, name: str, number: int) -> None:
-    messages, reading = golden_messages(protocol, name)
-    events, _ = decoded(messages, **reading)
-    tables = {
-        (event.table.database, event.table.table): event.table.key_columns
-        for _, event in events
-        if isinstance(event, RowChange)
-    }
-    for table, keys in tables.items():
-        rows, types = change_rows(messages, table, **reading)
-        typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
-        quoted = ".".join(f"`{part}`" for part in table)
+    for rows, table, typed in golden_changes(protocol, name):
         for declared in ({}, typed):
-            common = {"table": quoted, "keyColumns": json.dumps(keys), **SKIP, **declared}
             for options in some_options(number):
-                check_equal(rows, **common, **options)
+                check_equal(rows, **table, **SKIP, **declared, **options)
 
 
 KNOWN = ("bigint unsigned", "int unsigned", "time", "year", "bit", "timestamp", "datetime")

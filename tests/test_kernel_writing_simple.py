@@ -14,16 +14,16 @@ from golden_data import variant_names
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from test_kernel_writing import (
-    KNOWN,
     SKIP,
     batches_of,
     damaged,
     drawn_changes,
     drawn_events,
+    golden_changes,
     golden_messages,
     single_rows,
 )
-from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent
+from written_rows import Rows, check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Message, RowChange
 from pyspark_cdcfmt.kernel.feeding import is_installed
@@ -69,18 +69,8 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
 
 @pytest.mark.parametrize(("protocol", "name", "number"), CASES)
 def test_golden_changes(protocol: str, name: str, number: int) -> None:
-    messages, reading = golden_messages(protocol, name)
-    events, _ = decoded(messages, **reading)
-    tables = {
-        (event.table.database, event.table.table): event.table.key_columns
-        for _, event in events
-        if isinstance(event, RowChange)
-    }
-    for place, (table, keys) in enumerate(tables.items()):
-        rows, types = change_rows(messages, table, **reading)
-        typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
-        quoted = ".".join(f"`{part}`" for part in table)
-        common = {**COMMON, "table": quoted, "keyColumns": json.dumps(keys)}
+    for place, (rows, table, typed) in enumerate(golden_changes(protocol, name)):
+        common = COMMON | table
         check_equal(rows, **common, **some_options(number)[place % 2])
         check_equal(rows, **common, **typed, **some_options(number + 1)[place % 2])
 

@@ -184,3 +184,14 @@ def test_long_text_is_the_same_text() -> None:
     assert json.loads(image_to_json({"b": 1, "a": long})) == {"a": long, "b": 1}
     bad = f"{long}\udc80"
     assert image_to_json({"a": bad}) == image_to_json({"a": clean_text(bad)})
+    nested = {"z": [[], 1.5, {"b": long, "a": [long, None]}], "a": {"c": (1, 2), "b": {}}}
+    text = image_to_json(nested)
+    assert json.loads(text) == nested | {"a": {"b": {}, "c": [1, 2]}}
+    assert text.startswith(b'{"a":{"b":{},"c":[1,2]},"z":[[],1.5,{"a":["a')
+    place = GeometryValue(None, None, long)
+    assert json.loads(image_to_json({"a": [long, place]}))["a"][1]["wkt"] == long
+    deep: list[Any] = [long]
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(EncodeError, match="nested too deeply"):
+        image_to_json({"a": deep})

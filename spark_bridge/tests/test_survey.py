@@ -87,3 +87,13 @@ def test_what_inference_scanned_is_not_scanned_again(tmp_path: Path) -> None:
     # A user's schema leaves nothing to infer.
     given: Any = CdcDataSource({"path": path, "table": "shop.orders"})
     assert given.reader(StructType().add("id", IntegerType())).partitions() == grown
+
+
+def test_examples_are_short(tmp_path: Path) -> None:
+    source = {"db": "shop", "table": "orders"}
+    for value in ("x" * 200, ["x"] * 200, {"x": [1]}):
+        message = {"op": "c", "source": source, "before": None, "after": {"a": value}}
+        path = write_lines(tmp_path / "orders.json", message)
+        survey = surveyed(path, "a", protocol="debezium")
+        ((example,),) = (each.values() for each in survey.examples.values())
+        assert len(str(example)) <= 100

@@ -16,7 +16,7 @@ from typing import TypeAlias
 import attrs
 
 from cdcfmt_core.decoding import MessageDecoder
-from cdcfmt_core.errors import MissingSchemaError, Place
+from cdcfmt_core.errors import MissingSchemaError, Place, show
 from cdcfmt_core.events import (
     Corrupt,
     Event,
@@ -227,8 +227,15 @@ def _examples(row: RowChange) -> dict[str, object]:
         if isinstance(column.type, Unknown) or not getattr(column.type, "names", True):
             values = (values.get(column.name) for values in images)
             value = next((value for value in values if value is not None), None)
-            found[column.name] = value[:_LONGEST] if isinstance(value, str | bytes) else value
+            found[column.name] = _cut(value)
     return found
+
+
+def _cut(value: object) -> object:
+    if isinstance(value, str | bytes):
+        return value[:_LONGEST]
+    # No ENUM is one; of an untyped column it only counts that there is a value.
+    return show(value) if isinstance(value, list | dict) else value
 
 
 def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:

@@ -15,7 +15,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Decimal
 from io import BytesIO
 from math import isfinite
 from typing import Any, Literal, NoReturn, TypeAlias
@@ -29,8 +29,11 @@ from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.rows.variant_scalars import (
     MAX_UNSCALED,
+    InexactNumberError,
     clean_text,
     decimal_text,
+    exact_decimal,
+    exact_int,
     integer_text,
     unscaled,
 )
@@ -52,12 +55,6 @@ class KeepText:
 _MAYBE_INEXACT = re.compile("[0-9](?:[.eE]|[0-9]{18})")
 _DEPTH_ERROR = re.compile("depth|[Rr]ecursion")  # orjson's own limit is 1024
 _MAX_UNSEEN = 1 << 18  # no text so short has too many values
-_MAX_NUMBER_TEXT = 400
-_EXACT = Context(prec=_MAX_NUMBER_TEXT)
-
-
-class _InexactNumberError(Exception):
-    """Leaves the JSON parser early."""
 
 
 def parse_json_column(text: str, max_depth: int = 200) -> Any:
@@ -90,43 +87,17 @@ def _parse_fast(text: str) -> Any:
 def _parse_exactly(text: str) -> Any:
     try:
         parsed = json.loads(
-            text, parse_float=_exact_decimal, parse_int=_exact_int, parse_constant=_no_number
+            text, parse_float=exact_decimal, parse_int=exact_int, parse_constant=_no_number
         )
         if not text.isascii() or "\\u" in text:
             orjson.loads(text)  # only for its refusal of lone surrogates
-    except _InexactNumberError:
+    except InexactNumberError:
         return KeepText("number")
     except RecursionError:
         return KeepText("depth")
     except ValueError:
         return KeepText("not JSON")
     return parsed
-
-
-def _exact_int(text: str) -> int:
-    # Before int(), which is slow for long text and refuses very long text.
-    if len(text) > 39 or len(text.lstrip("-")) > 38:
-        raise _InexactNumberError
-    return int(text)
-
-
-def _exact_decimal(text: str) -> Decimal:
-    if len(text) > _MAX_NUMBER_TEXT:
-        raise _InexactNumberError
-    try:
-        value = Decimal(text)
-    except InvalidOperation:  # an exponent of some 19 digits
-        raise _InexactNumberError from None
-    if not value and value.as_tuple().exponent not in range(-38, 1):
-        return Decimal(0)
-    if unscaled(value) is not None:
-        return value
-    if abs(value.adjusted()) > 38:
-        raise _InexactNumberError
-    value = value.normalize(_EXACT)  # 1.000…0 has more digits than it needs
-    if unscaled(value) is None:
-        raise _InexactNumberError
-    return value
 
 
 def _no_number(name: str) -> NoReturn:
@@ -157,48 +128,59 @@ _OPTIONS = (
 def image_to_json(values: dict[str, Any]) -> bytes:
     """An image as JSON text in UTF-8, as Arrow keeps it.
 
-    JSON columns stand in ``values`` as :func:`json_column` or
-    :func:`~pyspark_cdcfmt.rows.json_values.parse_json_column` give them.
+    JSON columns stand in ``values`` as :func:`json_column` or :func:`parse_json_column` give them.
     """
+    if not any(_is_long(leaf) for leaf in _leaves(values)):
+        return _dump(values)
+    whole = BytesIO()
     try:
-        if any(type(value) is str and len(value) > _PIECE for value in values.values()):
-            whole = BytesIO()
-            whole.writelines(_in_pieces(values))
-            return whole.getvalue()
-        text = orjson.dumps(values, default=_default, option=_OPTIONS)
+        whole.writelines(_in_pieces(values))
+    except RecursionError:
+        raise EncodeError("the image is nested too deeply for JSON") from None
+    return whole.getvalue()
+
+
+def _is_long(value: Any) -> bool:
+    return type(value) is str and len(value) > _PIECE
+
+
+def _in_pieces(value: Any) -> Iterator[bytes]:
+    """``value`` with long texts, for which orjson would take eight times their size."""
+    if _is_long(value):
+        yield b'"'
+        for at in range(0, len(value), _PIECE):
+            yield _dump([value[at : at + _PIECE]])[2:-2]
+        yield b'"'
+    elif type(value) not in _HOLDERS:
+        yield _dump([value])[1:-1]
+    elif not any(_is_long(item) or type(item) in _HOLDERS for item in _items(value)):
+        yield _dump(value)
+    elif type(value) is dict:
+        before = b"{"
+        for name in sorted(value):
+            yield before + _dump({name: 0})[1:-2]
+            yield from _in_pieces(value[name])
+            before = b","
+        yield b"}"
+    else:
+        before = b"["
+        for item in value:
+            yield before
+            yield from _in_pieces(item)
+            before = b","
+        yield b"]"
+
+
+def _dump(value: Any) -> bytes:
+    try:
+        text = orjson.dumps(value, default=_default, option=_OPTIONS)
         # orjson writes NaN and infinity as null without a word.
-        if b"null" in text and _has_non_finite(values):
-            text = _dump_plain(values)
+        if b"null" in text and _has_non_finite(value):
+            text = _dump_plain(value)
     except TypeError:
         # Integers beyond 64 bits and lone surrogates; orjson has no hook for them.
-        text = _dump_plain(values)
+        text = _dump_plain(value)
     return text
-
-
-def _in_pieces(values: dict[str, Any]) -> Iterator[bytes]:
-    """An image with long text, for which orjson would take eight times its size."""
-    before = b"{"
-    for name in sorted(values):
-        value = values[name]
-        yield before
-        if type(value) is str:
-            yield orjson.dumps(name) + b':"'
-            for at in range(0, len(value), _PIECE):
-                yield orjson.dumps(value[at : at + _PIECE])[1:-1]
-            yield b'"'
-        else:
-            yield image_to_json({name: value})[1:-1]
-        before = b","
-    yield b"}"
-
-
-def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
-    """What an image holds for a JSON column: its text embedded as it is, every digit and blank.
-
-    Where a variant keeps the column's text, so does this: it becomes a JSON string.
-    """
-    parsed = parse_json_column(text, max_depth)
-    return text if isinstance(parsed, KeepText) else orjson.Fragment(text)
 
 
 def datetime_text(value: datetime) -> str:
@@ -245,29 +227,34 @@ def _default(value: Any) -> Any:
 
 
 _PIECE = 1 << 20
-_LEAVES = {type(None), bool, int, str, Decimal, datetime, date, bytes, timedelta}
+_HOLDERS = (dict, list, tuple)
 
 
-def _has_non_finite(values: dict[str, Any]) -> bool:
-    """Looks one level at a time, since documents may be nested deeply."""
-    level: list[Iterable[Any]] = [values.values()]
+def _has_non_finite(value: Any) -> bool:
+    return any(type(leaf) is float and not isfinite(leaf) for leaf in _leaves(value))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What stands in objects and lists, one level at a time: they may be nested deeply."""
+    level = [value]
     while level:
         holders: list[Any] = []
-        for items in level:
-            for item in items:
-                kind = type(item)
-                if kind is float:
-                    if not isfinite(item):
-                        return True
-                elif kind not in _LEAVES and isinstance(item, (dict, list, tuple)):
-                    holders.append(item.values() if isinstance(item, dict) else item)
+        for holder in level:
+            for item in _items(holder):
+                if type(item) in _HOLDERS:
+                    holders.append(item)
+                else:
+                    yield item
         level = holders
-    return False
 
 
-def _dump_plain(values: dict[str, Any]) -> bytes:
+def _items(holder: Any) -> Iterable[Any]:
+    return holder.values() if type(holder) is dict else holder
+
+
+def _dump_plain(value: Any) -> bytes:
     try:
-        return orjson.dumps(_plain(values), default=_default, option=_OPTIONS)
+        return orjson.dumps(_plain(value), default=_default, option=_OPTIONS)
     except RecursionError:
         raise EncodeError("the image is nested too deeply for JSON") from None
     except TypeError as error:
@@ -296,3 +283,12 @@ def _plain(value: Any) -> Any:
 
 
 _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
+    """What an image holds for a JSON column: its text embedded as it is, every digit and blank.
+
+    Where a variant keeps the column's text, so does this: it becomes a JSON string.
+    """
+    parsed = parse_json_column(text, max_depth)
+    return text if isinstance(parsed, KeepText) else orjson.Fragment(text)

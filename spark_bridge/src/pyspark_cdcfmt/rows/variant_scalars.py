@@ -9,7 +9,7 @@ import re
 import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 from cdcfmt_core.errors import EncodeError
@@ -24,6 +24,12 @@ MAX_UNSCALED = 10**38
 """The first integer that decimal(38) cannot hold."""
 
 _MAX_PLAIN_EXPONENT = 500
+_MAX_NUMBER_TEXT = 400
+_EXACT = Context(prec=_MAX_NUMBER_TEXT)
+
+
+class InexactNumberError(Exception):
+    """A number that decimal(38) cannot hold as it is."""
 
 
 def clean_text(text: str) -> str:
@@ -57,6 +63,34 @@ def unscaled(value: Decimal) -> tuple[int, int] | None:
     if len(fraction) > 38 or not -MAX_UNSCALED < number < MAX_UNSCALED:
         return None
     return number, len(fraction)
+
+
+def exact_int(text: str) -> int:
+    """:raises InexactNumberError: beyond 38 digits."""
+    # Before int(), which is slow for long text and refuses very long text.
+    if len(text) > 39 or len(text.lstrip("-")) > 38:
+        raise InexactNumberError
+    return int(text)
+
+
+def exact_decimal(text: str) -> Decimal:
+    """:raises InexactNumberError: if none equals it."""
+    if len(text) > _MAX_NUMBER_TEXT:
+        raise InexactNumberError
+    try:
+        value = Decimal(text)
+    except InvalidOperation:  # an exponent of some 19 digits
+        raise InexactNumberError from None
+    if not value and value.as_tuple().exponent not in range(-38, 1):
+        return Decimal(0)
+    if unscaled(value) is not None:
+        return value
+    if abs(value.adjusted()) > 38:
+        raise InexactNumberError
+    value = value.normalize(_EXACT)  # 1.000…0 has more digits than it needs
+    if unscaled(value) is None:
+        raise InexactNumberError
+    return value
 
 
 def _primitive(type_info: int) -> bytes:
@@ -185,7 +219,6 @@ def _read_sized(data: bytes, at: int) -> bytes:
 
 
 # Wider than any variant's decimal, as Python's default would round to 28 digits.
-_EXACT = Context(prec=100)
 
 
 def _read_decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], Decimal]:

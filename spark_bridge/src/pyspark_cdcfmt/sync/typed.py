@@ -40,8 +40,6 @@ METADATA: dict[str, Any] = {
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
 """Options of the source that its changes need, too."""
 
-_ALWAYS = ("change_type", "sequence", "absent", "source", "corrupt_record")
-
 _PLACE = ("topic", "partition", "path", "offset", "index")
 
 
@@ -71,7 +69,9 @@ class TypedChanges:
         """One row for each change, in the types of the table's columns."""
         assert state.columns is not None
         prefix = self.options.metadata_prefix
-        needed = {*self.wanted, *_ALWAYS}
+        needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
+        if self.needs_key:
+            needed.add("source")
         own = [StructField(field.name, field.dataType) for field in state.columns.fields]
         fields = {field.name.lower(): field for field in own}
         renamed = {
@@ -101,9 +101,7 @@ class TypedChanges:
         if renamed:
             names = {name: field.name for name, field in renamed.items()}
             typed = self._with_names_now(typed, names)
-        if self.needs_key:
-            typed = self._with_keys(typed, state)
-        return typed if "source" in self.wanted else typed.drop(prefix + "source")
+        return self._with_keys(typed, state) if self.needs_key else typed
 
     def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
         """Rows that lack their key are bad: they would change no row, or that of NULL."""
@@ -118,12 +116,15 @@ class TypedChanges:
             f.lit(None).cast("binary").alias("value"),
             f.col(self._added("source")).alias("source"),
         ).cast(CORRUPT_RECORD)
-        return typed.withColumns(
+        typed = typed.withColumns(
             {
                 kind: f.when(~lacks, f.col(quote(kind))),
                 record: f.when(lacks, reason).otherwise(f.col(quote(record))),
             }
         )
+        if "source" in self.wanted:
+            return typed
+        return typed.drop(self.options.metadata_prefix + "source")
 
     def _with_names_now(self, typed: DataFrame, renamed: Mapping[str, str]) -> DataFrame:
         """Rows from before a RENAME have their cells in the columns of now."""
