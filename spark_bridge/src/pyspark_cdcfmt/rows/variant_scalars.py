@@ -25,6 +25,7 @@ MAX_UNSCALED = 10**38
 
 _MAX_PLAIN_EXPONENT = 500
 _MAX_NUMBER_TEXT = 400
+# Python's default would round to 28 digits.
 _EXACT = Context(prec=_MAX_NUMBER_TEXT)
 
 
@@ -216,9 +217,6 @@ def _read_sized(data: bytes, at: int) -> bytes:
     if at + 4 + size > len(data):
         raise IndexError("cut off")
     return data[at + 4 : at + 4 + size]
-
-
-# Wider than any variant's decimal, as Python's default would round to 28 digits.
 
 
 def _read_decimal(read: Callable[[bytes, int], int]) -> Callable[[bytes, int], Decimal]:
