@@ -26,10 +26,11 @@ setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, w
 	$(PYTHON) -m venv .uv
 	.uv/bin/pip install --quiet --disable-pip-version-check uv
 
-lint: setup crates  ## ruff and mypy
+lint: setup crates  ## ruff, mypy, and which room imports which
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+	$(RUN) lint-imports --no-logo --no-cache
 
 # The licences, versions and sources of the kernel's crates; advisories where they can be fetched.
 crates:
@@ -96,7 +97,7 @@ bench-kafka: setup
 
 # Writes the tables in docs/ that come from the code, then the site.
 docs: setup  ## the tables in docs/ that come from the code, and the site
-	PYTHONPATH=plugins/cloudcanal-json/tests $(RUN) python tests/doc_tables.py
+	PYTHONPATH=plugins/cloudcanal-json/tests:spark_bridge/tests $(RUN) python tests/doc_tables.py
 	$(MAKE) site
 
 clean:  ## remove what the others have made

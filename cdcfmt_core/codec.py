@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from functools import partial
-from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeAlias, TypeVar, Union, get_args
 
 import attrs
 
@@ -16,14 +16,16 @@ from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
-from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
-from cdcfmt_core.statements import Statement
 from cdcfmt_core.texts import one_line, open_logger
-from cdcfmt_core.types import LogicalType
 from cdcfmt_core.zoneless import warn_zoneless
+
+if TYPE_CHECKING:
+    from cdcfmt_core.schemas.statements import Statement
+    from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+    from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_core.types import LogicalType
 
 logger = open_logger("cdcfmt_core")
 
@@ -34,12 +36,12 @@ DEFAULT_MAX_MESSAGE_BYTES = 128 << 20
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*", re.IGNORECASE)
 
 Decode: TypeAlias = Callable[[Message], Iterable[Event]]
-ScanSchemas: TypeAlias = Callable[[Message], Iterable[SchemaRecord]]
-ScanStatements: TypeAlias = Callable[[Message], Iterable[Statement]]
+ScanSchemas: TypeAlias = Callable[[Message], Iterable["SchemaRecord"]]
+ScanStatements: TypeAlias = Callable[[Message], Iterable["Statement"]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
 
 
-_Found = TypeVar("_Found", SchemaRecord, Statement, SchemaRecord | Statement)
+_Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "Statement"])
 
 
 @attrs.frozen
@@ -103,12 +105,12 @@ class DecoderContext:
     """
 
     resolve_type: Callable[[str], LogicalType]
+    schemas: SchemaStore
     event_filter: EventFilter = attrs.field(factory=EventFilter)
     projection: Projection = attrs.field(factory=Projection)
     source_time_zone: tzinfo | None = None
     claim_checks: ClaimCheckStore | None = None
     max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES
-    schemas: SchemaStore = attrs.field(factory=SchemaStore)
     counts: Counter[str] = attrs.field(factory=Counter)
     on_zoneless: Callable[[str, str], None] = warn_zoneless
 

@@ -22,20 +22,19 @@ from cdcfmt_core.codec import (
 from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option
-from cdcfmt_core.recognition import (
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.schemas.store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_core.toolkit.recognition import (
+    AUTO,
     CERTAIN_ENOUGH,
     confidence,
     not_recognised,
     of_another_format,
     recognise,
 )
-from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schema_store import DEFAULT_MAX_SCHEMA_BYTES, SchemaStore
 from cdcfmt_core.types import LogicalType
-
-AUTO = "auto"
 
 DECODING_OPTIONS = (
     Option(

@@ -7,14 +7,16 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, tzinfo
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attrs
 
 from cdcfmt_core.events import Event, Kind, Message, Op, TableSchema
-from cdcfmt_core.large_message_output import LargeMessageOutput
-from cdcfmt_core.row_messages import Allowance, Held, RowBatches, RowMessages
 from cdcfmt_core.zoneless import warn_zoneless
+
+if TYPE_CHECKING:
+    from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
+    from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowBatches, RowMessages
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 
@@ -30,8 +32,8 @@ class EncoderContext:
     ``invalid_text`` says whether text that is not UTF-8 is replaced (and counted) or fails.
     """
 
+    large_messages: LargeMessageOutput
     source_time_zone: tzinfo | None = None
-    large_messages: LargeMessageOutput = attrs.field(factory=LargeMessageOutput)
     invalid_text: Literal["replace", "fail"] = "replace"
     now: Callable[[], int] = lambda: time.time_ns() // 1_000
     counts: Counter[str] = attrs.field(factory=Counter)

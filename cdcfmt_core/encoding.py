@@ -25,16 +25,16 @@ from cdcfmt_core.events import (
     Op,
     RowChange,
 )
-from cdcfmt_core.large_message_output import (
+from cdcfmt_core.partitioning import open_partitioner
+from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.toolkit.large_message_output import (
     RECORD_OVERHEAD,
     ClaimCheckWriter,
     LargeMessageOutput,
     open_compressor,
 )
-from cdcfmt_core.partitioning import open_partitioner
-from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.row_changes import split_key_update
-from cdcfmt_core.row_messages import Held, RowRules
+from cdcfmt_core.toolkit.row_changes import split_key_update
+from cdcfmt_core.toolkit.row_messages import Held, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 

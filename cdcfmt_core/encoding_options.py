@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cdcfmt_core.large_message_output import PRODUCER_MAX_MESSAGE_BYTES
 from cdcfmt_core.options import Option
 from cdcfmt_core.partitioning import PARTITIONERS
+from cdcfmt_core.toolkit.large_message_output import PRODUCER_MAX_MESSAGE_BYTES
 
 ENCODING_OPTIONS = (
     Option(name="protocol", help="Name of the format to write."),

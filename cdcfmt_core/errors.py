@@ -164,7 +164,7 @@ class MissingSchemaError(DecodeError):
     """A row's table schema is not known: it stands elsewhere in the stream, or nowhere.
 
     Whoever reads the stream may look for it there and decode the row once more.
-    ``position`` is that of :class:`~cdcfmt_core.schema_store.SchemaStore`, in ``stream``.  With
+    ``position`` is that of :class:`~cdcfmt_core.schemas.store.SchemaStore`, in ``stream``.  With
     ``exact`` the schema of that very position is wanted, else the newest one before it.
     """
 

@@ -8,14 +8,16 @@ need not cover what is rare.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import attrs
 
-from cdcfmt_core.encodings import Encodings
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.wire_json import MAX_TIME
+from cdcfmt_core.types import MAX_TIMESTAMP
+
+if TYPE_CHECKING:
+    from cdcfmt_core.schemas.store import SchemaStore
+    from cdcfmt_core.toolkit.encodings import Encodings
 
 Role: TypeAlias = Literal[
     "database",
@@ -163,7 +165,7 @@ class Layout:
     in_lists: bool = False
     deleted_row: Literal["before", "after"] = "before"
     completes_before: bool = False
-    times: tuple[int, int, int] = (0, MAX_TIME // 1000, 1000)
+    times: tuple[int, int, int] = (0, MAX_TIMESTAMP // 1000, 1000)
     orders_by_source_time: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()

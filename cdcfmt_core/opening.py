@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core.codec import Projection
-from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS, MessageDecoder, open_message_decoder
+from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.large_message_output import ClaimCheckWriter
-from cdcfmt_core.large_messages import ClaimCheckStore
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import Registry, default_registry
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
+from cdcfmt_core.toolkit.large_messages import ClaimCheckStore
+from cdcfmt_core.toolkit.recognition import AUTO
 
 OWNER = "cdcfmt"
 
@@ -115,7 +116,7 @@ def claim_check_reader(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckStore | None:
     """The folder of ``claimCheckStorageUri``, if it is set."""
-    from cdcfmt_core.sources.claim_checks import open_claim_check_store
+    from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
 
     uri = common["claimCheckStorageUri"]
     return None if uri is None else open_claim_check_store(uri, storage_options)
@@ -125,7 +126,7 @@ def claim_check_writer(
     common: Mapping[str, Any], storage_options: Mapping[str, Any] | None = None
 ) -> ClaimCheckWriter | None:
     """The folder of ``claimCheckStorageUri``, if it is set, to write into."""
-    from cdcfmt_core.sources.claim_checks import open_claim_check_writer
+    from cdcfmt_core.toolkit.claim_checks import open_claim_check_writer
 
     uri, raw = common["claimCheckStorageUri"], common["claimCheckRawValue"]
     return None if uri is None else open_claim_check_writer(uri, storage_options, raw_value=raw)

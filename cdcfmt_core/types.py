@@ -15,6 +15,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import attrs
 
+MAX_TIMESTAMP = 253_402_300_799_999_999
+"""The end of the year 9999, in microseconds: the last that Python's and Spark's timestamps show."""
+
 
 @attrs.frozen
 class Bool:

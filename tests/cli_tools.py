@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from cdcfmt_core.cli.app import app
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 WIDE = {"COLUMNS": "200"}
 

@@ -18,8 +18,8 @@ from cli_tools import run, write_messages
 from golden_data import native_messages
 
 from cdcfmt_core.events import Column, Message, TableSchema
-from cdcfmt_core.schema_store import SchemaRecord
-from cdcfmt_core.sources import SchemaDirectory
+from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import Int
 
 DOC = Path(__file__).parents[1] / "docs/cli.md"

@@ -17,6 +17,7 @@ from typing import Any
 import attrs
 import doc_examples
 from conversions import conversion_table
+from doc_rooms import picture, rooms, way
 from doc_wires import samples, type_tables
 
 from cdcfmt_core import Option, default_registry, errors
@@ -54,6 +55,11 @@ def tables() -> dict[Path, dict[str, str]]:
         ROOT / "docs/sync.md": {"options": option_table(SYNC_OPTIONS)},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
         ROOT / "docs/deployment.md": {"versions": version_table()},
+        ROOT / "CONTRIBUTING.md": {
+            "rooms": _table(("room", "what is in it"), rooms()),
+            "layers": picture(),
+            "way": _table(("function", "what happens"), way()),
+        },
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
     result[ROOT / "docs/conformance-kit.md"] = {

@@ -21,8 +21,8 @@ from golden_data import (
     scan_schemas,
 )
 
-from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Message, RowChange
+from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 Row: TypeAlias = tuple[str, ...]

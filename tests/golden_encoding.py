@@ -18,8 +18,8 @@ from golden_data import (
 from cdcfmt_core import opening
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message
-from cdcfmt_core.large_message_output import ClaimCheckWriter
 from cdcfmt_core.testing import Case
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter
 
 
 def open_encoder(

@@ -37,7 +37,7 @@ from pyspark.sql.types import (
     VariantVal,
 )
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 SOME_TABLES = {"all_types", "bytes_t", "large_t", "no_key", "pk_change", "uk_change", "upd_cols"}
 """What differs between variants shows in these tables."""

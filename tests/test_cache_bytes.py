@@ -20,7 +20,7 @@ from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, Corrupt, Image, Message, RowChange, TableSchema
 from cdcfmt_core.mysql import resolve_type
 from cdcfmt_core.opening import open_decoder, open_encoder
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.read import schemas
 from pyspark_cdcfmt.testing import parsed
 

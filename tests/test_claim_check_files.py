@@ -16,7 +16,7 @@ from cdcfmt_core.events import Corrupt, Event, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.sources import open_claim_check_store
+from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
 
 SECRET = "hunter2"
 FILES = [

@@ -22,7 +22,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql.types import DataType, StringType, TimestampType, VariantType
 from test_native_canal_spark import ORDERS, WIDE, _changes
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 DOUBLES = {"c_dec_u", "c_dec_big", "c_dec_int"}
 """Decimals that do not survive a double (tests/test_golden_debezium.py)."""

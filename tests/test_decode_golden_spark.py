@@ -15,7 +15,7 @@ from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode, learn_schemas
 
 COLUMNS = (

@@ -11,9 +11,10 @@ import pytest
 from doc_snippets import snippets
 from doc_tables import ROOT, render, tables
 
-from cdcfmt_core import Option, default_registry, hookspecs, wire_json
+from cdcfmt_core import Option, default_registry, hookspecs
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.options import OptionType
+from cdcfmt_core.toolkit import wire_json
 from pyspark_cdcfmt.option_groups import bridge_options
 from pyspark_cdcfmt.write_options import output_options
 
@@ -66,7 +67,7 @@ def test_every_helper_of_json_wires_is_documented() -> None:
     for name in own:
         assert f"| `{name}(" in text
         assert getattr(wire_json, name).__doc__
-    assert "| `MAX_TIME` |" in text
+    assert "| `MAX_TIMESTAMP` |" in text
     for type_ in get_args(OptionType):
         assert f"| `{type_}`" in text
 

@@ -28,8 +28,8 @@ from golden_encoding import check_none_left_out, decode_all, open_encoder, writi
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.sources import open_claim_check_store, open_claim_check_writer
+from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 
 SOME = ["lz4", "snappy", "storage-txn"]
 CLAIMS = ["claim-check", "claim-check-raw-value", "claim-check-lz4"]

@@ -20,7 +20,7 @@ from golden_encoding import check_none_left_out, open_encoder, writing_options
 
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, RowChange, SchemaChange
-from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 
 
 def open_debezium(variant: Variant, **more: Any) -> MessageEncoder:

@@ -50,7 +50,7 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
-from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_simple.avro import AvroMessage, read_message
 from cdcfmt_simple.avro_rows import read_images

@@ -41,8 +41,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.sources import open_claim_check_store, open_claim_check_writer
+from cdcfmt_core.toolkit.claim_checks import open_claim_check_store, open_claim_check_writer
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.types import Geometry, Int, Text, Timestamp, Unknown
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.schema_output import ToldTable

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 from simple_topics import PARTITIONS, golden
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
-from cdcfmt_core.sources.kafka.config import client_config, open_client
+from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_core.io.sources.kafka.config import client_config, open_client
 
 PAGE = "docs/kafka.md"
 ELSEWHERE = ("README.md", "spark_bridge/README.md")

@@ -19,7 +19,7 @@ from simple_messages import TEXT, VERSION, bootstrap, column, row, timestamp, to
 from test_kernel_golden import OF_EVENTS, OPTIONS
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.testing import Carries, without
 from cdcfmt_core.testing.strategies import row_changes
 from cdcfmt_core.types import Geometry, Vector

@@ -18,7 +18,7 @@ from golden_data import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.io.sources import BadLine
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 

@@ -13,7 +13,7 @@ from damaged_messages import mutated
 from golden_data import load_variant, reading_options
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import (
+from cdcfmt_core.io.sources import (
     FileSplit,
     HowToRead,
     LineFormat,

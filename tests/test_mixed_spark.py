@@ -8,7 +8,7 @@ from pathlib import Path
 from golden_data import load_variant
 from pyspark.sql import SparkSession
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 VARIANTS = {
     "canal-json": ("canal-json", "tidb-extension"),

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 Cells: TypeAlias = dict[str, Any]
 

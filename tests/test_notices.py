@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DecimalType, IntegerType, StructType
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt.source import CdcDataSource
 
 

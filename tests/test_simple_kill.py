@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from simple_topics import PARTITIONS, golden, starts
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 APP = Path(__file__).with_name("simple_stream_app.py")
 

@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import TimestampType, VariantVal
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt.sync import sync
 
 Rows: TypeAlias = dict[tuple[Any, ...], Any]

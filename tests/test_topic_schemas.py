@@ -14,17 +14,18 @@ from golden_data import load_variant, native_messages, open_decoder, scan_schema
 from kafka_broker import Broker
 
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.options import validate
-from cdcfmt_core.schema_scan import open_schema_scan
-from cdcfmt_core.sources import KeptSchemaStore, SchemaDirectory
-from cdcfmt_core.sources.kafka import (
+from cdcfmt_core.io.sources.kafka import (
     KAFKA_OPTIONS,
     KafkaOptions,
     TopicSchemaStore,
     parse_kafka_options,
     read_range,
 )
-from cdcfmt_core.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.io.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.options import validate
+from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.inputs import KafkaSlice, begins_around

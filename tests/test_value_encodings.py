@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from test_kernel import TEXT, USUAL
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column
-from cdcfmt_core.go_quote import quote
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.mysql import InexactNumber, resolve_type
-from cdcfmt_core.value_readers import value_reader
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.go_quote import quote
+from cdcfmt_core.toolkit.value_readers import value_reader
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from pyspark_cdcfmt.kernel.feeding import is_installed
 from pyspark_cdcfmt.kernel.plans import _encoding, describe_zone
 from pyspark_cdcfmt.kernel.settings import _layout, _target

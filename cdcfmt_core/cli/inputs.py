@@ -11,7 +11,7 @@ from typing import Protocol, cast
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import (
+from cdcfmt_core.io.sources import (
     BadLine,
     FileSplit,
     HowToRead,
@@ -20,8 +20,8 @@ from cdcfmt_core.sources import (
     read_ends,
     read_split,
 )
-from cdcfmt_core.sources.lines import line_parser
-from cdcfmt_core.sources.reader import cut_lines
+from cdcfmt_core.io.sources.lines import line_parser
+from cdcfmt_core.io.sources.reader import cut_lines
 
 STDIN = "-"
 KAFKA = "kafka://"

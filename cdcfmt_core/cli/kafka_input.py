@@ -11,8 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
-from cdcfmt_core.options import validate
-from cdcfmt_core.sources.kafka import (
+from cdcfmt_core.io.sources.kafka import (
     CLIENT_PREFIX,
     KAFKA_OPTIONS,
     KafkaClient,
@@ -23,7 +22,8 @@ from cdcfmt_core.sources.kafka import (
     read_ends,
     read_range,
 )
-from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
+from cdcfmt_core.io.sources.kafka.progress import INITIAL, StreamOffset
+from cdcfmt_core.options import validate
 
 _POLL_SECONDS = 0.5
 

@@ -12,16 +12,16 @@ from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.progress import Progress
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.decoding import AUTO, open_message_decoder
+from cdcfmt_core.decoding import open_message_decoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
-from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schema_scan import SCANS, open_input_scan
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.schemas.scan import SCANS, open_input_scan
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence
 
 
 @attrs.frozen

@@ -20,7 +20,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_core.row_changes import change_images, change_position, split_key_update
+from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 
 EVENT_COLUMNS = (
     "kind", "op", "database", "schema", "table", "commit_ts", "commit_time", "source_time",

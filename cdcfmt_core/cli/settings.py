@@ -7,13 +7,14 @@ from typing import Any, get_args
 
 import attrs
 
-from cdcfmt_core.decoding import AUTO, DECODING_OPTIONS
+from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
 from cdcfmt_core.filters import EventFilter, parse_table_name
+from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.sources.options import FILE_OPTIONS, parse_storage_options
+from cdcfmt_core.toolkit.recognition import AUTO
 
 OWNER = "cdcfmt"
 

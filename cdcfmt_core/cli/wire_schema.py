@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Event, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from cdcfmt_core.types import Decimal, Unknown
 
 

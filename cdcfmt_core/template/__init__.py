@@ -14,8 +14,8 @@ from pathlib import Path
 
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources.whole_messages import wrap_line
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
-from cdcfmt_core.sources.whole_messages import wrap_line
 
 _SUFFIX = ".in"
 

@@ -3,7 +3,7 @@
 A case is a folder:
 
 - ``messages.jsonl``: a message a line, as JSON with ``key`` and ``value`` in base64
-  (:mod:`cdcfmt_core.sources.lines`), or the bare value where it is JSON
+  (:mod:`cdcfmt_core.io.sources.lines`), or the bare value where it is JSON
 - ``events.json``: the events of each message (:mod:`cdcfmt_core.testing.event_json`)
 - ``options.json``: what a user has to set to read them; left out where that is nothing
 - ``writing.json``: what a user has to set to write them so; left out where that is nothing
@@ -21,8 +21,8 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.sources.lines import BadLine, LineFormat, parse_line
-from cdcfmt_core.sources.whole_messages import begins_message
+from cdcfmt_core.io.sources.lines import BadLine, LineFormat, parse_line
+from cdcfmt_core.io.sources.whole_messages import begins_message
 from cdcfmt_core.testing.event_json import events_from_json
 
 _FILES = {"messages.jsonl", "events.json", "options.json", "writing.json", "origin.txt", "claims"}

@@ -25,7 +25,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import KIND_OF, Column, Corrupt, Event, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.temporal import format_time, parse_time
-from cdcfmt_core.schema_json import column_from_dict, column_to_dict
+from cdcfmt_core.schemas.as_json import column_from_dict, column_to_dict
 from cdcfmt_core.types import GeometryValue, InvalidValue
 
 _CLASSES: Final = {kind: class_ for class_, kind in KIND_OF.items()}

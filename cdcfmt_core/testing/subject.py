@@ -15,7 +15,8 @@ from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.schema_scan import open_input_scan
+from cdcfmt_core.schemas.scan import open_input_scan
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing.cases import Case
 
 _NOW: Final = 1_700_000_000_000_000
@@ -113,6 +114,7 @@ class Subject:
         common, _ = opening.decoding_options(self.spec.name, case.options, self.registry)
         return DecoderContext(
             self.registry.get_type_map(common["typeMap"] or self.spec.type_map),
+            SchemaStore(),
             source_time_zone=common["sourceTimeZone"],
             claim_checks=opening.claim_check_reader(common),
         )

@@ -37,7 +37,7 @@ class Stuck(DefaultSource):
             os._exit(1)
 
         def commit_or_not(messages: list[WriterCommitMessage | None], batchId: int) -> None:
-            from cdcfmt_core.sinks import files
+            from cdcfmt_core.io.sinks import files
 
             if batchId == 1 and path.name == "before":
                 stick()

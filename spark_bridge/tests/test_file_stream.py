@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from cdcfmt_core.sources import FileInfo, FileOffset
+from cdcfmt_core.io.sources import FileInfo, FileOffset
 from pyspark_cdcfmt.read.stream_readers import Watch
 
 SCHEMA = (

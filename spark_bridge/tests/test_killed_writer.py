@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 from test_stream_writing import run
 
-from cdcfmt_core.sinks import FileSink
+from cdcfmt_core.io.sinks import FileSink
 from pyspark_cdcfmt import DefaultSource
 
 APP = Path(__file__).with_name("killed_writer_app.py")

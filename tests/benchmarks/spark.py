@@ -31,7 +31,7 @@ from spark_avro_queries import AVRO_QUERIES, read_avro
 from spark_queries import ADDED, COLUMNS, NAMED, QUERIES, SOURCE_TIME_ZONE
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 LINES = "lines alone (spark.read.text)"
 READY = "ready Arrow batches (transport alone)"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-pytest.importorskip("cdcfmt_core.sources.kafka")
+pytest.importorskip("cdcfmt_core.io.sources.kafka")
 
 from cli_tools import run, run_json, run_lines, start
 from kafka_orders import order, orders

@@ -13,7 +13,7 @@ from golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.io.sources import BadLine
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 

@@ -9,10 +9,10 @@ from kafka_broker import Broker
 from kafka_orders import orders
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import FileSplit, read_ends, spread
+from cdcfmt_core.io.sources.kafka import KAFKA_OPTIONS, OffsetRange, parse_kafka_options
+from cdcfmt_core.io.sources.kafka import read_ends as read_ends_of_topics
 from cdcfmt_core.options import validate
-from cdcfmt_core.sources import FileSplit, read_ends, spread
-from cdcfmt_core.sources.kafka import KAFKA_OPTIONS, OffsetRange, parse_kafka_options
-from cdcfmt_core.sources.kafka import read_ends as read_ends_of_topics
 
 
 def whole(path: Path) -> FileSplit:

@@ -24,6 +24,7 @@ from cdcfmt_core.errors import (
     show,
 )
 from cdcfmt_core.events import Corrupt
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
 
 ALL = [
@@ -221,7 +222,7 @@ def test_errors_are_short_and_on_one_line() -> None:
 
 
 def test_what_a_log_line_quotes_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
-    context = DecoderContext(resolve_type=Unknown)
+    context = DecoderContext(Unknown, SchemaStore())
     forged = "t has TIMESTAMP\n2026-01-01 ERROR all is lost\x1b[2J" + "x" * 5_000_000
     context.note_zoneless_timestamps(f"d{EVIL}", forged)
     (line,) = (r.getMessage() for r in caplog.records if "TIMESTAMP" in r.getMessage())

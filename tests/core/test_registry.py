@@ -25,6 +25,7 @@ from cdcfmt_core.errors import (
 )
 from cdcfmt_core.events import Heartbeat, Message
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Int, Text, Unknown
 
 HEADER = """
@@ -477,7 +478,7 @@ def test_opening_a_decoder_validates_its_options(site: Site) -> None:
     more = "options=(Option('maxRows', 'how many', type='int', default=3),)"
     site.install("cdcfmt-a", {"a": "options_a"}, options_a=codec_module("a", more=more))
     registry = site.registry()
-    context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
+    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
     assert list(registry.open_decoder("a", {"MAXROWS": "4"}, context)(Message(None, b""))) == [
         Heartbeat()
     ]
@@ -490,7 +491,7 @@ def test_no_hook_is_called_while_messages_are_decoded(
 ) -> None:
     site.install("cdcfmt-a", {"a": "counted_a"}, counted_a=codec_module("a"))
     registry = site.registry()
-    context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
+    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
     decoder = MessageDecoder("a", {}, lambda type_map: context, EventFilter(), registry)
     monkeypatch.delattr(registry._loader, "_manager")
     for _ in range(10):

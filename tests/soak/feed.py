@@ -23,7 +23,7 @@ from run import load
 from topics import of_topic
 
 from cdcfmt_core.events import Message, RowChange
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import inferred_schema, parsed, read

@@ -24,7 +24,7 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
-from cdcfmt_core.large_message_output import ClaimCheckWriter, open_compressor
+from cdcfmt_core.toolkit.large_message_output import ClaimCheckWriter, open_compressor
 from cdcfmt_core.types import Binary, Int, Json, Text
 
 DATABASE, TABLE = "d", "t"

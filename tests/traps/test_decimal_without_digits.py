@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
+from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from cdcfmt_core.types import Decimal as DecimalOf
 from cdcfmt_core.types import LogicalType
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from golden_data import native_messages
 from pyspark.sql import DataFrame, SparkSession
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, decode
 
 # shop.pair of Canal's golden messages: on the way the source ran MODIFY n BIGINT.

@@ -21,8 +21,8 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import wrap_line
 from cdcfmt_core.opening import open_encoder
-from cdcfmt_core.sources import wrap_line
 from cdcfmt_core.texts import harmless
 
 

@@ -17,6 +17,7 @@ from cdcfmt_core.options import Option
 from cdcfmt_core.testing.checks.encoding import write
 from cdcfmt_core.testing.outcome import check_events, expect
 from cdcfmt_core.testing.subject import Subject
+from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 
 
 def check_spec(subject: Subject) -> None:
@@ -94,7 +95,7 @@ def _check_writing_options(
                     raise AssertionError(f"writing with {writing} fails: {error!r}") from error
                 write(encoder, specimen.events)
     used = _Recorded({option.name: option.default for option in options})
-    own = open_encoder(used, EncoderContext())
+    own = open_encoder(used, EncoderContext(LargeMessageOutput()))
     for specimen in subject.specimens:
         for event in specimen.events:
             with suppress(EncodeError):

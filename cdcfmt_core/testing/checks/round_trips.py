@@ -19,6 +19,7 @@ from cdcfmt_core.testing.outcome import check_events, expect
 from cdcfmt_core.testing.sameness import difference
 from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.testing.subject import Subject
+from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 
 _EXAMPLES: Final = 25
 _WIDE_EXAMPLES: Final = 4
@@ -68,7 +69,7 @@ def carried(subject: Subject, trip: RoundTrip) -> Carries:
     own = {option.name.lower() for option in subject.spec.encode_options}
     given = {name: value for name, value in trip.writing.items() if name.lower() in own}
     options = validate(given, subject.spec.encode_options, owner=f"format {subject.spec.name}")
-    encoder = open_encoder(options, EncoderContext())
+    encoder = open_encoder(options, EncoderContext(LargeMessageOutput()))
     if carries.kinds is None:
         carries = attrs.evolve(carries, kinds=encoder.kinds & subject.spec.emits)
     if carries.ops is None:

@@ -500,6 +500,7 @@ from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
+from cdcfmt_core.schemas.store import SchemaStore
 
 def peak():
     unit = 1 if sys.platform == "darwin" else 1024
@@ -507,7 +508,7 @@ def peak():
 
 registry = Registry()
 codec = registry.get_codec("canal-json")
-context = DecoderContext(resolve_type=registry.get_type_map("mysql"))
+context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
 options = validate({}, codec.options, owner="the test")
 decoder = MessageDecoder("canal-json", options, lambda _: context, EventFilter(), registry)
 head, tail = sys.stdin.buffer.read().split(b"VALUE")

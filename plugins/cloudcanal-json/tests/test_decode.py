@@ -28,13 +28,14 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Binary, Enum, Int, Json, Text, Timestamp, Unknown
 from cdcfmt_core.types import Decimal as DecimalType
 
 
 def decode(wire: dict[str, Any] | bytes, **options: str) -> list[Event]:
     registry = default_registry()
-    context = DecoderContext(registry.get_type_map("mysql"))
+    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
     value = wire if isinstance(wire, bytes) else json.dumps(wire).encode()
     return list(registry.open_decoder("cloudcanal-json", options, context)(Message(None, value)))
 

@@ -36,6 +36,7 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Int, Unknown
 
 INT64 = {"type": "int64"}
@@ -70,7 +71,7 @@ def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
     ]
     change = {"type": "ALTER", "table": {"columns": columns, "primaryKeyColumnNames": ["id"]}}
     payload = ddl("alter table orders add y year", None, **CLOUDCANAL) | {"tableChanges": change}
-    context = DecoderContext(default_registry().get_type_map("mysql"))
+    context = DecoderContext(default_registry().get_type_map("mysql"), SchemaStore())
     context.source_time_zone = timezone(timedelta(hours=8))
     decode = default_registry().open_decoder("debezium", {}, context)
     (altered,) = decode(message({"payload": payload}))

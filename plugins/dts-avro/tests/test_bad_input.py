@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Heartbeat, Image, Message, RowChange
-from cdcfmt_core.wire_avro import read_long
+from cdcfmt_core.toolkit.wire_avro import read_long
 
 INTEGER = ("Integer", {"precision": 4, "value": "7"})
 

@@ -26,6 +26,7 @@ from cdcfmt_core.events import (
     Transaction,
 )
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -50,7 +51,7 @@ from cdcfmt_core.types import Decimal as DecimalType
 def decode_all(*values: bytes, event_filter: EventFilter | None = None) -> list[Event]:
     registry = default_registry()
     context = DecoderContext(
-        registry.get_type_map("mysql"), event_filter=event_filter or EventFilter()
+        registry.get_type_map("mysql"), SchemaStore(), event_filter=event_filter or EventFilter()
     )
     decode = registry.open_decoder("dts-avro", {}, context)
     return [event for value in values for event in decode(Message(None, value))]

@@ -12,7 +12,7 @@ from golden_encoding import open_encoder
 
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import Column, Image, Message, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.go_quote import quote, unquote
+from cdcfmt_core.toolkit.go_quote import quote, unquote
 from cdcfmt_core.types import Geometry, Int, LogicalType, Text, Unknown
 
 

@@ -49,6 +49,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import InvalidValue
 
 # Frames
@@ -266,7 +267,9 @@ def test_projection() -> None:
     new = {"id": ID, "n": NAME, "bad": {"t": 3, "f": 65, "v": "x"}}
 
     def decode_with(projection: Projection, old: Any) -> RowChange:
-        context = DecoderContext(default_registry().get_type_map("mysql"), projection=projection)
+        context = DecoderContext(
+            default_registry().get_type_map("mysql"), SchemaStore(), projection=projection
+        )
         decoder = codec.open_decoder(validate({}, codec.options, owner="the test"), context)
         (event,) = decoder(message([ROW_KEY], [{"u": new, "p": old}]))
         assert isinstance(event, RowChange), event

@@ -36,7 +36,7 @@ from simple_messages import (
 
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 
 EVERY_TYPE = (
     ID,

@@ -52,6 +52,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Bit, Enum, InvalidValue, LogicalType, Set, Text
 
 # --- Events ----------------------------------------------------------------------------
@@ -383,7 +384,7 @@ def test_a_type_map_may_want_the_wall_clock() -> None:
     def resolve(text: str) -> LogicalType:
         return plain("datetime" if text.startswith("timestamp") else text)
 
-    decode_one = registry.open_decoder("simple", {}, DecoderContext(resolve))
+    decode_one = registry.open_decoder("simple", {}, DecoderContext(resolve, SchemaStore()))
     told = bootstrap(ID, column("c", "timestamp"))
     value = {"location": "UTC", "value": "2023-12-27 12:27:23"}
     list(decode_one(Message(None, to_json(told))))
@@ -647,7 +648,10 @@ def test_compression_that_nobody_told_of() -> None:
 def open_with(event_filter: EventFilter, projection: Projection) -> Any:
     registry = default_registry()
     context = DecoderContext(
-        registry.get_type_map("mysql"), event_filter=event_filter, projection=projection
+        registry.get_type_map("mysql"),
+        SchemaStore(),
+        event_filter=event_filter,
+        projection=projection,
     )
     return registry.open_decoder("simple", {}, context)
 

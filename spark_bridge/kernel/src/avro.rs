@@ -1,4 +1,4 @@
-//! A strict reader of Avro's binary encoding; the Python reader is `cdcfmt_core/wire_avro.py`.
+//! A strict reader of Avro's binary encoding; the Python reader is `cdcfmt_core/toolkit/wire_avro.py`.
 //!
 //! No length is believed: nothing is made by it before the bytes are there.
 

@@ -1,4 +1,4 @@
-//! Calendar values in parts; the Python readers are in `cdcfmt_core/calendar_parts.py`.
+//! Calendar values in parts; the Python readers are in `cdcfmt_core/toolkit/calendar_parts.py`.
 
 use crate::cells::Cells;
 use crate::encodings::MysqlText;

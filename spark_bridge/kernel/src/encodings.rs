@@ -1,7 +1,7 @@
 //! Value encodings: how a column's values stand on the wire.
 //!
-//! The table of their names is in `cdcfmt_core/encodings.py`; the Python readers are in
-//! `cdcfmt_core/value_readers.py`.
+//! The table of their names is in `cdcfmt_core/toolkit/encodings.py`; the Python readers are in
+//! `cdcfmt_core/toolkit/value_readers.py`.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;

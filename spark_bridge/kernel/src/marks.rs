@@ -1,6 +1,6 @@
 //! Whether lines of a file may hold what a reader looks for, without cutting them.
 //!
-//! The Python reading is `cdcfmt_core/sources/lines.py`.
+//! The Python reading is `cdcfmt_core/io/sources/lines.py`.
 
 use memchr::{memchr_iter, memmem};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Values that JSON writes as the text of their bytes: binary, decimals and bits.
 //!
-//! The Python readers are in `cdcfmt_core/value_readers.py`.
+//! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! Values that JSON writes as numbers and booleans.
 //!
-//! The Python readers are in `cdcfmt_core/value_readers.py`.
+//! The Python readers are in `cdcfmt_core/toolkit/value_readers.py`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Bytes that stand as text; the Python readers are in `cdcfmt_core/byte_texts.py` and
+//! Bytes that stand as text; the Python readers are in `cdcfmt_core/toolkit/byte_texts.py` and
 //! `go_quote.py`.
 //!
 //! What cannot be read leaves the message to the reference.

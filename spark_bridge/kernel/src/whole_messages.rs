@@ -1,6 +1,6 @@
 //! Lines that are whole messages: what Spark's Kafka source gives, written as JSON.
 //!
-//! `cdcfmt_core/sources/lines.py` is the reference. Tombstones, escapes and unusual times are its
+//! `cdcfmt_core/io/sources/lines.py` is the reference. Tombstones, escapes and unusual times are its
 //! own.
 
 use crate::json::{Cursor, Kind, Token};

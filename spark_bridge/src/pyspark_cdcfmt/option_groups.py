@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from cdcfmt_core import Option
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_core.sources.kafka import (
+from cdcfmt_core.io.sources.kafka import (
     KAFKA_OPTIONS,
 )
-from cdcfmt_core.sources.options import FILE_OPTIONS
+from cdcfmt_core.io.sources.options import FILE_OPTIONS
 
 INPUT_OPTIONS = (
     Option(

@@ -8,18 +8,18 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
-from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
-from cdcfmt_core.options import unknown_option, validate
-from cdcfmt_core.sources.kafka import (
+from cdcfmt_core.io.sources.kafka import (
     CLIENT_PREFIX,
     KAFKA_OPTIONS,
     KafkaOptions,
     is_kafka,
     parse_kafka_options,
 )
-from cdcfmt_core.sources.options import parse_storage_options
+from cdcfmt_core.io.sources.options import parse_storage_options
+from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.toolkit.recognition import AUTO
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(

@@ -20,8 +20,8 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import DecodeError, PolicyError, SourceError
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing import Case, Subject
 from cdcfmt_core.testing.checks.kernel import NotChecked
 from cdcfmt_core.testing.damage import OTHER_VALUES, changed, patches, paths_of

@@ -12,10 +12,10 @@ from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.io.sinks.compression import COMPRESSIONS
+from cdcfmt_core.io.sources.kafka import CLIENT_PREFIX
+from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import unknown_option, validate
-from cdcfmt_core.sinks.compression import COMPRESSIONS
-from cdcfmt_core.sources.kafka import CLIENT_PREFIX
-from cdcfmt_core.sources.options import STORAGE_OPTIONS, parse_storage_options
 from pyspark_cdcfmt.options import is_sparks_own
 
 OWNER = "writing cdc"

@@ -24,16 +24,16 @@ from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import (
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import (
     error_of_claim_check,
     open_decompressor,
     resolve_claim_check,
 )
-from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.mysql.table_changes import schema_from_table_changes
-from cdcfmt_core.wire_json import loads_exact, loads_refused, text_of
+from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused, text_of
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:

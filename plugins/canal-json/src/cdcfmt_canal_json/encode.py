@@ -27,9 +27,9 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.json_output import escape_for_go, valid_text, valid_texts
-from cdcfmt_core.large_message_output import KeyValue
-from cdcfmt_core.row_messages import (
+from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text, valid_texts
+from cdcfmt_core.toolkit.large_message_output import KeyValue
+from cdcfmt_core.toolkit.row_messages import (
     Member,
     Members,
     Number,

@@ -13,12 +13,12 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.json_output import escape_for_go
 from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
-from cdcfmt_core.row_messages import Either, Part, Which
+from cdcfmt_core.toolkit.json_output import escape_for_go
+from cdcfmt_core.toolkit.row_messages import Either, Part, Which
 from cdcfmt_core.types import Timestamp
 
 _COLUMN_BYTES: Final = 1_400

@@ -8,7 +8,8 @@ from typing import Any
 from cdcfmt_canal_json.dialects import Dialect
 from cdcfmt_canal_json.message import KNOWN_EXTENSION_FIELDS, KNOWN_FIELDS
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_json import MAX_TIME, object_of
+from cdcfmt_core.toolkit.wire_json import object_of
+from cdcfmt_core.types import MAX_TIMESTAMP
 
 _MAX_COMMIT_TS = 2**63 - 1
 
@@ -36,7 +37,7 @@ def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None
         raise DecodeError("is not a time in milliseconds", field=field, sample=value)
     unit = dialect.source_unit(value)
     time = value * unit
-    if not 0 <= time <= MAX_TIME:
+    if not 0 <= time <= MAX_TIMESTAMP:
         units = ("seconds", "milliseconds")
         expected, other = units if unit == 1_000_000 else units[::-1]
         raise DecodeError(

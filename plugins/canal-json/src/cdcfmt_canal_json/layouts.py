@@ -13,8 +13,8 @@ from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_canal_json.message import OP_OF_TYPE
 from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.layout import Extra, Layout, Members
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.wire_json import text_of
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.wire_json import text_of
 
 _MEMBERS: Members = {
     "id": "extra",

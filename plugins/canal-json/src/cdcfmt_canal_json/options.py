@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
-from cdcfmt_core.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
+from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
 
 OPTIONS = (
     COMPRESSION_OPTION,

@@ -9,15 +9,15 @@ import attrs
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import (
     json_value_parser,
     parse_column_type,
     text_parser,
 )
-from cdcfmt_core.mysql.table_changes import type_from_jdbc
-from cdcfmt_core.statements import refined_type
+from cdcfmt_core.schemas.statements import refined_type
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.table_changes import type_from_jdbc
 from cdcfmt_core.types import Binary, LogicalType, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]

@@ -16,7 +16,7 @@ from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
 from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.wire_json import list_of, names_of, object_of
+from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 
 
 class RowDecoder:

@@ -11,10 +11,10 @@ from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.statements import Statement
-from cdcfmt_core.wire_json import text_of
+from cdcfmt_core.schemas.statements import Statement
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.wire_json import text_of
 
 # As producers write it, and as Python does.
 _MARKS: Final = (b'"isDdl":true', b'"isDdl": true')

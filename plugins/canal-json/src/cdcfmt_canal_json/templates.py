@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from cdcfmt_core.row_messages import Part
+from cdcfmt_core.toolkit.row_messages import Part
 
 _SLOT = re.compile(r"%\((\w+)\)[bd]")
 

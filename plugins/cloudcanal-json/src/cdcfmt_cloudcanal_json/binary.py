@@ -11,11 +11,11 @@ from collections.abc import Callable
 from datetime import UTC
 from typing import Any, Final
 
-from cdcfmt_core.byte_texts import BYTE_READERS
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.mysql.column_type import binary_lengths
+from cdcfmt_core.toolkit.byte_texts import BYTE_READERS
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.value_readers import value_reader
 from cdcfmt_core.types import Binary
-from cdcfmt_core.value_readers import value_reader
 
 _HINT: Final = "set binaryEncoding to how the messages have bytes"
 

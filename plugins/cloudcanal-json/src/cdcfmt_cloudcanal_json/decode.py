@@ -31,11 +31,11 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
-from cdcfmt_core.json_size import check_values
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.mysql.table_changes import schema_from_table_changes
-from cdcfmt_core.wire_json import (
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
+from cdcfmt_core.toolkit.wire_json import (
     list_of,
     loads_exact,
     milliseconds_of,

@@ -32,8 +32,8 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_core.json_output import valid_name, valid_text, valid_texts
-from cdcfmt_core.row_messages import Members, Number, OfExtra, Part, RowMessage, RowMessages
+from cdcfmt_core.toolkit.json_output import valid_name, valid_text, valid_texts
+from cdcfmt_core.toolkit.row_messages import Members, Number, OfExtra, Part, RowMessage, RowMessages
 
 _ACTION_OF: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
 _HEARTBEAT: Final = "HEARTBEAT"

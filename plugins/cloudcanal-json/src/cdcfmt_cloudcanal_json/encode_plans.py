@@ -10,16 +10,16 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type, type_text
-from cdcfmt_core.row_messages import MYSQL_TEXT, Member
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.json_output import valid_name
+from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
+from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
 from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
-from cdcfmt_core.value_printers import PrinterTools, value_printer
 
 _COLUMN_BYTES: Final = 500
 """Of a column of a plan, beside its schema."""

@@ -13,10 +13,10 @@ from cdcfmt_cloudcanal_json.binary import binary_encoding, binary_parser
 from cdcfmt_cloudcanal_json.types import resolve_elsewhere
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, Variants, parsers_size, table_size
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser
-from cdcfmt_core.mysql.table_changes import type_from_jdbc
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.table_changes import type_from_jdbc
 from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp
 
 ParseValue: TypeAlias = Callable[[Any], Any]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cdcfmt_core.mysql.column_type import binary_lengths
-from cdcfmt_core.wire_json import parse_base64
+from cdcfmt_core.toolkit.wire_json import parse_base64
 
 OPTION: Final = "binaryHandlingMode"
 _HINT: Final = f"set {OPTION} to the connector's binary.handling.mode"

@@ -14,7 +14,7 @@ import attrs
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import DdlType, SchemaChange
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.envelope import (
     commit_ts_of,

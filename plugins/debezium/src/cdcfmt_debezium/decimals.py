@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.numbers import check_decimal, parse_decimal
-from cdcfmt_core.scalar_readers import read_unscaled, scaled
+from cdcfmt_core.toolkit.scalar_readers import read_unscaled, scaled
 from cdcfmt_core.types import Decimal, InvalidValue
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 

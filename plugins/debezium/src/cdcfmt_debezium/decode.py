@@ -22,10 +22,10 @@ from cdcfmt_core.events import (
     Transaction,
     Watermark,
 )
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import open_decompressor
 from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader

@@ -16,7 +16,7 @@ import orjson
 
 from cdcfmt_core.caches import Variants
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_json import loads_exact, loads_refused
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
 
 _SCHEMA_FIRST: Final = b'{"schema":'
 _PAYLOAD_FIRST: Final = b'{"payload":'

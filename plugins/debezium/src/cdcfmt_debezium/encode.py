@@ -22,7 +22,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.row_messages import RowMessages
+from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_debezium.connect_output import (
     DDL_KEY,
     DDL_VALUE,

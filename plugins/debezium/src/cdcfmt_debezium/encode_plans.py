@@ -9,11 +9,11 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
-from cdcfmt_core.encodings import Encoding as ValueEncoding
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import DateTime
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.encoding import Encoding

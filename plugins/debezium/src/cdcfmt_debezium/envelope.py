@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.schema_store import Position
+from cdcfmt_core.schemas.store import Position
+from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 
 _MAX_COMMIT_TS = 2**63 - 1
-# The end of the year 9999: what Python's and Spark's timestamps can show.
-MAX_TIME = 253_402_300_799_999_999
 
 
 def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
@@ -61,7 +60,7 @@ def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:
 def _checked(value: Any, microseconds: int, field: str) -> int:
     if type(value) is not int:
         raise DecodeError("is not a time", field=field, sample=value)
-    if not 0 <= microseconds <= MAX_TIME:
+    if not 0 <= microseconds <= MAX_TIMESTAMP:
         raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
     return microseconds
 

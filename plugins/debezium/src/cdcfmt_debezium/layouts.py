@@ -9,8 +9,9 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.layout import Extra, Layout, Members
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_debezium.envelope import MAX_TIME, position_of, text_of
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.types import MAX_TIMESTAMP
+from cdcfmt_debezium.envelope import position_of, text_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.value_encodings import column_encodings
@@ -47,8 +48,8 @@ _PAYLOAD: Members = {
 # Newer connectors write three times, the finest of which counts.
 _FINER: Mapping[str, Any] = {"ts_ms": "passed", "ts_ns": "passed"}
 
-_TIMES = (0, MAX_TIME // 1000, 1000)
-_FINER_TIMES = (0, MAX_TIME, 1)
+_TIMES = (0, MAX_TIMESTAMP // 1000, 1000)
+_FINER_TIMES = (0, MAX_TIMESTAMP, 1)
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:

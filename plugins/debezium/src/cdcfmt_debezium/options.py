@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import Option
-from cdcfmt_core.large_messages import COMPRESSION_OPTION
+from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION
 from cdcfmt_debezium.binary import BINARY_MODES
 from cdcfmt_debezium.decimals import DECIMAL_MODES
 from cdcfmt_debezium.encoding import Encoding

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.json_output import NO_BYTES, escape_for_go
+from cdcfmt_core.toolkit.json_output import NO_BYTES, escape_for_go
 from cdcfmt_core.types import is_lossless_text
 from cdcfmt_debezium.message import TICDC
 

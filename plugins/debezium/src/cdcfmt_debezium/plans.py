@@ -17,7 +17,7 @@ from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import parse_column_type
-from cdcfmt_core.schema_store import Position
+from cdcfmt_core.schemas.store import Position
 from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import WireSchema

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Op, TableSchema
-from cdcfmt_core.row_messages import (
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.row_messages import (
     Digits,
     Member,
     Members,

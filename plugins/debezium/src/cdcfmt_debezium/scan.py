@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import DocumentReader
 

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from cdcfmt_core.mysql import json_value_parser, text_parser
-from cdcfmt_core.scalar_readers import (
+from cdcfmt_core.toolkit.scalar_readers import (
     datetime_at,
     read_days,
     read_instant,

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import attrs
 
-from cdcfmt_core.encodings import Encoding as ValueEncoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import binary_lengths
+from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from cdcfmt_core.mysql import json_value_parser
 from cdcfmt_core.mysql.numbers import parse_vector
-from cdcfmt_core.scalar_readers import read_bits, read_unscaled
+from cdcfmt_core.toolkit.scalar_readers import read_bits, read_unscaled
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -12,9 +12,10 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.mysql.number_output import print_vector
 from cdcfmt_core.mysql.temporal import parse_date, parse_datetime
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.value_printers import PrinterTools, print_base64, value_printer
 from cdcfmt_core.types import (
     Date,
     DateTime,
@@ -25,7 +26,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Vector,
 )
-from cdcfmt_core.value_printers import PrinterTools, print_base64, value_printer
 
 Render: TypeAlias = Callable[[Any], Any]
 

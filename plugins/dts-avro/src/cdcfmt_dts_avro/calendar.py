@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from cdcfmt_core.calendar_parts import Parts, to_datetime
+from cdcfmt_core.toolkit.calendar_parts import Parts, to_datetime
+from cdcfmt_core.toolkit.wire_avro import read_choice, read_long
 from cdcfmt_core.types import Date, DateTime, InvalidValue, LogicalType, Time, Year
-from cdcfmt_core.wire_avro import read_choice, read_long
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII).fullmatch
 

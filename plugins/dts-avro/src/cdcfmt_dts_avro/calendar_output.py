@@ -10,10 +10,10 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from cdcfmt_core.avro_output import NULL, write_long, write_text
 from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.number_output import check_year
 from cdcfmt_core.mysql.temporal import MAX_TIME
+from cdcfmt_core.toolkit.avro_output import NULL, write_long, write_text
 from cdcfmt_core.types import InvalidValue
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.types import Family

@@ -21,7 +21,7 @@ from cdcfmt_core.events import (
     Transaction,
 )
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
+from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import EARLIEST_BORN, OP_OF_OPERATION, STATUS_OF_OPERATION
 from cdcfmt_dts_avro.plans import TablePlan, TablePlans
 from cdcfmt_dts_avro.record import Envelope, read_envelope, split_object_name

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import Encoder, EncoderContext
-from cdcfmt_core.avro_output import NULL, write_array, write_long, write_optional, write_text
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
@@ -24,7 +23,14 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_core.json_output import valid_name, valid_text
+from cdcfmt_core.toolkit.avro_output import (
+    NULL,
+    write_array,
+    write_long,
+    write_optional,
+    write_text,
+)
+from cdcfmt_core.toolkit.json_output import valid_name, valid_text
 from cdcfmt_dts_avro.encode_plans import EncodePlan, EncodePlans
 from cdcfmt_dts_avro.message import OP_OF_OPERATION, OPERATIONS, SOURCE_TYPES
 from cdcfmt_dts_avro.plans import PK_TAG

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.avro_output import write_array, write_long, write_text
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import parse_column_type, resolve_type
 from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.toolkit.avro_output import write_array, write_long, write_text
+from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 from cdcfmt_dts_avro.message import EMPTY_OBJECT
 from cdcfmt_dts_avro.message import NULL as NULL_BRANCH

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column
 from cdcfmt_core.layout import Avro, Extra, Layout
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.wire_avro import enum_schema, record_schema
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -27,7 +28,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_core.wire_avro import enum_schema, record_schema
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.message import (
     BRANCHES,

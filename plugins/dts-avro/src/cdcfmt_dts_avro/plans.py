@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from cdcfmt_core.caches import Variants, text_size
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Image, TableSchema
+from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_core.types import LogicalType, Text
-from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
 from cdcfmt_dts_avro.record import Envelope, split_object_name
 from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls

@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_text
+from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
+from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dts_avro.message import OPERATIONS, SECONDS_LIMIT, SOURCE_TYPES
 
 DOT = "\\u002E"
-_MAX_TIME = 253_402_300_799_999_999
 _MAX_PARTS = 3
 
 
@@ -38,7 +38,7 @@ class Envelope:
         """``sourceTimestamp`` in microseconds: the wire's are seconds."""
         time = self.source_timestamp
         time *= 1_000_000 if time < SECONDS_LIMIT else 1_000
-        if not 0 <= time <= _MAX_TIME:
+        if not 0 <= time <= MAX_TIMESTAMP:
             raise DecodeError(
                 "is no time between 1970 and 9999",
                 field="sourceTimestamp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_choice, read_long
 from cdcfmt_dts_avro.message import OPERATIONS, SOURCE_TYPES
 
 _MAX_VERSION = 15

@@ -12,7 +12,6 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from cdcfmt_core.calendar_parts import PART_READERS, to_timestamp
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.mysql.numbers import (
     int_parser,
@@ -21,6 +20,8 @@ from cdcfmt_core.mysql.numbers import (
     parse_decimal,
     parse_year,
 )
+from cdcfmt_core.toolkit.calendar_parts import PART_READERS, to_timestamp
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_choice, read_long, read_text
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -34,7 +35,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long, read_text
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar import kind_of, read_parts, to_instant
 from cdcfmt_dts_avro.charsets import BINARY, codec_of, errors_of

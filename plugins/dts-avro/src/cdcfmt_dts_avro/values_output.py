@@ -11,10 +11,8 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.avro_output import write_bytes, write_long, write_text
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
-from cdcfmt_core.json_output import valid_text
 from cdcfmt_core.mysql.members import enum_name, set_names
 from cdcfmt_core.mysql.number_output import (
     check_int,
@@ -23,6 +21,8 @@ from cdcfmt_core.mysql.number_output import (
     print_decimal,
 )
 from cdcfmt_core.mysql.text_output import unknown_type
+from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.toolkit.json_output import valid_text
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -19,7 +19,6 @@ from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.caches import Cache, parsers_size
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql import (
     BINARY_FLAG,
@@ -32,9 +31,10 @@ from cdcfmt_core.mysql import (
     source_type_from_code,
     text_parser,
 )
-from cdcfmt_core.statements import refined_type
+from cdcfmt_core.schemas.statements import refined_type
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.value_readers import TEXT_READERS
 from cdcfmt_core.types import Binary, LogicalType, Text, Unknown
-from cdcfmt_core.value_readers import TEXT_READERS
 
 ParseValue: TypeAlias = Callable[[Any], Any]
 Parsers: TypeAlias = tuple[ParseValue, ParseValue]

@@ -16,14 +16,14 @@ from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Message, Op, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import (
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import (
     error_of_claim_check,
     open_decompressor,
     resolve_claim_check,
 )
-from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.wire_json import loads_exact, loads_refused
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused
 from cdcfmt_open_protocol.ddl import schema_change
 from cdcfmt_open_protocol.event_key import EventKey, extra_of, read_key
 from cdcfmt_open_protocol.frames import split_key, split_value

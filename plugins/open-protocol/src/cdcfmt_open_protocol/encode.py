@@ -24,9 +24,9 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.json_output import escape_for_go, valid_text
-from cdcfmt_core.large_message_output import KeyValue
-from cdcfmt_core.row_messages import Held, RowBatches, RowMessages
+from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text
+from cdcfmt_core.toolkit.large_message_output import KeyValue
+from cdcfmt_core.toolkit.row_messages import Held, RowBatches, RowMessages
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
 from cdcfmt_open_protocol.encode_plans import Cells, EncodePlan, EncodePlans, table_part

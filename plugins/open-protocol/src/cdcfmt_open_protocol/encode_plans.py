@@ -14,10 +14,8 @@ import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.caches import Cache, table_size
-from cdcfmt_core.encodings import Encoding as ValueEncoding
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.json_output import escape_for_go, valid_name
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
@@ -29,7 +27,10 @@ from cdcfmt_core.mysql.codes import (
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.row_messages import MYSQL_TEXT
+from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name
+from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT
+from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -43,7 +44,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_core.value_printers import PrinterTools, value_printer
 
 Render: TypeAlias = Callable[[Any], Any]
 """A value as the JSON writer takes it."""

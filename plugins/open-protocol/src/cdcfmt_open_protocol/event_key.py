@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_open_protocol.message import DDL, KEY_FIELDS, NAME_IN_EXTRA, RESOLVED, ROW
 
 EventKey: TypeAlias = Mapping[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
 from cdcfmt_core.events import Message
-from cdcfmt_core.large_messages import open_decompressor
+from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import VERSION
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import orjson
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.layout import Extra, Layout, Members, Role
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_open_protocol.columns import encoding_of
 from cdcfmt_open_protocol.message import NAME_IN_EXTRA, ROW
 

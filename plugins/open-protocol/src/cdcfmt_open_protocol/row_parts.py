@@ -8,8 +8,16 @@ import attrs
 import orjson
 
 from cdcfmt_core.events import Op
-from cdcfmt_core.json_output import escape_for_go
-from cdcfmt_core.row_messages import Member, Members, Number, OfExtra, Part, RowMessage, Which
+from cdcfmt_core.toolkit.json_output import escape_for_go
+from cdcfmt_core.toolkit.row_messages import (
+    Member,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    Which,
+)
 from cdcfmt_open_protocol.encode_plans import EncodePlan
 
 

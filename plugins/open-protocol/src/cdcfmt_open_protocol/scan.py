@@ -9,10 +9,10 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.statements import Statement
-from cdcfmt_core.wire_json import text_of
+from cdcfmt_core.schemas.statements import Statement
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.wire_json import text_of
 from cdcfmt_open_protocol.event_key import read_key
 from cdcfmt_open_protocol.frames import split_key, split_value
 from cdcfmt_open_protocol.message import DDL

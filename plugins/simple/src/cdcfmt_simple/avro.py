@@ -35,7 +35,7 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_avro import read_block, read_choice, read_long, read_span
+from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_span
 from cdcfmt_simple.message import BOOTSTRAP, DDL_WORDS, WATERMARK, Wire
 
 DML_WORDS: Final = ("INSERT", "UPDATE", "DELETE")

@@ -13,14 +13,14 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from cdcfmt_core.avro_output import write_bytes, write_long, write_text
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.members import enum_index, set_bitmap
 from cdcfmt_core.mysql.number_output import check_bool, check_int, check_year
 from cdcfmt_core.mysql.text_output import text_printer
-from cdcfmt_core.row_messages import MYSQL_TEXT, Member
+from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.layout import Avro, Layout, Zoned
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.wire_avro import enum_schema, record_schema
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -23,7 +24,6 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
-from cdcfmt_core.wire_avro import enum_schema, record_schema
 from cdcfmt_simple.avro import DML_WORDS, LAYOUTS
 from cdcfmt_simple.avro import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL

@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.avro_output import (
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Image, Op, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
+from cdcfmt_core.toolkit.avro_output import (
     NULL,
     write_array,
     write_boolean,
@@ -17,10 +20,7 @@ from cdcfmt_core.avro_output import (
     write_optional,
     write_text,
 )
-from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Image, Op, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
-from cdcfmt_core.row_messages import Checksum, Members, Number, OfExtra, RowMessage, Which
+from cdcfmt_core.toolkit.row_messages import Checksum, Members, Number, OfExtra, RowMessage, Which
 from cdcfmt_simple.avro_cells import cell_of
 from cdcfmt_simple.avro_schema_output import signed, write_table_schema
 from cdcfmt_simple.encode import Marks

@@ -6,7 +6,7 @@ import struct
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice, read_long
+from cdcfmt_core.toolkit.wire_avro import read_block, read_bytes, read_choice, read_long
 from cdcfmt_simple.avro import Layout, read_boolean, read_string
 from cdcfmt_simple.avro_values import Reader
 

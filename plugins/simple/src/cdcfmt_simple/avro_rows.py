@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, TableSchema
-from cdcfmt_core.wire_avro import read_block, read_bytes, read_choice
+from cdcfmt_core.toolkit.wire_avro import read_block, read_bytes, read_choice
 from cdcfmt_simple.avro import AvroMessage, Layout, check_end
 from cdcfmt_simple.avro_raw import RAW_READERS, read_raw_map
 from cdcfmt_simple.avro_values import Reader, open_readers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from cdcfmt_core.avro_output import (
+from cdcfmt_core.toolkit.avro_output import (
     write_array,
     write_boolean,
     write_long,

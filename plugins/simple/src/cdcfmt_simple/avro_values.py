@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import json_value_parser, text_parser
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, shortest_double
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -28,7 +29,6 @@ from cdcfmt_core.types import (
     Timestamp,
     Unknown,
 )
-from cdcfmt_core.wire_avro import read_bytes, read_long, shortest_double
 from cdcfmt_simple.avro import UINT64, read_boolean, read_string
 from cdcfmt_simple.instants import Zones
 

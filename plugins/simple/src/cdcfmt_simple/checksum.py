@@ -22,8 +22,8 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.mysql.numbers import parse_vector
+from cdcfmt_core.toolkit.wire_json import object_of, parse_base64
 from cdcfmt_core.types import InvalidValue
-from cdcfmt_core.wire_json import object_of, parse_base64
 from cdcfmt_simple.instants import Zones
 from cdcfmt_simple.message import Wire
 

@@ -12,7 +12,7 @@ from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.row_messages import Checksum
+from cdcfmt_core.toolkit.row_messages import Checksum
 from cdcfmt_core.types import (
     Binary,
     Bit,

@@ -25,16 +25,16 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import (
+from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.texts import open_logger, qualified
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import (
     error_of_claim_check,
     open_decompressor,
     resolve_claim_check,
 )
-from cdcfmt_core.mysql import InexactNumber
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.texts import open_logger, qualified
-from cdcfmt_core.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
+from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
 from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
 from cdcfmt_simple.avro_rows import AvroRows
 from cdcfmt_simple.checksum import Verifier

@@ -26,8 +26,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.large_message_output import KeyValue
-from cdcfmt_core.row_messages import Allowance, Checksum, RowMessage, RowMessages, Version
+from cdcfmt_core.toolkit.large_message_output import KeyValue
+from cdcfmt_core.toolkit.row_messages import Allowance, Checksum, RowMessage, RowMessages, Version
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
 from cdcfmt_simple.instants import zone_with_location

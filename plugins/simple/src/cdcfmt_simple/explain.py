@@ -8,8 +8,8 @@ from typing import Any
 from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.wire_json import loads_exact
+from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_simple.avro import LAYOUTS, read_message
 
 

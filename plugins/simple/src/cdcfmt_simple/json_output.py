@@ -8,12 +8,12 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
-from cdcfmt_core.json_output import escape_for_go, valid_name, valid_text, valid_texts
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
-from cdcfmt_core.row_messages import (
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_text, valid_texts
+from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
     Member,
@@ -22,8 +22,8 @@ from cdcfmt_core.row_messages import (
     OfExtra,
     RowMessage,
 )
+from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
 from cdcfmt_core.types import Binary, Geometry, LogicalType, Timestamp
-from cdcfmt_core.value_printers import PrinterTools, value_printer
 from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire

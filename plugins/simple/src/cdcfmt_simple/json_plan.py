@@ -13,8 +13,8 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
+from cdcfmt_core.toolkit.wire_json import parse_base64
 from cdcfmt_core.types import Binary, Json, LogicalType, Text, Timestamp, Unknown
-from cdcfmt_core.wire_json import parse_base64
 from cdcfmt_simple.images import OtherColumns, key_and_wanted
 from cdcfmt_simple.instants import Zones
 

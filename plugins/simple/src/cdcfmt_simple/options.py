@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdcfmt_core import Option
-from cdcfmt_core.large_messages import COMPRESSION_OPTION
+from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION
 
 OPTIONS = (
     COMPRESSION_OPTION,

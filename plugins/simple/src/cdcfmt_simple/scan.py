@@ -9,10 +9,10 @@ import orjson
 
 from cdcfmt_core.codec import DecoderContext, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.json_size import check_values
-from cdcfmt_core.large_messages import open_decompressor
-from cdcfmt_core.schema_store import SchemaRecord
-from cdcfmt_core.wire_json import loads_refused
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import open_decompressor
+from cdcfmt_core.toolkit.wire_json import loads_refused
 from cdcfmt_simple.avro import LAYOUTS, read_message
 from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table

@@ -14,11 +14,11 @@ import attrs
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.json_output import valid_name
 from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.table_schemas import FLOAT_LENGTHS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.wire_avro import read_bytes, read_choice, read_long
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_choice, read_long
 
 _FIRST = b'{"version":'
 _NAMES = (b'"version"', b'"type"', b'"commitTs"', b'"buildTs"')

@@ -22,9 +22,9 @@ import attrs
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import MAX_TEXT_LENGTH
-from cdcfmt_core.schema_store import SchemaRecord
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.wire_json import list_of, names_of, text_of
 from cdcfmt_core.types import Enum, LogicalType, Set
-from cdcfmt_core.wire_json import list_of, names_of, text_of
 from cdcfmt_simple.message import HIDDEN_PREFIX, STREAM, Wire
 
 ResolveType = Callable[[str], LogicalType]

@@ -1,6 +1,6 @@
 //! Value encodings printed: the way back of `crate::encodings`.
 //!
-//! The Python printers are in `cdcfmt_core/value_printers.py`.
+//! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
 
 use std::io::Write;
 

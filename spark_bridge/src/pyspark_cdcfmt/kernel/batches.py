@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.sources import BadLine, Lines
+from cdcfmt_core.io.sources import BadLine, Lines
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds

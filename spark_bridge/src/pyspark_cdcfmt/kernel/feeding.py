@@ -16,13 +16,12 @@ import attrs
 import pyarrow as pa
 
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.layout import Layout
-from cdcfmt_core.recognition import CERTAIN_ENOUGH, confidence, recognise
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
     Origins,

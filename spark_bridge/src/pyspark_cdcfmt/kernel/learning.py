@@ -21,8 +21,8 @@ from cdcfmt_core.events import (
     TableSchema,
     TableSchemaEvent,
 )
+from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.layout import Layout, Zoned
-from cdcfmt_core.sources import BadLine
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.plans import describe_plan, describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike

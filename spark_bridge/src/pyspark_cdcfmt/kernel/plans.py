@@ -12,12 +12,12 @@ import orjson
 from pyspark.sql.types import DataType, NullType, NumericType
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
+from cdcfmt_core.toolkit.encodings import Encoding
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike, _has_images, _target
 from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type

@@ -14,10 +14,11 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.schema_scan import open_schema_scan
-from cdcfmt_core.schema_store import NoSchemas, SchemaStore
-from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
-from cdcfmt_core.sources.kafka import TopicSchemaStore
+from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.io.sources.kafka import TopicSchemaStore
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.scan import open_schema_scan
+from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine

@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.schema_store import SchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.declared import GivenNames, check_declared_types, unmatched_exclusion

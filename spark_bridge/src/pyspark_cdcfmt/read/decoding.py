@@ -13,9 +13,9 @@ from cdcfmt_core.decoding import MessageDecoder, open_message_decoder
 from cdcfmt_core.errors import CdcfmtError, DecodeError, MissingSchemaError, PolicyError
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.opening import claim_check_reader
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.kernel.learning import Decoder
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.schemas import MissingSchemas

@@ -10,14 +10,15 @@ import attrs
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.column_names import clashes, fold
-from cdcfmt_core.decimal_digits import DecimalDigits
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, KeptSchemaStore
+from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from cdcfmt_core.types import Decimal, LogicalType, Unknown
 from pyspark_cdcfmt.options import SPARKS_SWITCH, ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder

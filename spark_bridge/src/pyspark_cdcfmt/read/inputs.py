@@ -12,12 +12,11 @@ import attrs
 from cdcfmt_core.codec import ScanSchemas
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.sources import (
+from cdcfmt_core.io.sources import (
     BadLine,
     FileInfo,
     FileSplit,
     HowToRead,
-    KeptSchemaStore,
     Lines,
     list_files,
     plan_partitions,
@@ -25,7 +24,7 @@ from cdcfmt_core.sources import (
     read_lines,
     read_split,
 )
-from cdcfmt_core.sources.kafka import (
+from cdcfmt_core.io.sources.kafka import (
     Fences,
     KafkaClient,
     KafkaOptions,
@@ -36,8 +35,9 @@ from cdcfmt_core.sources.kafka import (
     read_range,
     split_ranges,
 )
-from cdcfmt_core.sources.kafka import read_ends as read_ends_of_topics
-from cdcfmt_core.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.io.sources.kafka import read_ends as read_ends_of_topics
+from cdcfmt_core.io.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.schemas.kept import KeptSchemaStore
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice

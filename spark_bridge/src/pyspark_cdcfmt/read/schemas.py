@@ -9,14 +9,16 @@ from typing import Any, Literal, TypeAlias
 from cdcfmt_core import default_registry
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.codec import MarkedScan
-from cdcfmt_core.decoding import AUTO
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
-from cdcfmt_core.schema_scan import open_input_scan, open_schema_scan
-from cdcfmt_core.schema_store import SchemaRecord, SchemaStore
-from cdcfmt_core.sources import BadLine, KeptSchemaStore, SchemaDirectory
-from cdcfmt_core.sources.kafka import SchemaSearch
+from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources.kafka import SchemaSearch
+from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.scan import open_input_scan, open_schema_scan
+from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.toolkit.recognition import AUTO
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.slices import SECONDS_BETWEEN_NEWS, Input, Slice, with_progress
 

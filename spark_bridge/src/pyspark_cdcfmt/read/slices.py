@@ -14,9 +14,10 @@ from pyspark.sql.datasource import InputPartition
 
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine, KeptSchemaStore, Lines
-from cdcfmt_core.sources.kafka import SchemaSearch
+from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.io.sources.kafka import SchemaSearch
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.store import SchemaStore
 
 SECONDS_BETWEEN_NEWS = 10.0
 """Of what the driver or a task waits for, in its log."""

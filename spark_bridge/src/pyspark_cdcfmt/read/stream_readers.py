@@ -20,9 +20,9 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.sources import FileInfo, FileOffset
-from cdcfmt_core.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
-from cdcfmt_core.sources.kafka.progress import INITIAL, StreamOffset
+from cdcfmt_core.io.sources import FileInfo, FileOffset
+from cdcfmt_core.io.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
+from cdcfmt_core.io.sources.kafka.progress import INITIAL, StreamOffset
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import plan_tasks, read_slice

@@ -27,8 +27,8 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.schema_store import SchemaStore
-from cdcfmt_core.sources import BadLine
+from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder

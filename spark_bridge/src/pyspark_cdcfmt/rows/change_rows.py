@@ -19,8 +19,8 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.texts import one_line
+from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp
 from cdcfmt_core.zoneless import warn_zoneless
 from pyspark_cdcfmt.options import ReadOptions

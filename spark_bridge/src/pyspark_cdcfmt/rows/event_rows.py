@@ -22,8 +22,8 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
-from cdcfmt_core.row_changes import split_key_update
 from cdcfmt_core.texts import qualified
+from cdcfmt_core.toolkit.row_changes import split_key_update
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
 from pyspark_cdcfmt.rows.json_values import image_to_json

@@ -24,8 +24,8 @@ import attrs
 import orjson
 
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedTypeError, show
-from cdcfmt_core.json_size import check_values
 from cdcfmt_core.mysql import format_time
+from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.rows.variant_scalars import (
     MAX_UNSCALED,

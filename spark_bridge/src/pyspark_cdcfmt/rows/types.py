@@ -13,7 +13,7 @@ import attrs
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.decimal_digits import MAX_PRECISION
+from cdcfmt_core.toolkit.decimal_digits import MAX_PRECISION
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import is_case_sensitive
 

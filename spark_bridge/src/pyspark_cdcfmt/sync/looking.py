@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
-from cdcfmt_core.row_changes import change_position
+from cdcfmt_core.toolkit.row_changes import change_position
 from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "

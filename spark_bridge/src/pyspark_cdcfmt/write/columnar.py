@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import RowChange, TableSchema
-from cdcfmt_core.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
-from cdcfmt_core.row_plans import describe_batches, describe_offsets, describe_table
-from cdcfmt_core.sources.whole_messages import begins_message
-from cdcfmt_core.value_printers import ROUNDED
+from cdcfmt_core.io.sources.whole_messages import begins_message
+from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
+from cdcfmt_core.toolkit.row_plans import describe_batches, describe_offsets, describe_table
+from cdcfmt_core.toolkit.value_printers import ROUNDED
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from pyspark_cdcfmt.write_options import WriteOptions
@@ -215,7 +215,7 @@ def _partitions(rules: RowRules) -> dict[str, Any] | None:
 
 
 def _line(line_format: str | None, message: RowMessage) -> str:
-    """What of a message is a line (:func:`~cdcfmt_core.sinks.line_writer`)."""
+    """What of a message is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
     if line_format != "auto":
         return line_format or "value"
     first = message.value[0]

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message, Watermark
-from cdcfmt_core.sinks import CommitId, FileSink, line_writer
+from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark

@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message, Watermark
-from cdcfmt_core.sinks.kafka import KafkaSink
+from cdcfmt_core.io.sinks.kafka import KafkaSink
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions

@@ -5,8 +5,8 @@ from functools import lru_cache
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, Heartbeat, Image, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.ddl import ddl_type_of
-from cdcfmt_core.types import Unknown
-from cdcfmt_core.wire_json import MAX_TIME, loads_exact, object_of, text_of
+from cdcfmt_core.toolkit.wire_json import loads_exact, object_of, text_of
+from cdcfmt_core.types import MAX_TIMESTAMP, Unknown
 
 OPS = {"insert": "insert", "update": "update", "delete": "delete", "bootstrap-insert": "read"}
 KNOWN = {"database", "table", "type", "ts", "data", "old", "sql"}
@@ -63,6 +63,6 @@ def key_columns_of(key):
 
 def time_of(wire, microseconds):
     time = wire.get("ts")
-    if type(time) is not int or not 0 <= time * microseconds <= MAX_TIME:
+    if type(time) is not int or not 0 <= time * microseconds <= MAX_TIMESTAMP:
         raise DecodeError("is no time", field="ts", sample=time)
     return time * microseconds

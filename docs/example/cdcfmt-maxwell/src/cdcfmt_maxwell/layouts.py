@@ -1,8 +1,8 @@
 """Where a row has what, for the compiled kernel.  Source: https://maxwells-daemon.io/dataformat/."""
 
-from cdcfmt_core.encodings import Encoding
 from cdcfmt_core.layout import Extra, Layout
-from cdcfmt_core.wire_json import MAX_TIME
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_maxwell.decode import OPS
 
 ROLES = {
@@ -38,6 +38,6 @@ def open_layouts(options):
             keyed=True,  # The key columns are those of the message's key.
             deleted_row="after",  # `data`
             completes_before=True,
-            times=(0, MAX_TIME // 1_000_000, 1_000_000),
+            times=(0, MAX_TIMESTAMP // 1_000_000, 1_000_000),
         )
     ]

@@ -1,0 +1,1 @@
+"""Files and topics: sources and sinks."""

@@ -1,0 +1,11 @@
+"""Where messages go, in plain Python and without an engine.
+
+Files: :class:`FileSink`.  fsspec and zstandard come with
+``pip install 'cdcfmt-core[files]'`` and are imported on use.
+"""
+
+from cdcfmt_core.io.sinks.files import FileSink, TaskFiles
+from cdcfmt_core.io.sinks.lines import line_writer
+from cdcfmt_core.io.sinks.merging import CommitId
+
+__all__ = ["CommitId", "FileSink", "TaskFiles", "line_writer"]

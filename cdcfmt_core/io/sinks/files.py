@@ -1,0 +1,268 @@
+"""Files as output: written aside, and moved and listed when all is there.
+
+A commit is its manifest: files are moved to their place first, and a reader sees them
+when the manifest lists them (:mod:`cdcfmt_core.io.sources.commits`), all at once.  A commit
+of one id is made once, however often it is tried, and whatever became of its manifest
+since (:mod:`cdcfmt_core.io.sinks.merging`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import SinkError, SourceError
+from cdcfmt_core.io.sinks.compression import SUFFIXES, open_compressed
+from cdcfmt_core.io.sinks.merging import CommitId, in_merged, merge_manifests
+from cdcfmt_core.io.sinks.placing import create, is_unfinished, move, remove, sync_folder
+from cdcfmt_core.io.sources.commits import (
+    COMMITS,
+    MARKER,
+    STAGED,
+    Manifest,
+    committed_files,
+    is_ours,
+    read_manifests,
+)
+from cdcfmt_core.io.sources.files import list_files, modified_at
+from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
+
+LEFTOVER_SECONDS: Final = 7 * 24 * 3600
+"""Files that nobody committed are removed after so long: no task writes that long."""
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@attrs.frozen
+class FileSink:
+    """A folder that files are written to.  It can be pickled.
+
+    ``path`` is anything that fsspec can open; a local folder is made where it is missing.
+    """
+
+    path: str
+    storage_options: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    compression: str = "none"
+    max_records_per_file: int = 0
+
+    def prepare(self) -> None:
+        """Make the folder, before any task writes.
+
+        :raises SinkError: if it cannot be written.
+        """
+        filesystem, root = self._open()
+        with self._failures("folder"):
+            if is_local(filesystem):
+                for folder in (STAGED, COMMITS):
+                    os.makedirs(f"{root}/{folder}", exist_ok=True)
+            if not filesystem.exists(f"{root}/{MARKER}"):
+                with filesystem.open(f"{root}/{MARKER}", "wb") as file:
+                    file.write(b'{"version": 1}\n')
+
+    def is_empty(self) -> bool:
+        """Whether a reader would find no file."""
+        filesystem, root = self._open()
+        return not filesystem.exists(root) or not list_files(
+            self.path, storage_options=self.storage_options
+        )
+
+    def open_task(self, commit_id: CommitId, task: int | str) -> TaskFiles:
+        """What one attempt of one task writes to."""
+        # An attempt of an earlier run may still be writing under the same number.
+        token = uuid.uuid4().hex[:12]
+        number = f"{task:05d}" if isinstance(task, int) else task
+        return TaskFiles(self, f"part-{commit_id.query}-{commit_id.batch:08d}-{number}-{token}")
+
+    def is_committed(self, commit_id: CommitId) -> bool:
+        filesystem, root = self._open()
+        filesystem.invalidate_cache()
+        # In this order: a manifest goes when the merged one is there.
+        return filesystem.exists(f"{root}/{COMMITS}/{commit_id.manifest}") or in_merged(
+            filesystem, root, commit_id
+        )
+
+    def commit(self, commit_id: CommitId, names: Sequence[str], *, overwrite: bool = False) -> bool:
+        """Make staged files visible, all at once; False if this id is committed already.
+
+        ``overwrite`` takes the files of all earlier commits away.
+
+        :raises SinkError: if that fails; nothing of it is visible then.
+        """
+        filesystem, root = self._open()
+        if self.is_committed(commit_id):
+            self._leave(names)
+            return False
+        earlier = read_manifests(filesystem, root) if overwrite else {}
+        with self._failures("commit"):
+            for name in names:
+                move(filesystem, f"{root}/{STAGED}/{name}", f"{root}/{name}")
+            # A manifest must not outlive, in a crash, the files that it lists.
+            sync_folder(filesystem, root)
+            manifest = Manifest(tuple(names), tuple(sorted(earlier)))
+            data = manifest.to_json(query=commit_id.query, batch=commit_id.batch)
+            path = f"{root}/{COMMITS}/{commit_id.manifest}"
+            try:
+                create(filesystem, path, data)
+            except FileExistsError:
+                self._leave(names)
+                return False
+        if in_merged(filesystem, root, commit_id):
+            # Another driver was faster by so much that its manifest is merged already.
+            remove(filesystem, path)
+            self._leave(names)
+            return False
+        for name in committed_files(earlier.values()):
+            remove(filesystem, f"{root}/{name}")
+        with contextlib.suppress(OSError, SourceError):
+            # What fails here is tried again by the next commit.
+            merge_manifests(filesystem, root)
+        return True
+
+    def _leave(self, names: Sequence[str]) -> None:
+        """Remove the files of a commit that another one came before, which may be this one."""
+        filesystem, root = self._open()
+        visible = committed_files(read_manifests(filesystem, root).values())
+        self.discard(name for name in names if name not in visible)
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Remove files that were not committed, as far as that can be."""
+        filesystem, root = self._open()
+        for name in names:
+            remove(filesystem, f"{root}/{STAGED}/{name}")
+            remove(filesystem, f"{root}/{name}")
+
+    def abort(self, commit_id: CommitId, names: Iterable[str]) -> None:
+        """Remove the files of a failed commit, unless it went through after all."""
+        if not self.is_committed(commit_id):
+            self.discard(names)
+
+    def sweep(self, older_than: float | None = None) -> None:
+        """Remove what failed tasks and commits left behind; ``older_than`` is a Unix time."""
+        if older_than is None:
+            older_than = time.time() - LEFTOVER_SECONDS
+        filesystem, root = self._open()
+        visible = committed_files(read_manifests(filesystem, root).values())
+        commits = f"{root}/{COMMITS}"
+        for folder in (root, f"{root}/{STAGED}", commits):
+            try:
+                listed = filesystem.ls(folder, detail=True)
+            except OSError:
+                continue
+            for info in listed:
+                path = str(info["name"])
+                name = path.rpartition("/")[2]
+                modified = modified_at(info)
+                is_left = is_unfinished(name) if folder == commits else is_ours(name)
+                if (
+                    is_left
+                    and not (folder == root and name in visible)
+                    and modified is not None
+                    and modified < older_than
+                ):
+                    remove(filesystem, path)
+
+    def _open(self) -> tuple[FileSystem, str]:
+        filesystem, root = open_filesystem(self.path, self.storage_options)
+        return filesystem, root.rstrip("/")
+
+    @contextlib.contextmanager
+    def _failures(self, what: str) -> Any:
+        try:
+            yield
+        except OSError as error:
+            raise failure(f"{what} in {self.path}", error) from error
+
+
+class TaskFiles:
+    """The files of one attempt of one task, staged; none while nothing is written."""
+
+    def __init__(self, sink: FileSink, stem: str) -> None:
+        self._sink = sink
+        self._stem = stem
+        self._filesystem, root = open_filesystem(sink.path, sink.storage_options)
+        self._folder = f"{root.rstrip('/')}/{STAGED}"
+        self._names: list[str] = []
+        self._raw: Any = None
+        self._file: Any = None
+        self._records = 0
+
+    def write(self, line: bytes) -> None:
+        """:raises SinkError: if it cannot be written."""
+        self.write_lines(line + b"\n", 1)
+
+    def write_lines(self, lines: bytes, count: int) -> None:
+        """Write so many lines, each with its end.
+
+        :raises SinkError: if they cannot be written.
+        """
+        if self._file is None:
+            self._start()
+        most = self._sink.max_records_per_file
+        if most and self._records + count > most:
+            for line in lines.split(b"\n")[:-1]:
+                self.write(line)
+            return
+        try:
+            self._file.write(lines)
+        except OSError as error:
+            raise failure(f"file {self._names[-1]} under {self._sink.path}", error) from error
+        self._records += count
+        if self._records == most:
+            self._end()
+
+    def close(self) -> list[str]:
+        """The names of the files, which are whole now."""
+        self._end()
+        return self._names
+
+    def discard(self) -> None:
+        """Give up: what was written goes away, as far as that can be."""
+        for file in (self._file, self._raw):
+            with contextlib.suppress(Exception):
+                if file is not None:
+                    file.close()
+        self._file = self._raw = None
+        for name in self._names:
+            remove(self._filesystem, f"{self._folder}/{name}")
+
+    def _start(self) -> None:
+        suffix = SUFFIXES[self._sink.compression]
+        name = f"{self._stem}-{len(self._names):04d}.jsonl{suffix}"
+        self._records = 0
+        try:
+            if is_local(self._filesystem):
+                os.makedirs(self._folder, exist_ok=True)
+            self._raw = self._filesystem.open(f"{self._folder}/{name}", "wb")
+        except OSError as error:
+            raise failure(f"file {name} under {self._sink.path}", error) from error
+        self._names.append(name)
+        self._file = open_compressed(self._raw, self._sink.compression)
+
+    def _end(self) -> None:
+        if self._file is None:
+            return
+        try:
+            self._file.close()
+            if is_local(self._filesystem):
+                # A manifest must not outlive, in a crash, the files that it lists.
+                self._raw.flush()
+                os.fsync(self._raw.fileno())
+            self._raw.close()
+        except OSError as error:
+            raise failure(f"file {self._names[-1]} under {self._sink.path}", error) from error
+        self._file = self._raw = None
+
+
+def failure(what: str, error: OSError) -> SinkError:
+    """The error for something that cannot be written."""
+    hint = "check that the path may be written, and run again"
+    if error.errno in _NO_ROOM:
+        hint = "there is no room left: make room, or write elsewhere, and run again"
+    return SinkError(f"{what} cannot be written ({error}); nothing of it is visible; {hint}")

@@ -1,0 +1,35 @@
+"""Where messages come from, in plain Python and without an engine.
+
+Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
+:func:`read_split` reads one share as messages (:func:`read_lines` leaves most lines in one
+piece), and :class:`FileOffset` says how far a stream of files has come.  Paths are anything
+that fsspec can open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and
+are imported on use.  Kafka has a package of its own, :mod:`cdcfmt_core.io.sources.kafka`.
+"""
+
+from cdcfmt_core.io.sources.ends import read_ends, spread
+from cdcfmt_core.io.sources.file_offset import FileOffset
+from cdcfmt_core.io.sources.files import FileInfo, list_files
+from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, one_by_one, parse_line
+from cdcfmt_core.io.sources.reader import HowToRead, read_lines, read_split
+from cdcfmt_core.io.sources.splits import FileSplit, plan_partitions
+from cdcfmt_core.io.sources.whole_messages import wrap_line
+
+__all__ = [
+    "BadLine",
+    "FileInfo",
+    "FileOffset",
+    "FileSplit",
+    "HowToRead",
+    "LineFormat",
+    "Lines",
+    "list_files",
+    "one_by_one",
+    "parse_line",
+    "plan_partitions",
+    "read_ends",
+    "read_lines",
+    "read_split",
+    "spread",
+    "wrap_line",
+]

@@ -1,0 +1,117 @@
+"""The first and last messages of files, read without what lies between."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import TypeVar, Unpack
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources.compression import compression_of
+from cdcfmt_core.io.sources.lines import BadLine
+from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, HowToRead, read_split
+from cdcfmt_core.io.sources.splits import FileSplit
+
+MAX_FILES = 100
+"""Files that are opened at most; of more, these spread evenly over their order."""
+
+_BLOCK_BYTES = 1 << 16
+_TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
+"""How far before a plain file's end its last lines are looked for: further while there is none."""
+
+_MAX_COMPRESSED_BYTES = 64 << 20
+"""Stored bytes of compressed files that are read through for their last lines, in all."""
+
+_MAX_HELD_BYTES = 16 << 20
+"""Of a file's last messages, which are all read before the first of them can be given."""
+
+_MESSAGES = 10_000
+
+_T = TypeVar("_T")
+
+
+def messages_at_end(slices: int) -> int:
+    """How many messages are read at either end of so many files or partitions: 10 to 200."""
+    return min(max(_MESSAGES // (2 * max(slices, 1)), 10), 200)
+
+
+def spread(items: Sequence[_T], most: int) -> list[_T]:
+    """At most so many items, evenly, the first and the last among them."""
+    if len(items) <= most:
+        return list(items)
+    return [items[index * (len(items) - 1) // (most - 1)] for index in range(most)]
+
+
+def read_ends(
+    files: Iterable[FileSplit],
+    each: int | None = None,
+    *,
+    compressed_tails: bool = True,
+    **how: Unpack[HowToRead],
+) -> Iterator[Message | BadLine]:
+    """The first and last messages of whole ``files``, ``each`` of them at either end; lazily.
+
+    Of many files less, unless ``each`` is given.
+
+    The first file's beginning and the last one's end come first, then the other files.  A
+    compressed file has no end to go to: without ``compressed_tails`` it shows its beginning
+    only, otherwise the last ones are read through, up to 64 MiB as stored.  A message may come
+    twice.
+
+    :raises SourceError: if a file cannot be read.
+    """
+    how = {**how, "block_bytes": _BLOCK_BYTES}
+    chosen = spread(list(files), MAX_FILES)
+    if not chosen:
+        return
+    each = messages_at_end(len(chosen)) if each is None else each
+    plain = {file.path for file in chosen if compression_of(file.path) is None}
+    yield from _head(chosen[0], each, how)
+    if chosen[-1].path in plain:
+        yield from _tail(chosen[-1], each, how)
+    for file in chosen:
+        if file is not chosen[0]:
+            yield from _head(file, each, how)
+        if file is not chosen[-1] and file.path in plain:
+            yield from _tail(file, each, how)
+    left = _MAX_COMPRESSED_BYTES if compressed_tails else 0
+    for file in reversed(chosen):
+        if left > 0 and file.path not in plain:
+            stored = file.size or _MAX_COMPRESSED_BYTES
+            if stored <= left:
+                through: HowToRead = {**how, "block_bytes": DEFAULT_BLOCK_BYTES}
+                yield from _last(read_split(file, **through), each)
+            left -= stored
+
+
+def _head(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadLine]:
+    with closing(read_split(file, **how)) as messages:  # type: ignore[type-var]
+        yield from islice(messages, each)
+
+
+def _tail(file: FileSplit, each: int, how: HowToRead) -> Iterator[Message | BadLine]:
+    if file.size is None:
+        return
+    for size in _TAIL_BYTES:
+        start = max(file.size - size, 0)
+        split = FileSplit(file.path, start, file.size, file.size)
+        last = _last(read_split(split, **how), each)
+        if last:
+            yield from last
+            return
+        if start == 0:
+            return
+
+
+def _last(messages: Iterable[Message | BadLine], each: int) -> deque[Message | BadLine]:
+    """The last ``each`` of them, fewer where these are large."""
+    last: deque[Message | BadLine] = deque()
+    held = 0
+    for message in messages:
+        last.append(message)
+        held += len(message.value or b"")
+        while len(last) > each or (held > _MAX_HELD_BYTES and len(last) > 1):
+            held -= len(last.popleft().value or b"")
+    return last

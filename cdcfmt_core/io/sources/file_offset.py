@@ -1,0 +1,127 @@
+"""How far a stream of files has come, in a form that stays small while the files grow many."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.sources.files import FileInfo
+
+VERSION = 1
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@attrs.frozen
+class FileOffset:
+    """Which files of a directory have been read; times are microseconds since 1970.
+
+    A file that was modified at or before ``floor`` counts as read; one modified later has
+    been read if it is in ``read``, which maps paths to modification times.  ``batch`` maps
+    the files of the step that ended here to their sizes (None: unknown), in the order of
+    reading: a step that is repeated has the very same files, whatever has come since.
+    ``number`` counts the steps.
+    """
+
+    number: int = 0
+    floor: int | None = None
+    read: Mapping[str, int] = attrs.field(factory=dict)
+    batch: Mapping[str, int | None] = attrs.field(factory=dict)
+
+    def is_read(self, file: FileInfo) -> bool:
+        """Whether the stream is done with this file: it was read, or came too late."""
+        return file.path in self.read or self.is_old(file)
+
+    def is_old(self, file: FileInfo) -> bool:
+        """Whether only the file's time says that it was read."""
+        return self.floor is not None and modified(file) <= self.floor
+
+    def is_changed(self, file: FileInfo) -> bool:
+        """Whether the file was modified after it was read."""
+        return file.path in self.read and modified(file) > self.read[file.path]
+
+    def unread(self, files: Iterable[FileInfo]) -> list[FileInfo]:
+        """What is still to be read, by time and path.  Files without a byte are left for later."""
+        waiting = [file for file in files if file.size != 0 and not self.is_read(file)]
+        return sorted(waiting, key=lambda file: (modified(file), file.path))
+
+    def advance(
+        self, files: Iterable[FileInfo], *, limit: int | None, max_age: timedelta, now: int
+    ) -> FileOffset:
+        """The offset behind the next ``limit`` of the ``files``; the same if all are read.
+
+        The floor follows ``max_age`` behind the newest file that was read, but never behind
+        ``now``, lest a file from the future shut others out, and never above a file that waits.
+        """
+        files = list(files)
+        waiting = self.unread(files)
+        if not waiting:
+            return self
+        batch = waiting if limit is None else waiting[:limit]
+        # A file that was changed after it was read stays read, under its newer time.
+        times = {file.path: modified(file) for file in files if file.path in self.read}
+        read = {path: max(time, times.get(path, time)) for path, time in self.read.items()}
+        read |= {file.path: modified(file) for file in batch}
+        floor = min(max(read.values()), now) - max_age // _MICROSECOND
+        if len(batch) < len(waiting):
+            floor = min(floor, modified(waiting[len(batch)]) - 1)
+        if self.floor is not None:
+            floor = max(floor, self.floor)
+        return FileOffset(
+            self.number + 1,
+            floor,
+            {path: time for path, time in read.items() if time > floor},
+            {file.path: file.size for file in batch},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; a stream's start is ``{"v": 1}``."""
+        if not self.number:
+            return {"v": VERSION}
+        paths = [*self.read, *self.batch]
+        # It only shortens the text, and URLs have no path components.
+        folder = os.path.commonprefix(paths).rpartition("/")[0]  # noqa: RUF071
+        cut = len(folder)
+        return {
+            "v": VERSION,
+            "number": self.number,
+            "floor": self.floor,
+            "folder": folder,
+            "read": {path[cut:]: time for path, time in self.read.items()},
+            "batch": {path[cut:]: size for path, size in self.batch.items()},
+        }
+
+    @classmethod
+    def from_json(cls, offset: Mapping[str, Any]) -> FileOffset:
+        """:raises SourceError: if the offset is not of this version's file stream."""
+        if offset.get("v") != VERSION or ("number" in offset and "batch" not in offset):
+            raise SourceError(
+                "the checkpoint's offset is not one of a stream of files as this version "
+                "writes them: was it written by a newer version, or by a stream of another source?"
+            )
+        if "number" not in offset:
+            return cls()
+        folder = offset["folder"]
+        return cls(
+            offset["number"],
+            offset["floor"],
+            {folder + name: time for name, time in offset["read"].items()},
+            {folder + name: size for name, size in offset["batch"].items()},
+        )
+
+
+def modified(file: FileInfo) -> int:
+    """When the file was last modified, in microseconds since 1970.
+
+    :raises SourceError: if its filesystem does not tell.
+    """
+    if file.mtime is None:
+        raise SourceError(
+            f"file {file.path} has no modification time, by which a stream tells what is new; "
+            "its filesystem can be read in batch only"
+        )
+    return round(file.mtime * 1_000_000)

@@ -1,0 +1,272 @@
+"""Which files an input has: files, directories and globs become a sorted list."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.io.sources.commits import Committed
+from cdcfmt_core.io.sources.globs import compile_name, expand_braces, has_magic
+from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
+
+FILES_WITHOUT_MESSAGES: tuple[tuple[str | None, str, str], ...] = (
+    (None, "metadata", "TiCDC's storage sink: its checkpoint"),
+    ("meta", "schema_*.json", "TiCDC's storage sink: table definitions"),
+    ("meta", "CDC*.index", "TiCDC's storage sink: the name of the newest file"),
+)
+"""Folder (None: any), glob on the name and reason of what is passed over beside the data."""
+
+_TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+
+
+@attrs.frozen
+class FileInfo:
+    """A file: ``size`` in bytes as stored, None if the filesystem does not tell.
+
+    ``path`` is absolute, or a URL as the user spelt it; ``mtime`` are seconds since the
+    epoch, None where unknown.
+    """
+
+    path: str
+    size: int | None
+    mtime: float | None = None
+
+
+def list_files(
+    paths: str | Iterable[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    path_glob_filter: str | None = None,
+    empty_globs: bool = False,
+) -> list[FileInfo]:
+    """The files behind ``paths``, by path and each once.
+
+    A path is a file, a directory (with all below it) or a glob; what exists under the very
+    name is no glob.  Names that Spark hides (``_x``, ``.x``) are passed over below the given
+    path unless the glob spells them out, and so are :data:`FILES_WITHOUT_MESSAGES` unless
+    the path is the file itself.  ``path_glob_filter`` is a glob on the file name.  An empty
+    directory gives no file, nor does a glob that matches nothing where ``empty_globs`` says so.
+
+    :raises SourceError: if a path does not exist, a glob matches nothing, or something
+        cannot be listed.
+    :raises OptionError: if a glob is malformed.
+    """
+    wanted = None if path_glob_filter is None else compile_name(path_glob_filter)
+    found: dict[str, FileInfo] = {}
+    for path in [paths] if isinstance(paths, str) else paths:
+        try:
+            for file in _expand(path, storage_options, empty_globs=empty_globs):
+                if wanted is None or wanted.fullmatch(_name(file.path)):
+                    found[file.path] = file
+        except (OSError, ValueError) as error:
+            if isinstance(error, OptionError):
+                raise
+            raise SourceError(f"path {path} cannot be listed: {error}") from error
+    return [found[path] for path in sorted(found)]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark hides a file or folder of this name; ``_a=1`` is a partition, not hidden."""
+    return (
+        name.startswith(".")
+        or (name.startswith("_") and "=" not in name)
+        or name.endswith("._COPYING_")
+    )
+
+
+def _expand(
+    path: str, options: Mapping[str, Any] | None, *, empty_globs: bool
+) -> Iterator[FileInfo]:
+    filesystem, inner = open_filesystem(path, options)
+    # Remote filesystems remember listings; a stream that polls must see new files.
+    filesystem.invalidate_cache()
+    info = _info(filesystem, inner)
+    if info is not None:
+        yield from _files(filesystem, info, _Naming(filesystem, path, inner), literal=True)
+        return
+    matches = 0
+    if has_magic(path):
+        for pattern in expand_braces(path):
+            base, parts = _split_glob(pattern)
+            filesystem, inner = open_filesystem(base, options)
+            naming = _Naming(filesystem, base, inner)
+            for info in _match(filesystem, inner, parts, naming.committed):
+                matches += 1
+                yield from _files(filesystem, info, naming, literal=False)
+    if not matches and not (empty_globs and has_magic(path)):
+        hint = "; the glob matches nothing" if has_magic(path) else ""
+        raise SourceError(f"path does not exist: {path}{hint}")
+
+
+class _Naming:
+    """Turns a filesystem's own path back into one that opens from scratch.
+
+    ``committed`` tells which files of a folder count.
+
+    What stands before the filesystem's path (scheme, host, account) is the user's, since
+    filesystems do not tell it.
+    """
+
+    def __init__(self, filesystem: FileSystem, url: str, inner: str) -> None:
+        self._local = is_local(filesystem)
+        self.committed = Committed(filesystem)
+        self._url, self._inner = url, inner.rstrip("/")
+        scheme, mark, rest = url.rpartition("://")
+        self._folder = scheme + mark + (rest.rstrip("/") + "/" if rest else "")
+
+    def __call__(self, inner: str) -> str:
+        if self._local:
+            return inner
+        below = inner[len(self._inner) :].lstrip("/")
+        return self._folder + below if below else self._url
+
+
+def _files(
+    filesystem: FileSystem, info: dict[str, Any], naming: _Naming, *, literal: bool
+) -> Iterator[FileInfo]:
+    if info["type"] == "directory":
+        for child in _files_below(filesystem, _path(info), naming.committed):
+            if not _without_messages(_path(child)) and naming.committed.shows(_path(child)):
+                yield _file_info(child, naming)
+    elif info["type"] == "file":
+        shown = not _without_messages(_path(info)) and naming.committed.shows(_path(info))
+        if literal or shown:
+            yield _file_info(info, naming)
+    elif literal:
+        raise SourceError(f"path {naming(_path(info))} is neither a file nor a directory")
+
+
+def _files_below(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[dict[str, Any]]:
+    if is_local(filesystem):
+        for _, children in _walk(filesystem, folder, committed):
+            yield from (child for child in children if child["type"] == "file")
+        return
+    # Object stores list a whole tree with few requests.
+    for name, info in committed.find(folder).items():
+        below = name[len(folder.rstrip("/")) :].strip("/")
+        if info["type"] == "file" and not any(map(is_hidden, below.split("/"))):
+            yield info
+
+
+def _walk(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Every folder from ``folder`` down that is not hidden, with what it shows."""
+    local = is_local(filesystem)
+    stack, seen = [folder], set()
+    while stack:
+        folder = stack.pop()
+        if local:
+            # Links may form a loop.
+            identity = os.path.realpath(folder)
+            if identity in seen:
+                continue
+            seen.add(identity)
+        listed = _children(filesystem, folder, committed)
+        children = [child for child in listed if not is_hidden(_name(_path(child)))]
+        yield folder, children
+        stack.extend(_path(child) for child in children if child["type"] == "directory")
+
+
+def _match(
+    filesystem: FileSystem, folder: str, parts: list[str], committed: Committed
+) -> Iterator[dict[str, Any]]:
+    """What the glob components ``parts`` match below ``folder``."""
+    info = _info(filesystem, folder)
+    if info is None or not parts:
+        if info is not None:
+            yield info
+        return
+    if info["type"] != "directory":
+        return
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        walked = _walk(filesystem, folder, committed)
+        folders = [inner for inner, _ in walked] if rest else [folder]
+        for inner in folders:
+            yield from _match(filesystem, inner, rest, committed)
+    elif not has_magic(part):
+        yield from _match(filesystem, f"{folder.rstrip('/')}/{part}", rest, committed)
+    else:
+        pattern, spelt_out = compile_name(part), part[:1] in ("_", ".")
+        for child in _children(filesystem, folder, committed):
+            name = _name(_path(child))
+            if pattern.fullmatch(name) and (spelt_out or not is_hidden(name)):
+                if not rest:
+                    yield child
+                elif child["type"] == "directory":
+                    yield from _match(filesystem, _path(child), rest, committed)
+
+
+def _children(
+    filesystem: FileSystem, folder: str, committed: Committed
+) -> Iterator[dict[str, Any]]:
+    for info in committed.ls(folder):
+        if info.get("islink"):
+            # The listing describes the link; what counts is what it leads to.
+            name = _path(info)
+            target = None if is_hidden(_name(name)) else _info(filesystem, name)
+            if target is None and not is_hidden(_name(name)):
+                raise SourceError(f"path does not exist: {name} is a link that leads nowhere")
+            info = target or info
+        if _path(info) != folder.rstrip("/"):
+            yield info
+
+
+def _split_glob(pattern: str) -> tuple[str, list[str]]:
+    """The part before the first glob component, and the components from there on."""
+    scheme, mark, rest = pattern.rpartition("://") if "://" in pattern else ("", "", pattern)
+    parts = rest.split("/")
+    first = next((i for i, part in enumerate(parts) if has_magic(part)), len(parts))
+    base = "/".join(parts[:first]) or ("/" if first else "" if mark else ".")
+    return scheme + mark + base, [part for part in parts[first:] if part]
+
+
+def _info(filesystem: FileSystem, path: str) -> dict[str, Any] | None:
+    try:
+        return filesystem.info(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _file_info(info: dict[str, Any], naming: _Naming) -> FileInfo:
+    size = info.get("size")
+    return FileInfo(naming(_path(info)), None if size is None else int(size), modified_at(info))
+
+
+def modified_at(info: dict[str, Any]) -> float | None:
+    """When a listed file was written, in seconds since the epoch; None where unknown."""
+    value = next((info[key] for key in _TIME_KEYS if info.get(key) is not None), None)
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return aware.timestamp()
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def _without_messages(path: str) -> bool:
+    parent, _, name = path.rstrip("/").rpartition("/")
+    return any(
+        fnmatchcase(name, pattern) and folder in (None, _name(parent))
+        for folder, pattern, _ in FILES_WITHOUT_MESSAGES
+    )
+
+
+def _path(info: dict[str, Any]) -> str:
+    return str(info["name"]).rstrip("/")
+
+
+def _name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]

@@ -1,0 +1,291 @@
+"""Reads the lines of a split as messages, through bounded memory.
+
+At any time one block of the file, one line and, for compressed files, the decompressor's
+window are held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypedDict, Unpack, cast
+
+from cdcfmt_core.codec import DEFAULT_MAX_MESSAGE_BYTES
+from cdcfmt_core.errors import SAMPLE_BYTES, DecodeError, OptionError, SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources.compression import compression_of, decompress
+from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, line_parser, marked_lines
+from cdcfmt_core.io.sources.splits import FileSplit
+from cdcfmt_core.toolkit.filesystem import SourceFile
+
+DEFAULT_BLOCK_BYTES = 1 << 20
+
+_BOM = b"\xef\xbb\xbf"
+# What is read at a time around a split, where only the border of a line is looked for.
+_TAIL_BYTES = 1 << 16
+
+
+class HowToRead(TypedDict, total=False):
+    """Parameters of :func:`read_split`."""
+
+    storage_options: Mapping[str, Any] | None
+    line_separator: bytes | None
+    max_message_bytes: int
+    line_format: LineFormat
+    block_bytes: int
+    marks: Sequence[bytes]
+
+
+def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine]:
+    r"""The messages of the lines that begin in ``split``, in order.
+
+    Lines end with ``\n`` or ``\r\n``, or exactly with ``line_separator``; the last one need
+    not.  Blank lines and a byte order mark at the file's start are dropped.  A line of more
+    than ``max_message_bytes``, or one that ``line_format`` refuses, is a :class:`BadLine`,
+    and reading goes on behind it; where compressed data is damaged, a BadLine is the last.
+
+    A message's offset is its line's byte offset in the uncompressed file, unless the line
+    holds a whole message with an offset of its own.
+
+    With ``marks`` only messages are wanted whose value holds one of these bytes; others may
+    come, too.
+
+    :raises SourceError: if the file is gone, shorter than it was when it was listed, or
+        cannot be read.
+    :raises OptionError: if the separator is empty or there is no such line format.
+    """
+    return cast(Iterator[Message | BadLine], _read(split, whole=False, **how))
+
+
+def read_lines(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine | Lines]:
+    """As :func:`read_split`, but the lines that end in one block of the file stay in one piece.
+
+    There are no such :class:`Lines` with a ``line_separator``, with ``marks``, or where each line
+    is a whole message.
+    """
+    return _read(split, whole=True, **how)
+
+
+def _read(
+    split: FileSplit,
+    *,
+    whole: bool,
+    storage_options: Mapping[str, Any] | None = None,
+    line_separator: bytes | None = None,
+    max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
+    line_format: LineFormat = "auto",
+    block_bytes: int = DEFAULT_BLOCK_BYTES,
+    marks: Sequence[bytes] = (),
+) -> Iterator[Message | BadLine | Lines]:
+    if line_separator == b"":
+        raise OptionError("the line separator is empty; leave it out for \\n and \\r\\n")
+    separator = line_separator or b"\n"
+    parse = line_parser(line_format, split.path)
+    compression = compression_of(split.path)
+    start, end = split.start, split.end
+    with SourceFile(split.path, storage_options) as file:
+        if compression is not None:
+            position = 0
+            pieces = decompress(file, compression, block_bytes)
+        else:
+            position = _seek(file, start, separator) if start else 0
+            pieces = _read_plain(file, position, split, block_bytes)
+        wanted = marked_lines(marks, line_format, separator)
+        cut = partial(
+            cut_lines,
+            separator=separator,
+            limit=max_message_bytes,
+            strip_cr=line_separator is None,
+            path=split.path,
+        )
+        if not whole or line_separator is not None or marks or line_format == "message":
+            lines = cut(pieces, offset=position, wanted=wanted)
+            yield from _messages(lines, parse, start, end)
+            return
+
+        def keep(data: bytes, offset: int) -> Lines | None:
+            if offset < start or (end is not None and offset + len(data) > end):
+                return None
+
+            def messages() -> Iterator[Message | BadLine]:
+                return _messages(cut(iter((data,)), offset=offset), parse)
+
+            return Lines(data, offset, split.path, line_format == "value", parse, messages)
+
+        yield from _messages(cut(pieces, offset=position, keep=keep), parse, start, end)
+
+
+def _messages(
+    lines: Iterator[tuple[int, bytes | BadLine | Lines]],
+    parse: Callable[[bytes, int], Message | BadLine],
+    start: int = 0,
+    end: int | None = None,
+) -> Iterator[Any]:
+    """What the lines are that begin in ``[start, end)`` and are not blank."""
+    for offset, line in lines:
+        if offset < start:
+            continue
+        if end is not None and offset >= end:
+            return
+        if type(line) is not bytes:
+            yield line
+            continue
+        if not offset and line.startswith(_BOM):
+            line, offset = line[len(_BOM) :], len(_BOM)
+        if line and not line.isspace():
+            message = [parse(line, offset)]
+            # A name would hold the line, or the message, until the next one is wanted.
+            del line
+            yield message.pop()
+
+
+def cut_lines(
+    pieces: Iterator[bytes],
+    *,
+    offset: int,
+    separator: bytes,
+    limit: int,
+    strip_cr: bool,
+    path: str,
+    wanted: Callable[[bytes], bool] | None = None,
+    keep: Callable[[bytes, int], Lines | None] | None = None,
+) -> Iterator[tuple[int, bytes | BadLine | Lines]]:
+    """Every line of ``pieces`` with its byte offset, which begins at ``offset``.
+
+    Where ``wanted`` says no to some of them together, they are left out, and where ``keep`` gives
+    something for some together with their offset, that comes in their place.
+    A line longer than ``limit`` bytes is a BadLine and is never held.  A DecodeError out of
+    ``pieces`` is the last BadLine, together with what was there of its line.
+    """
+    width = len(separator)
+    overlap = width - 1
+    # The unfinished line, as long as it is not too long.  In one piece, as an allocator may keep
+    # what many pieces took.
+    held = bytearray()
+    size = 0  # its length so far, held or not
+    head = b""
+    rest = b""  # its last bytes, not counted yet: a separator may begin in them
+
+    def finish(last: bytes) -> bytes | BadLine:
+        if not held and not size:
+            line = last
+        elif size + len(last) > limit + 1:
+            return _too_long(size + len(last), limit, head or last, path, offset)
+        else:
+            held.extend(last)
+            line = bytes(held)
+            held.clear()
+        if strip_cr and line.endswith(b"\r"):
+            line = line[:-1]
+        return line if len(line) <= limit else _too_long(len(line), limit, line, path, offset)
+
+    while True:
+        try:
+            piece = next(pieces, None)
+        except DecodeError as error:
+            fragment = bytes(held + rest) if size <= limit else None
+            where = error.at(path=path, offset=offset)
+            yield offset, BadLine(where, path, offset, fragment or None)
+            return
+        if piece is None:
+            break
+        data = rest + piece if rest else piece
+        # The first and the last one are in other pieces, too.
+        start, last = data.find(separator) + width, data.rfind(separator) + width
+        left_out = 0
+        kept = None
+        # A line of many blocks comes by itself, for it to be held once.
+        if keep is not None and last >= width and bool(held) == bool(size) and size <= len(data):
+            kept = keep(bytes(held) + data[:last], offset)
+        if kept is not None:
+            yield offset, kept
+            offset += len(kept.data)
+            held.clear()
+            size, head = 0, b""
+            lines = [data[last:]]
+        elif wanted is not None and start < last and not wanted(data[start:last]):
+            lines, left_out = [data[: start - width], data[last:]], last - start
+        else:
+            lines = data.split(separator)
+        tail = lines.pop()
+        if lines:
+            length = size + len(lines[0])
+            yield offset, finish(lines.pop(0))
+            offset += length + width + left_out
+            held.clear()
+            size, head = 0, b""
+        for line in lines:
+            length = len(line)
+            if strip_cr and length and line[-1] == 13:
+                line = line[:-1]
+            if len(line) > limit:
+                yield offset, _too_long(len(line), limit, line, path, offset)
+            else:
+                yield offset, line
+            offset += length + width
+        if overlap:
+            tail, rest = tail[:-overlap], tail[-overlap:]
+        if tail:
+            head += tail[: max(SAMPLE_BYTES - len(head), 0)]
+            size += len(tail)
+            if size > limit + 1:
+                held.clear()
+            else:
+                held.extend(tail)
+    if size or rest:
+        yield offset, finish(rest)
+
+
+def _read_plain(
+    file: SourceFile, position: int, split: FileSplit, block_bytes: int
+) -> Iterator[bytes]:
+    end = split.end
+    while True:
+        if end is None:
+            wanted = block_bytes
+        else:
+            wanted = min(end - position if position < end else _TAIL_BYTES, block_bytes)
+        piece = file.read(wanted)
+        if not piece:
+            break
+        position += len(piece)
+        yield piece
+    if split.size is not None and position < split.size:
+        raise SourceError(
+            f"file {split.path} ends at byte {position} and had {split.size} bytes when it was "
+            "listed; it was written to in between, so list the input again"
+        )
+
+
+def _seek(file: SourceFile, start: int, separator: bytes) -> int:
+    """Go to where lines can be cut from, so that the first to begin at ``start`` is seen.
+
+    That is a little before ``start``, such that no separator that begins earlier reaches
+    beyond it: reading from there finds the same separators as reading from the file's
+    beginning, also for one that overlaps itself (``||`` in ``|||``).
+    """
+    width = len(separator)
+    position = low = max(start - width, 0)
+    window = b""  # the bytes from ``low`` on
+    while width > 1 and position > 0:
+        if low > max(position - width + 1, 0):
+            low = max(position - _TAIL_BYTES, 0)
+            file.seek(low)
+            window = file.read(position - low + width - 1)
+        here = position - low
+        found = window.rfind(separator, max(here - width + 1, 0), here + width - 1)
+        if found < 0:
+            break
+        position = low + found
+    file.seek(position)
+    return position
+
+
+def _too_long(length: int, limit: int, head: bytes, path: str, offset: int) -> BadLine:
+    error = DecodeError(
+        f"the line has {length} bytes, more than {limit}; raise maxMessageBytes if it is real",
+        sample=head[:SAMPLE_BYTES],
+        path=path,
+        offset=offset,
+    )
+    return BadLine(error, path, offset, None)

@@ -1,0 +1,73 @@
+"""Who reads what: files become splits, and splits become partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from cdcfmt_core.io.sources.compression import compression_of
+from cdcfmt_core.io.sources.files import FileInfo
+
+DEFAULT_OPEN_COST_BYTES = 4 << 20
+
+
+@attrs.frozen
+class FileSplit:
+    """The lines of ``path`` whose first byte lies in ``[start, end)``, in bytes.
+
+    ``end`` is None for a file that is read whole.  ``size`` is the file's own as listed,
+    None if unknown; a plain file that turns out shorter is an error.
+    """
+
+    path: str
+    start: int
+    end: int | None
+    size: int | None
+
+    @property
+    def length(self) -> int:
+        """Stored bytes that this split reads, as far as is known."""
+        return max((self.end if self.end is not None else self.size or 0) - self.start, 0)
+
+
+def plan_partitions(
+    files: Iterable[FileInfo],
+    *,
+    max_partition_bytes: int,
+    min_partitions: int,
+    open_cost_bytes: int = DEFAULT_OPEN_COST_BYTES,
+) -> list[list[FileSplit]]:
+    """Share ``files`` out as Spark does (``spark.sql.files.maxPartitionBytes`` and so on).
+
+    Plain files are cut into splits of at most
+    ``min(max_partition_bytes, max(open_cost_bytes, total / min_partitions))`` bytes, where
+    the total counts ``open_cost_bytes`` for each file; compressed ones stay whole.  Splits
+    are packed into partitions up to that size.  The order of files and bytes is kept.
+    Empty files give nothing.
+
+    :raises SourceError: if a file has a compression that cannot be read.
+    """
+    files = [file for file in files if file.size != 0]
+    total = sum((file.size or 0) + open_cost_bytes for file in files)
+    limit = max(min(max_partition_bytes, max(open_cost_bytes, total // max(min_partitions, 1))), 1)
+    partitions: list[list[FileSplit]] = []
+    room = 0
+    for file in files:
+        for split in _splits(file, limit):
+            if not partitions or split.length > room:
+                partitions.append([])
+                room = limit
+            partitions[-1].append(split)
+            room -= split.length + open_cost_bytes
+    return partitions
+
+
+def _splits(file: FileInfo, limit: int) -> Iterable[FileSplit]:
+    compressed = compression_of(file.path) is not None
+    if compressed or file.size is None:
+        return [FileSplit(file.path, 0, None, file.size)]
+    return (
+        FileSplit(file.path, start, min(start + limit, file.size), file.size)
+        for start in range(0, file.size, limit)
+    )

@@ -1,0 +1,102 @@
+"""Table schemas as JSON, for a schema store that outlives the process that learnt them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+
+from cdcfmt_core import types
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.types import LogicalType
+
+FORMAT = 1
+"""Of the text; one that is newer than this core is refused."""
+
+_TYPES: dict[str, type] = {class_.__name__: class_ for class_ in types.LogicalType.__args__}
+
+
+def record_to_json(record: SchemaRecord) -> str:
+    """One line of JSON; equal records give equal text."""
+    table = record.table
+    fields = {
+        "format": FORMAT,
+        "stream": record.stream,
+        "position": list(record.position),
+        "database": table.database,
+        "schema": table.schema,
+        "table": table.table,
+        "key_columns": list(table.key_columns),
+        "columns": [column_to_dict(column) for column in table.columns],
+    }
+    # ASCII, as names may hold bytes that are no UTF-8.
+    return json.dumps(fields, ensure_ascii=True, separators=(",", ":"))
+
+
+def record_from_json(text: str | bytes) -> SchemaRecord:
+    """The record of such a text.
+
+    :raises ValueError: if it is none, or was written by a newer version.
+    """
+    try:
+        fields = json.loads(text)
+        if fields["format"] > FORMAT:
+            raise ValueError("it was written by a newer version of cdcfmt-core")
+        table = TableSchema(
+            fields["database"],
+            fields["table"],
+            tuple(column_from_dict(column) for column in fields["columns"]),
+            tuple(fields["key_columns"]),
+            fields["schema"],
+        )
+        return SchemaRecord(table, tuple(fields["position"]), fields["stream"])
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"it is no table schema: {type(error).__name__}: {error}") from error
+
+
+def column_to_dict(column: Column) -> dict[str, Any]:
+    """A column as plain JSON values."""
+    parameters = attrs.asdict(column.type)
+    return {
+        "name": column.name,
+        "source_type": column.source_type,
+        "type": {"name": type(column.type).__name__, **_plain(parameters)},
+        "nullable": column.nullable,
+        "key": column.key,
+        "flags": list(column.flags),
+    }
+
+
+def column_from_dict(fields: dict[str, Any]) -> Column:
+    """The column that :func:`column_to_dict` wrote.
+
+    :raises KeyError: or TypeError, if it is none.
+    """
+    return Column(
+        fields["name"],
+        fields["source_type"],
+        _type_from_dict(fields["type"]),
+        fields["nullable"],
+        fields["key"],
+        tuple(fields["flags"]),
+    )
+
+
+def _type_from_dict(fields: dict[str, Any]) -> LogicalType:
+    parameters = {
+        # The members of an ENUM are the only parameter that is not a scalar.
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in fields.items()
+        if name != "name"
+    }
+    logical: LogicalType = _TYPES[fields["name"]](**parameters)
+    return logical
+
+
+def _plain(parameters: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in parameters.items()
+    }

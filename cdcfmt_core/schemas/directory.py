@@ -1,0 +1,226 @@
+"""A folder of table schemas: what one task learnt, for other tasks and after a restart.
+
+One file holds one schema of one table.  Its name is made from what it holds, and it is moved
+into place whole, so that many tasks may write at a time: they write the same, or apart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.caches import table_size
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
+from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord
+from cdcfmt_core.texts import open_logger, qualified
+from cdcfmt_core.toolkit.filesystem import FileSystem, open_filesystem
+
+_SUFFIX = ".json"
+_UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
+
+logger = open_logger("cdcfmt_core")
+
+
+@attrs.frozen
+class Entry:
+    """A file of the folder; ``problem`` says why it holds no schema."""
+
+    name: str
+    size: int
+    record: SchemaRecord | None
+    problem: str | None
+
+
+@attrs.define
+class SchemaDirectory:
+    """The schemas in the folder ``uri``, on any filesystem of fsspec; it can be pickled.
+
+    :raises MissingDependencyError: by every method, if a library is missing.
+    :raises SourceError: by every method, if the folder cannot be read or written.
+    """
+
+    uri: str
+    storage_options: Mapping[str, Any] = attrs.field(factory=dict, repr=False)
+    _saved: set[str] = attrs.field(factory=set, init=False, repr=False, eq=False)
+
+    def check(self) -> None:
+        """Make the folder if it is not there; for an early error where that fails."""
+        filesystem, root = self._open()
+        try:
+            filesystem.makedirs(root, exist_ok=True)
+        except OSError as error:
+            raise self._failure(root, error) from error
+
+    def save(self, record: SchemaRecord) -> bool:
+        """Write a schema that is not there yet; True if it was written.
+
+        One that no reader would take is left out, with a warning.
+        """
+        table = record.table
+        size, data = table_size(table), b""
+        if size <= MAX_SCHEMA_BYTES:
+            data = record_to_json(record).encode()
+            size = len(data)
+        if size > MAX_SCHEMA_BYTES:
+            logger.warning(
+                "schema store: a schema of %s is not kept: it has %d bytes, more than %d",
+                qualified(table.database, table.table),
+                size,
+                MAX_SCHEMA_BYTES,
+            )
+            return False
+        folder = _folder_of(table.database, table.schema, table.table)
+        name = f"{folder}/{hashlib.sha256(data).hexdigest()[:32]}{_SUFFIX}"
+        if name in self._saved:
+            return False
+        filesystem, root = self._open()
+        path = f"{root}/{name}"
+        try:
+            written = not filesystem.exists(path)
+            if written:
+                filesystem.makedirs(f"{root}/{folder}", exist_ok=True)
+                self._put(filesystem, path, data)
+        except OSError as error:
+            raise self._failure(path, error) from error
+        self._saved.add(name)
+        return written
+
+    def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
+        """Keep a note about a table: that a schema was looked for, which, where and by whom.
+
+        Who reads the same once more goes by it, whatever has been learnt since.
+        """
+        filesystem, root = self._open()
+        path = self._note_of(root, text, database, table, schema)
+        try:
+            filesystem.makedirs(path.rpartition("/")[0], exist_ok=True)
+            self._put(filesystem, path, text.encode("utf-8", "backslashreplace"))
+        except OSError as error:
+            raise self._failure(path, error) from error
+
+    def noted(self, text: str, database: str, table: str, schema: str | None = None) -> bool:
+        """Whether there is such a note."""
+        filesystem, root = self._open()
+        path = self._note_of(root, text, database, table, schema)
+        try:
+            return filesystem.exists(path)
+        except OSError as error:
+            raise self._failure(path, error) from error
+
+    def _note_of(self, root: str, text: str, database: str, table: str, schema: str | None) -> str:
+        return f"{root}/{_folder_of(database, schema, table)}/_note-{_digest(text, 32)}"
+
+    def load(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
+        """All schemas of one table, in no particular order."""
+        filesystem, root = self._open()
+        return list(self._read(filesystem, f"{root}/{_folder_of(database, schema, table)}"))
+
+    def load_all(self) -> Iterator[SchemaRecord]:
+        """All schemas of all tables."""
+        filesystem, root = self._open()
+        yield from self._read(filesystem, root)
+
+    def entries(self) -> Iterator[Entry]:
+        """Every schema file, in the order of their names, also those that cannot be read.
+
+        :raises SourceError: if there is no such folder.
+        """
+        filesystem, root = self._open()
+        if not filesystem.exists(root):
+            raise SourceError(f"schema store {self.uri}: there is no such folder")
+        for path, size in self._find(filesystem, root):
+            name = path.removeprefix(f"{root}/")
+            try:
+                yield Entry(name, size, self._read_one(filesystem, path), None)
+            except SourceError as error:
+                yield Entry(name, size, None, str(error.__cause__))
+
+    def forget(self, name: str) -> None:
+        """Delete one file of :meth:`entries`."""
+        filesystem, root = self._open()
+        try:
+            filesystem.rm_file(f"{root}/{name}")
+        except OSError as error:
+            raise self._failure(f"{root}/{name}", error) from error
+        self._saved.discard(name)
+
+    def _open(self) -> tuple[FileSystem, str]:
+        filesystem, root = open_filesystem(self.uri, self.storage_options)
+        # Others write here, too.
+        filesystem.invalidate_cache()
+        return filesystem, root.rstrip("/")
+
+    def _put(self, filesystem: FileSystem, path: str, data: bytes) -> None:
+        folder, _, _ = path.rpartition("/")
+        aside = f"{folder}/_{uuid.uuid4().hex}"
+        with filesystem.open(aside, "wb") as file:
+            file.write(data)
+        try:
+            filesystem.mv(aside, path)
+        except OSError:
+            # Somebody was faster; what lies there is the same.
+            if not filesystem.exists(path):
+                raise
+            filesystem.rm_file(aside)
+
+    def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
+        for path, size in self._find(filesystem, folder):
+            if size > MAX_SCHEMA_BYTES:
+                # Others wrote it; the table's other schemas must not be lost by it.
+                logger.warning(
+                    "schema store %s: %s is left out: it has %d bytes, more than %d; "
+                    "cdcfmt schemas forget --broken deletes it",
+                    self.uri,
+                    path,
+                    size,
+                    MAX_SCHEMA_BYTES,
+                )
+                continue
+            yield self._read_one(filesystem, path)
+
+    def _find(self, filesystem: FileSystem, folder: str) -> Iterator[tuple[str, int]]:
+        """Paths of schema files with their sizes."""
+        try:
+            found = filesystem.find(folder, detail=True)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._failure(folder, error) from error
+        for path in sorted(found):
+            if path.endswith(_SUFFIX) and not path.rpartition("/")[2].startswith(("_", ".")):
+                yield path, found[path].get("size") or 0
+
+    def _read_one(self, filesystem: FileSystem, path: str) -> SchemaRecord:
+        try:
+            with filesystem.open(path, "rb") as file:
+                data = file.read(MAX_SCHEMA_BYTES + 1)
+            if len(data) > MAX_SCHEMA_BYTES:
+                raise ValueError(f"it has more than {MAX_SCHEMA_BYTES} bytes")
+            return record_from_json(data)
+        except (OSError, ValueError) as error:
+            raise self._failure(path, error) from error
+
+    def _failure(self, path: str, error: Exception) -> SourceError:
+        return SourceError(
+            f"schema store {self.uri}: {path}: {error}; set schemaStore to a folder that can be "
+            "read and written, with nothing in it but what cdcfmt puts there"
+        )
+
+
+def _folder_of(database: str, schema: str | None, table: str) -> str:
+    # Readable for people, exact by the digest: names may be long, or differ in case only.
+    exact = json.dumps([database, schema, table])
+    parts = [part for part in (database, schema, table) if part is not None]
+    readable = ".".join(_UNSAFE_IN_NAMES.sub("-", part)[:48] for part in parts)
+    return f"{readable}-{_digest(exact, 16)}"
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:length]

@@ -1,0 +1,105 @@
+"""A schema store whose schemas outlive the process that learnt them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdcfmt_core.caches import Cache, short_key, text_size
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.statements import Statement
+from cdcfmt_core.schemas.store import (
+    DEFAULT_MAX_SCHEMA_BYTES,
+    Position,
+    SchemaRecord,
+    SchemaStore,
+)
+
+
+class KeptSchemaStore(SchemaStore):
+    """Writes what it is told to a folder, and looks there for tables that it has not met.
+
+    A table's schemas are read once, when they are first asked for; :meth:`reload` reads
+    those that others have written since.
+
+    :raises SourceError: by every method, if the folder cannot be read or written.
+    """
+
+    def __init__(
+        self, directory: SchemaDirectory, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES
+    ) -> None:
+        super().__init__(max_bytes)
+        self.directory = directory
+        self._loaded: Cache[tuple[str, str | None, str], bool] = Cache(max_bytes // 4)
+
+    def __bool__(self) -> bool:
+        # What the folder has shows only where a table is asked for.
+        return True
+
+    def add(self, record: SchemaRecord | Statement) -> None:
+        super().add(record)
+        if isinstance(record, SchemaRecord):
+            self.directory.save(record)
+
+    def find(
+        self,
+        database: str,
+        table: str,
+        position: Position | None,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> TableSchema | None:
+        self._load(database, table, schema)
+        return super().find(database, table, position, schema=schema, stream=stream)
+
+    def at(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[TableSchema, ...]:
+        self._load(database, table, schema)
+        return super().at(database, table, position, schema=schema, stream=stream)
+
+    def span(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[Position | None, Position | None]:
+        self._load(database, table, schema)
+        return super().span(database, table, position, schema=schema, stream=stream)
+
+    def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
+        """Read the table's schemas once more; all that the folder has."""
+        records = self.directory.load(database, table, schema)
+        for record in records:
+            self._forgotten.pop(short_key((record.stream, database, schema, table)), None)
+        for record in records:
+            super().add(record)
+        self._loaded.add((database, schema, table), True, text_size(database, schema, table))
+        return records
+
+    def _load(self, database: str, table: str, schema: str | None) -> None:
+        if not self._loaded.get((database, schema, table)):
+            self.reload(database, table, schema)
+
+    def _forgot(self, key: tuple[str, str, str | None, str], position: Position) -> None:
+        super()._forgot(key, position)
+        # The folder has it still.
+        self._loaded.discard(key[1:])
+        if self._forgot_names:
+            self._loaded.clear()
+            self._forgot_names = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What it has is in the folder: other processes look there.
+        made = self.directory, self._max_bytes
+        return type(self), made, {"statements": self.statements}

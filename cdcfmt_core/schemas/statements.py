@@ -1,0 +1,184 @@
+"""Exact column types from DDL statements, for wires whose rows carry types in part.
+
+TiCDC's plain Canal-JSON and Open Protocol say ``decimal`` and ``enum``, and their DDL says
+``decimal(10,2)`` and ``enum('a','b')``.  A type counts only where it says what the row's own
+type says, and more (:func:`refined_type`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.texts import open_logger
+from cdcfmt_core.types import LogicalType
+
+if TYPE_CHECKING:
+    from cdcfmt_core.mysql.column_definitions import Columns
+    from cdcfmt_core.mysql.table_history import Name, TableHistory
+    from cdcfmt_core.schemas.store import SchemaStore
+
+logger = open_logger("cdcfmt_core")
+
+_MAX_CHARACTERS: Final = 8 << 20
+"""Of all statements together: reading takes a second for about half a million."""
+
+_MAX_BYTES: Final = 128 << 20
+"""Of what they say of all tables: each ALTER of a wide table makes it once more."""
+
+
+@attrs.frozen
+class Statement:
+    """A DDL statement: rows before ``start`` are older, rows from ``end`` on are newer.
+
+    Of those between nothing can be said.  Both are numbers that order rows, such as a
+    commit_ts.  ``database`` and ``table`` are what the message names.
+    """
+
+    query: str
+    database: str
+    table: str
+    start: int
+    end: int
+
+
+class Statements:
+    """The statements of an input, and which columns its tables have between them.
+
+    They are read when a table is first asked for, in the order of their positions, and are
+    plain data after that.
+    """
+
+    def __init__(self) -> None:
+        self._unread: dict[Statement, None] | None = {}
+        self._characters = 0
+        self._tables: SchemaStore | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._unread) or bool(self._tables)
+
+    def add(self, statement: Statement) -> None:
+        """Add one; the copies that a producer writes to all partitions count once."""
+        if self._unread is None or statement in self._unread:
+            return
+        self._characters += len(statement.query)
+        if self._characters > _MAX_CHARACTERS:
+            logger.warning(
+                "the input has more than %d characters of DDL, which is too much to read: column "
+                "types are those that rows tell",
+                _MAX_CHARACTERS,
+            )
+            self._unread = None
+        else:
+            self._unread[statement] = None
+        self._tables = None
+
+    def tables(self) -> Iterator[TableSchema]:
+        """What is known of all tables, perhaps some of their columns, in the order of positions."""
+        return self._read().tables() if self else iter(())
+
+    def find(self, database: str, table: str, position: int | None) -> TableSchema | None:
+        """The columns of known type at this position; None where nothing is known."""
+        if position is None or not self:
+            return None
+        return self._read().find(database, table, (position,))
+
+    def span(
+        self, database: str, table: str, position: int | None
+    ) -> tuple[int | None, int | None]:
+        """The positions from which and before which :meth:`find` finds the same."""
+        if position is None or not self:
+            return None, None
+        start, end = self._read().span(database, table, (position,))
+        return None if start is None else start[0], None if end is None else end[0]
+
+    def _read(self) -> SchemaStore:
+        if self._tables is None:
+            from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+
+            tables = SchemaStore(_MAX_BYTES)
+            for table, position in _versions(self._unread or ()):
+                tables.add(SchemaRecord(table, (position,)))
+                if tables.forgetful:
+                    logger.warning(
+                        "the tables of the input's DDL take more than %d bytes: column types are "
+                        "those that rows tell",
+                        _MAX_BYTES,
+                    )
+                    self._unread, tables = None, SchemaStore()
+                    break
+            self._tables = tables
+        return self._tables
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Whoever gets a copy need not read them again.
+        tables = self._read() if self else None
+        return {"_unread": {}, "_characters": 0, "_tables": tables}
+
+
+def refined_type(
+    source_type: str,
+    logical: LogicalType,
+    column: Column | None,
+    resolve_type: Callable[[str], LogicalType],
+) -> tuple[str, LogicalType]:
+    """A row's own type of a column, or that of DDL where it says the same, and more."""
+    from cdcfmt_core.mysql.column_type import parse_column_type
+
+    if column is None:
+        return source_type, logical
+    wire, own = parse_column_type(source_type), parse_column_type(column.source_type)
+    if not wire.well_formed or wire.params or wire.elements is not None:
+        return source_type, logical
+    if (wire.base, wire.unsigned) != (own.base, own.unsigned):
+        # An older or newer definition, or one that the database took otherwise.
+        return source_type, logical
+    return column.source_type, resolve_type(column.source_type)
+
+
+def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, int]]:
+    """Tables, and from which position on they have these columns."""
+    from cdcfmt_core.mysql.table_history import TableHistory
+
+    history = TableHistory()
+    last = 0
+    for start, end, group in _grouped(statements):
+        before = dict(history.tables)
+        common: dict[Name, Columns] = {}
+        for statement in group:
+            history.touched.clear()
+            history.apply(statement.query, statement.database, statement.table)
+            for name in history.touched:
+                known = common.get(name, before.get(name, {}))
+                common[name] = _in_both(known, history.tables.get(name, {}))
+        start, last = max(start, last), max(end, last)
+        for name, columns in common.items():
+            if start < last:
+                yield from _schemas(history, name, columns, start)
+            yield from _schemas(history, name, history.tables.get(name, {}), last)
+
+
+def _grouped(statements: Iterable[Statement]) -> Iterator[tuple[int, int, list[Statement]]]:
+    """Statements in order; together those whose rows cannot be told apart."""
+    group: list[Statement] = []
+    for statement in sorted(statements, key=lambda each: (each.start, each.end)):
+        if group and (statement.start, statement.end) != (group[0].start, group[0].end):
+            yield group[0].start, group[0].end, group
+            group = []
+        group.append(statement)
+    if group:
+        yield group[0].start, group[0].end, group
+
+
+def _in_both(one: Columns, other: Columns) -> Columns:
+    return {name: column for name, column in one.items() if other.get(name) == column}
+
+
+def _schemas(
+    history: TableHistory, name: Name, columns: Columns, position: int
+) -> Iterator[tuple[TableSchema, int]]:
+    for database, table in history.spellings[name]:
+        yield TableSchema(database, table, tuple(columns.values())), position

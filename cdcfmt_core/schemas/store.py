@@ -1,0 +1,300 @@
+"""Table schemas by where in the stream they begin to hold (docs/events.md, "Types").
+
+For formats whose rows do not carry their column types: schema events of the same stream
+tell them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple
+that orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a
+schema version.  Some formats look for the newest schema before a row
+(:meth:`SchemaStore.find`), others for exactly the one that the row names
+(:meth:`SchemaStore.at`).
+"""
+
+from __future__ import annotations
+
+import copy
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any, Self, TypeAlias
+
+import attrs
+
+from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
+from cdcfmt_core.errors import MissingSchemaError
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.schemas.statements import Statement, Statements
+
+Position: TypeAlias = tuple[Any, ...]
+
+DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
+MAX_SCHEMA_BYTES = 16 << 20
+"""Of one schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
+_POSITION = 300
+_MAX_ALTERNATIVES = 10
+"""Different schemas at one position."""
+
+
+@attrs.frozen
+class SchemaRecord:
+    """``table`` holds from ``position`` on; ``stream`` names the stream that both belong to."""
+
+    table: TableSchema
+    position: Position
+    stream: str = ""
+
+
+@attrs.define
+class _Versions:
+    """Of one table: positions in order, and what was told at each, the last one last.
+
+    ``sizes`` are about the bytes that each position takes.
+    """
+
+    positions: list[Position] = attrs.field(factory=list)
+    tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
+    sizes: dict[Position, int] = attrs.field(factory=dict)
+
+
+class SchemaStore:
+    """The schemas of many tables; plain data, so that it can be sent to other processes.
+
+    Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
+    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
+    might need is an error, never an older schema.  ``changes`` grows whenever it is told
+    something new.  ``statements`` are the DDL statements that it was told,
+    which are never kept in a folder.
+    """
+
+    def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
+        self.changes = 0
+        self.statements = Statements()
+        self.bytes = 0
+        self._max_bytes = max_bytes
+        self._tables: OrderedDict[TableKey, _Versions] = OrderedDict()
+        self._count = 0
+        # By table the last position that was forgotten.
+        self._forgotten: dict[TableKey, Position] = {}
+        self._forgotten_bytes = 0
+        self._forgot_names = False
+
+    def __bool__(self) -> bool:
+        return bool(self._tables)
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def forgetful(self) -> bool:
+        """Whether schemas were forgotten."""
+        return bool(self._forgotten) or self._forgot_names
+
+    def copy(self) -> Self:
+        """The same schemas, for who may add others of its own."""
+        made = copy.copy(self)
+        made._tables = OrderedDict(
+            (key, _Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
+            for key, each in self._tables.items()
+        )
+        made._forgotten = self._forgotten.copy()
+        return made
+
+    def tables(self) -> Iterator[TableSchema]:
+        """Every schema in memory, a table's in the order of their positions."""
+        for versions in self._tables.values():
+            for position in versions.positions:
+                yield from versions.tables[position]
+
+    def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
+        """What schemas and statements in memory say of a table, in the order of positions.
+
+        Statements may know some of its columns only.
+        """
+        for known in chain(self.tables(), self.statements.tables()):
+            parts = known.database, known.schema, known.table
+            if tuple(part for part in parts if part is not None) == table:
+                yield known
+
+    def add(self, record: SchemaRecord | Statement) -> None:
+        """Add a schema, or a statement.
+
+        A schema that says what another of its position or the version before it says is kept as
+        the same object, since decoders tell by the object whether a table has changed.
+        """
+        if isinstance(record, Statement):
+            self.changes += 1
+            self.statements.add(record)
+            return
+        table, position = record.table, record.position
+        key = (record.stream, table.database, table.schema, table.table)
+        if table_size(table) > MAX_SCHEMA_BYTES:
+            # An older schema of the table does not hold behind it.
+            self.changes += 1
+            self._forgot(key, position)
+            return
+        versions = self._tables.get(key)
+        if versions is None:
+            versions = self._tables[key] = _Versions()
+        known = versions.tables.get(position, ())
+        if not known or not _alike(known[-1], table):
+            self.changes += 1
+            kept = self._interned(versions, position, table)
+            versions.tables[position] = all_known = _with(known, kept)
+            if not known:
+                versions.positions.insert(bisect_right(versions.positions, position), position)
+                self._count += 1
+            size = _POSITION
+            size += sum(table_size(each) for each in all_known if each is not kept or kept is table)
+            self.bytes += size - versions.sizes.get(position, 0)
+            versions.sizes[position] = size
+        self._tables.move_to_end(key)
+        while self.bytes > self._max_bytes and self._count > 1:
+            self._forget_oldest()
+
+    def find(
+        self,
+        database: str,
+        table: str,
+        position: Position | None,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> TableSchema | None:
+        """The newest schema at or before ``position``; of all where that is None.
+
+        Of several at one position the last one told holds.
+
+        :raises MissingSchemaError: if it may have been forgotten.
+        """
+        key = stream, database, schema, table
+        versions = self._used(key)
+        start = None
+        if versions is not None:
+            positions = versions.positions
+            at = len(positions) if position is None else bisect_right(positions, position)
+            start = positions[at - 1] if at else None
+        if self.forgetful and self._may_lack(key, start):
+            raise self.missing(database, table, position, schema=schema, stream=stream, exact=False)
+        return None if versions is None or start is None else versions.tables[start][-1]
+
+    def at(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[TableSchema, ...]:
+        """All different schemas told at exactly this position, the last one told last.
+
+        The same object as before while nothing new is told.
+        """
+        versions = self._used((stream, database, schema, table))
+        return () if versions is None else versions.tables.get(position, ())
+
+    def missing(
+        self,
+        database: str,
+        table: str,
+        position: Position | None,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+        exact: bool = True,
+    ) -> MissingSchemaError:
+        """The error of a row whose schema is not here; it says if that may be forgotten."""
+        key = stream, database, schema, table
+        error = MissingSchemaError(
+            database, table, position, schema=schema, stream=stream, exact=exact
+        )
+        if not self._forgot_names and short_key(key) not in self._forgotten:
+            return error
+        return MissingSchemaError(
+            database,
+            table,
+            position,
+            schema=schema,
+            stream=stream,
+            exact=exact,
+            reason=f"{error.reason}, or forgotten: it takes more than {MAX_SCHEMA_BYTES} bytes, or "
+            f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes",
+        )
+
+    def span(
+        self,
+        database: str,
+        table: str,
+        position: Position,
+        *,
+        schema: str | None = None,
+        stream: str = "",
+    ) -> tuple[Position | None, Position | None]:
+        """The positions from which and before which the schema found there holds.
+
+        None where there is no such end.
+        """
+        versions = self._tables.get((stream, database, schema, table))
+        if versions is None:
+            return None, None
+        positions = versions.positions
+        at = bisect_right(positions, position)
+        return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
+
+    def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
+        at = bisect_right(versions.positions, position)
+        # The position itself, if it is there, and the one before.
+        for index in range(at - 1, max(at - 3, -1), -1):
+            for known in reversed(versions.tables[versions.positions[index]]):
+                if _alike(known, table):
+                    return known
+        return table
+
+    def _used(self, key: TableKey) -> _Versions | None:
+        versions = self._tables.get(key)
+        if versions is not None and self.bytes > self._max_bytes // 2:
+            self._tables.move_to_end(key)
+        return versions
+
+    def _forget_oldest(self) -> None:
+        key, versions = next(iter(self._tables.items()))
+        position = versions.positions.pop(0)
+        del versions.tables[position]
+        self.bytes -= versions.sizes.pop(position)
+        self._count -= 1
+        if not versions.positions:
+            del self._tables[key]
+        self._forgot(key, position)
+
+    def _forgot(self, key: TableKey, position: Position) -> None:
+        key = short_key(key)
+        known = self._forgotten.get(key)
+        if known is None:
+            self._forgotten_bytes += text_size(*key)
+            if self._forgotten_bytes > self._max_bytes // 4:
+                self._forgotten, self._forgotten_bytes = {}, 0
+                self._forgot_names = True
+        if known is None or known < position:
+            self._forgotten[key] = position
+
+    def _may_lack(self, key: TableKey, start: Position | None) -> bool:
+        """Whether a schema between ``start`` and the row may have been forgotten."""
+        last = self._forgotten.get(short_key(key))
+        if last is None:
+            return self._forgot_names
+        return start is None or start < last
+
+
+class NoSchemas(SchemaStore):
+    """Keeps nothing: for who may not know more than a message tells by itself."""
+
+    def add(self, record: SchemaRecord | Statement) -> None:
+        """Forget it."""
+
+
+def _with(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
+    others = tuple(other for other in known if other is not table)
+    return (*others[1 - _MAX_ALTERNATIVES :], table)
+
+
+def _alike(one: TableSchema, other: TableSchema) -> bool:
+    return one.columns == other.columns and one.key_columns == other.key_columns

@@ -1,0 +1,1 @@
+"""For authors of formats: JSON and Avro wires, value encodings, large messages."""

@@ -1,0 +1,214 @@
+"""Compressed, reduced and claim-check messages, as TiCDC's configuration makes them.
+
+Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  The
+compression is not told by the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
+*block* format.  A claim check is a file ``<storage>/<uuid>.json`` that holds
+``{"key": base64, "value": base64}``, or the bare (still compressed) value.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError, MissingDependencyError, show
+from cdcfmt_core.options import Option
+from cdcfmt_core.toolkit.json_size import check_values
+
+COMPRESSION_OPTION = Option(
+    name="largeMessageHandleCompression",
+    type="choice",
+    choices=("none", "lz4", "snappy"),
+    default="none",
+    help="Compression of each message, as set in TiCDC's `large-message-handle-compression`; "
+    "the wire does not tell.",
+)
+
+HANDLE_KEY_DELETES_OPTION = Option(
+    name="deleteOnlyOutputHandleKeyColumns",
+    type="bool",
+    default=False,
+    help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
+    "only, which the wire does not tell.",
+)
+
+_LZ4_MAGIC = b'\x04"M\x18'
+_HINT = "set largeMessageHandleCompression to what the producer has"
+
+_NO_FILE_NAME = re.compile("[\0:\ud800-\udfff]")
+_LZ4_STEP = 1 << 16
+_LZ4_USUAL_RATIO = 10
+# A copy element of snappy takes at least 3 bytes and yields at most 64.
+_SNAPPY_BEST_RATIO = 64 / 3
+
+
+def open_decompressor(compression: str, limit: int) -> Callable[[bytes], bytes] | None:
+    """A function that decompresses one value to at most ``limit`` bytes; None for ``none``."""
+    if compression == "none":
+        return None
+    module = import_compression(compression)
+
+    def decompress_lz4(data: bytes) -> bytes:
+        try:
+            decompressor = module.LZ4FrameDecompressor()
+            # It allocates what it may give, so it is asked for more step by step.
+            step = min(limit, _LZ4_STEP + _LZ4_USUAL_RATIO * len(data))
+            result: bytes = decompressor.decompress(data, max_length=step)
+            while not decompressor.eof and not decompressor.needs_input and len(result) < limit:
+                step = min(limit - len(result), len(result))
+                result += decompressor.decompress(b"", max_length=step)
+        except (RuntimeError, EOFError) as error:
+            raise DecodeError(f"not an LZ4 frame ({error}); {_HINT}", sample=data) from error
+        if not decompressor.eof:
+            if len(result) >= limit:
+                raise _too_large(limit)
+            raise DecodeError("the LZ4 frame is cut off", sample=data)
+        if decompressor.unused_data:
+            raise DecodeError("there are bytes after the LZ4 frame", sample=data)
+        return result
+
+    def decompress_snappy(data: bytes) -> bytes:
+        # The block begins with the length that it claims: trust it only as far as the
+        # bytes that are there can reach.
+        claimed = _varint(data)
+        if claimed > limit:
+            raise _too_large(limit)
+        if claimed > len(data) * _SNAPPY_BEST_RATIO:
+            raise DecodeError(
+                f"not a snappy block: {len(data)} bytes cannot hold {claimed}; {_HINT}",
+                sample=data,
+            )
+        try:
+            return bytes(module.snappy.decompress_raw(data))
+        except module.DecompressionError as error:
+            raise DecodeError(f"not a snappy block ({error}); {_HINT}", sample=data) from error
+
+    return decompress_lz4 if compression == "lz4" else decompress_snappy
+
+
+def _too_large(limit: int) -> DecodeError:
+    return DecodeError(
+        f"the message decompresses to more than {limit} bytes; raise maxMessageBytes if it is real"
+    )
+
+
+def compression_hint(data: bytes) -> str | None:
+    """What to say of bytes that are no message if they begin like compressed ones."""
+    if data[:4] == _LZ4_MAGIC:
+        return "is an LZ4 frame; set largeMessageHandleCompression=lz4"
+    if _may_be_snappy(data):
+        return "looks like a snappy block; set largeMessageHandleCompression=snappy"
+    return None
+
+
+def _may_be_snappy(data: bytes) -> bool:
+    """Whether the length that it claims fits, and a literal is the first element."""
+    try:
+        size = _varint(data)
+    except DecodeError:
+        return False
+    first = max((size.bit_length() + 6) // 7, 1)
+    # The format never adds more than this.
+    fits = size <= len(data) * _SNAPPY_BEST_RATIO and len(data) <= 32 + size + size // 6
+    return fits and size > 0 and len(data) > first and data[first] & 3 == 0
+
+
+def _varint(data: bytes) -> int:
+    result = 0
+    for shift, byte in enumerate(data[:5]):
+        result |= (byte & 0x7F) << (7 * shift)
+        if byte < 0x80:
+            return result
+    raise DecodeError(f"not a snappy block: no length; {_HINT}", sample=data)
+
+
+def import_compression(compression: str) -> Any:
+    """The library for ``lz4`` (``lz4.frame``) or ``snappy`` (``cramjam``).
+
+    :raises MissingDependencyError: naming the command that installs it.
+    """
+    import importlib
+
+    name = "lz4.frame" if compression == "lz4" else "cramjam"
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"{compression} needs {name.partition('.')[0]}: pip install 'cdcfmt-core[compression]'"
+        ) from error
+
+
+@attrs.define
+class ClaimCheckStore:
+    """The folder where the producer put the messages that were too large.
+
+    ``read_file(name, limit)`` returns the bytes of a file directly in that folder, or
+    raises; a location from the wire contributes its last path segment only.
+    """
+
+    root: str
+    read_file: Callable[[str, int], bytes]
+
+    def read(self, location: object, limit: int) -> tuple[bytes | None, bytes]:
+        """Key (None if the file is a bare value) and value, still compressed as on the wire.
+
+        :raises DecodeError: if the location is no file name, or the file cannot be read.
+        """
+        if not isinstance(location, str):
+            raise DecodeError("claim check location is not text", sample=location)
+        name = location.replace("\\", "/").rpartition("/")[2]
+        if name in ("", ".", "..") or _NO_FILE_NAME.search(name):
+            raise DecodeError("claim check location names no file", sample=location)
+        try:
+            body = self.read_file(name, limit)
+        except OSError as error:
+            raise DecodeError(
+                f"claim check {name} cannot be read under {self.root} ({error}); "
+                "set claimCheckStorageUri to the folder that the producer wrote to"
+            ) from error
+        return _unwrap(body, limit)
+
+
+def resolve_claim_check(
+    store: ClaimCheckStore | None, location: object, limit: int
+) -> tuple[bytes | None, bytes]:
+    """Key and value behind ``location``; an error that names the option if there is no store."""
+    if store is None:
+        raise DecodeError(
+            f"the message is a claim check for {show(location)}; set claimCheckStorageUri "
+            "to the folder that the producer wrote to"
+        )
+    return store.read(location, limit)
+
+
+def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
+    """The error of a claim check's file without a byte of it, as it need not be a message."""
+    error.sample = None
+    return error.at(reason=f"claim check {show(location)}: {error.reason}")
+
+
+def _unwrap(body: bytes, limit: int) -> tuple[bytes | None, bytes]:
+    if body[:1] == b"{":
+        check_values(body, limit)
+        try:
+            wrapped = json.loads(body)
+        except (ValueError, RecursionError):
+            return None, body
+        if isinstance(wrapped, dict) and set(wrapped) == {"key", "value"}:
+            key, value = wrapped["key"], wrapped["value"]
+            try:
+                if not isinstance(value, str):
+                    raise ValueError("no value")
+                return (
+                    None if key is None else base64.b64decode(key, validate=True),
+                    base64.b64decode(value, validate=True),
+                )
+            except (ValueError, TypeError, binascii.Error) as error:
+                raise DecodeError(f"claim check file is not base64 ({error})") from error
+    return None, body

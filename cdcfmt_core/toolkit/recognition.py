@@ -1,0 +1,74 @@
+"""Which format a message is of, by the formats' own judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.errors import DecodeError, join_names
+from cdcfmt_core.events import Message
+from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.large_messages import compression_hint
+from cdcfmt_core.toolkit.wire_json import loads_exact
+
+AUTO = "auto"
+"""The ``protocol`` that lets each message be recognised."""
+
+CERTAIN_ENOUGH = 0.5
+"""A message is of the format that is most confident of it, and at least so."""
+
+
+def confidence(codec: CodecSpec, message: Message) -> float:
+    """What the format's ``sniff`` says."""
+    try:
+        return float(codec.sniff(message))
+    except Exception:
+        # Its mistake must not cost the messages of the other formats.
+        return 0.0
+
+
+def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None:
+    """The format that is most confident of the message; None where none is certain enough."""
+    best = max(codecs, key=lambda codec: confidence(codec, message), default=None)
+    return None if best is None or confidence(best, message) < CERTAIN_ENOUGH else best
+
+
+def not_recognised(codecs: Iterable[CodecSpec], message: Message) -> DecodeError:
+    """The error for a message that no format recognises."""
+    return DecodeError(
+        f"{_trouble(message.value)}no installed format recognises this message (installed: "
+        f"{join_names(codec.name for codec in codecs)}); set the option protocol, "
+        "and largeMessageHandleCompression if it is compressed",
+        sample=message.value,
+    )
+
+
+def of_another_format(
+    own: CodecSpec, codecs: Iterable[CodecSpec], message: Message, error: DecodeError
+) -> DecodeError:
+    """The error of a message that ``own`` cannot decode; it names the format that it looks like."""
+    best = recognise(codecs, message)
+    if best is None or best is own or confidence(own, message) >= CERTAIN_ENOUGH:
+        return error
+    where = f"{error.field}: " if error.field else ""
+    other = DecodeError(
+        f"protocol={own.name}, but the message looks like {best.name}: set "
+        f"protocol={best.name} ({where}{error.reason})"
+    )
+    other.sample = error.sample
+    return other
+
+
+def _trouble(value: bytes | None) -> str:
+    """What is wrong with the value, if that shows without its format."""
+    if not value:
+        return ""
+    if value.lstrip()[:1] in (b"{", b"["):
+        try:
+            check_values(value, 0)
+            loads_exact(value)
+        except DecodeError as error:
+            return f"{error.reason}; "
+        return ""
+    hint = compression_hint(value)
+    return "" if hint is None else f"the value {hint} and protocol; "

@@ -1,0 +1,105 @@
+"""What JSON has no type for: times as numbers, integers as base64, instants as ISO 8601 text."""
+
+from __future__ import annotations
+
+import decimal
+from collections import Counter
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from cdcfmt_core.mysql.numbers import MAX_DIGITS, check_decimal
+from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_core.toolkit.wire_json import parse_base64
+from cdcfmt_core.types import InvalidValue
+
+_DAY_ZERO: Final = date(1970, 1, 1).toordinal()
+_LAST_DAY: Final = date.max.toordinal()
+_MICROSECONDS: Final = {"ms": 1_000, "us": 1}
+_ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
+_MOST_BYTES: Final = 32
+"""65 digits take 27 bytes."""
+_WIDE: Final = decimal.Context(prec=400)
+
+
+def read_days(value: int) -> date | InvalidValue:
+    """The date so many days after 1970."""
+    ordinal = value + _DAY_ZERO
+    return date.fromordinal(ordinal) if 0 < ordinal <= _LAST_DAY else InvalidValue(str(value))
+
+
+def unit_reader(unit: str, counts: Counter[str]) -> Callable[[int], int]:
+    """Number → microseconds; what nanoseconds lose is counted."""
+    if unit == "ns":
+
+        def from_nanoseconds(value: int) -> int:
+            microseconds, rest = divmod(value, 1000)
+            if rest:
+                counts["nanoseconds cut to microseconds"] += 1
+            return microseconds
+
+        return from_nanoseconds
+    return _MICROSECONDS[unit].__mul__
+
+
+def datetime_at(microseconds: int) -> datetime:
+    """The wall clock so long after 1970.
+
+    :raises OverflowError: outside of the years 1 to 9999.
+    """
+    return EPOCH + timedelta(0, 0, microseconds)
+
+
+def time_of(microseconds: int) -> timedelta | None:
+    """None beyond MySQL's TIME."""
+    try:
+        time = timedelta(0, 0, microseconds)
+    except OverflowError:
+        return None
+    return time if -MAX_TIME <= time <= MAX_TIME else None
+
+
+def read_instant(text: str) -> datetime | None:
+    """``2023-12-27T04:27:23.123456Z``; None for anything else."""
+    if text[-1:] == "Z" and text[4:20:3] in _ZONED_MARKS and len(text) <= 27:
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+        if instant.hour or text[11] == "0":
+            return instant
+    return None
+
+
+def _bytes_of(value: Any) -> bytes:
+    if type(value) is not str:
+        raise ValueError("not base64 text")
+    return parse_base64(value)
+
+
+def read_unscaled(value: Any) -> int:
+    """An integer in base64 of its big-endian bytes."""
+    data = _bytes_of(value)
+    if not 0 < len(data) <= _MOST_BYTES:
+        raise ValueError(f"a decimal of {len(data)} bytes")
+    return int.from_bytes(data, "big", signed=True)
+
+
+def scaled(unscaled: int, scale: int | None) -> decimal.Decimal | InvalidValue:
+    """The decimal with so many digits behind the point."""
+    if scale is None:
+        raise ValueError("a decimal whose scale is unknown")
+    if not -MAX_DIGITS <= scale <= MAX_DIGITS:
+        raise ValueError(f"a decimal with scale {scale}")
+    number = decimal.Decimal(unscaled).scaleb(-scale, context=_WIDE)
+    return check_decimal(
+        number if scale >= 0 else number.quantize(decimal.Decimal(1), context=_WIDE)
+    )
+
+
+def read_bits(value: Any) -> int:
+    """A BIT in base64 of its little-endian bytes."""
+    data = _bytes_of(value)
+    if len(data) > 8:
+        raise ValueError(f"{len(data)} bytes, more than a BIT has")
+    return int.from_bytes(data, "little")

@@ -1,0 +1,64 @@
+"""CloudCanal's ``tableChanges``: the table's schema in a DDL message.
+
+Source: CloudCanal "MQ message formats", the DDL examples of CloudCanal Json and Canal Json,
+and its appendix "jdbcType".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql.jdbc import logical_from_jdbc
+from cdcfmt_core.toolkit.wire_json import names_of
+from cdcfmt_core.types import LogicalType, Unknown
+
+
+def type_from_jdbc(code: Any) -> tuple[str, LogicalType]:
+    """Source type and logical type where only a JDBC code is known, or nothing at all."""
+    if type(code) is int:
+        return f"jdbc {code}", logical_from_jdbc(code)
+    return "", Unknown()
+
+
+def schema_from_table_changes(
+    changes: Any,
+    database: str,
+    table: str,
+    resolve_type: Callable[[str], LogicalType],
+    schema: str | None = None,
+) -> TableSchema | None:
+    """The table schema in ``tableChanges``, or None if it has none.
+
+    :raises DecodeError: if it is there and has another shape.
+    """
+    if not changes:
+        return None
+    body = changes.get("table") if isinstance(changes, dict) else None
+    if body is None and isinstance(changes, dict):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("columns"), list):
+        raise DecodeError("is not a table's columns", field="tableChanges", sample=changes)
+    key_columns = tuple(names_of(body, "primaryKeyColumnNames") or ())
+    keys = frozenset(key_columns)
+    columns = []
+    for column in body["columns"]:
+        if not isinstance(column, dict) or not isinstance(column.get("name"), str):
+            raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
+        source_type = column.get("typeExpression") or column.get("typeName")
+        if isinstance(source_type, str) and source_type.strip():
+            logical = resolve_type(source_type)
+        else:
+            source_type, logical = type_from_jdbc(column.get("jdbcType"))
+        columns.append(
+            (
+                column.get("position"),
+                Column(column["name"], source_type, logical, key=column["name"] in keys),
+            )
+        )
+    if all(type(position) is int for position, _ in columns):
+        columns.sort(key=itemgetter(0))
+    return TableSchema(database, table, tuple(column for _, column in columns), key_columns, schema)

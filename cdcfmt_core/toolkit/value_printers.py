@@ -1,0 +1,225 @@
+"""The printers of value encodings: the way back of :mod:`cdcfmt_core.toolkit.encodings`.
+
+Each has its twin in the compiled kernel (``spark_bridge/kernel/src/write/encodings.rs``), which
+refuses what is unusual.  A printer raises ``ValueError``, ``TypeError`` or ``AttributeError`` for
+what is no value of its type.
+"""
+
+from __future__ import annotations
+
+import binascii
+import decimal
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from cdcfmt_core.mysql.members import enum_index, enum_name, set_bitmap, set_names
+from cdcfmt_core.mysql.number_output import (
+    check_bool,
+    check_int,
+    check_year,
+    finite_text,
+    go_json_float,
+    shortest32,
+)
+from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_core.mysql.text_output import print_text, text_printer, unknown_type
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.go_quote import quote
+from cdcfmt_core.types import (
+    Bit,
+    Bool,
+    Decimal,
+    Enum,
+    Float,
+    Int,
+    InvalidValue,
+    LogicalType,
+    Set,
+    Time,
+    Unknown,
+    Year,
+)
+
+Print: TypeAlias = Callable[[Any], Any]
+
+ROUNDED: Final = "decimals that a double rounds"
+"""The count of what ``json-number`` makes of decimals."""
+
+_DAY_ZERO: Final = date(1970, 1, 1).toordinal()
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+@attrs.frozen
+class PrinterTools:
+    """What printers use.
+
+    - ``time_zone``: of TIMESTAMP texts
+    - ``number``: makes of a number's text what the JSON writer takes
+    - ``dumps``: a JSON writer, which makes floats in ``mysql-text`` faster
+    """
+
+    time_zone: tzinfo = UTC
+    number: Callable[[str], Any] = float
+    dumps: Callable[[Any], bytes] | None = None
+    counts: Counter[str] = attrs.field(factory=Counter)
+
+
+def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    """The printer of a column's values, but for NULL: what a JSON writer takes.
+
+    :raises EncodeError: for a column of unknown type.
+    :raises KeyError: for an encoding, or a type of it, that is only read.
+    """
+    if isinstance(logical, Unknown):
+        raise unknown_type(logical)
+    return _PRINTERS[encoding.name](encoding, logical, tools)
+
+
+def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    return text_printer(logical, time_zone=tools.time_zone, dumps=tools.dumps)
+
+
+def _text(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
+    if isinstance(logical, Enum):
+        return enum_name(logical.names)
+    return set_names(logical.names) if isinstance(logical, Set) else print_text
+
+
+def _number(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    if isinstance(logical, Float | Decimal):
+        return _float(encoding, logical, tools)
+    if isinstance(logical, Int):
+        return _wrapped if encoding.wraps else check_int(*logical.bounds)
+    if isinstance(logical, Bit):
+        return check_int(0, (1 << (logical.bits or 64)) - 1)
+    if isinstance(logical, Enum):
+        return enum_index(logical.names)
+    if isinstance(logical, Set):
+        return set_bitmap(logical.names)
+    return {Year: check_year, Bool: check_bool}[type(logical)]
+
+
+def _wrapped(value: Any) -> int:
+    """As a Go or Java long."""
+    if type(value) is int and 0 <= value < 1 << 64:
+        return value if value < 1 << 63 else value - (1 << 64)
+    raise ValueError("not an integer of 64 bits without sign")
+
+
+def _float(encoding: Encoding, logical: Float | Decimal, tools: PrinterTools) -> Print:
+    digits, number, counts = encoding.exponent_digits, tools.number, tools.counts
+
+    def print_double(value: Any) -> Any:
+        # These the JSON writer prints as Go does; of integers it prints ".0", too.
+        if type(value) is float and 1e-4 < value < 1e15 and value % 1.0:
+            return value
+        return number(go_json_float(finite_text(value), exponent_digits=digits))
+
+    def print_single(value: Any) -> Any:
+        return number(go_json_float(shortest32(value), exponent_digits=digits))
+
+    def print_decimal(value: Any) -> Any:
+        if type(value) is InvalidValue:
+            # One that a double took beyond its type; NaN is none.
+            return print_double(float(value.text))
+        if not isinstance(value, decimal.Decimal) or not value.is_finite():
+            raise TypeError("not a finite decimal")
+        nearest = float(value)
+        # Nobody reads more than a double's shortest digits.
+        if decimal.Decimal(repr(nearest)) != value:
+            counts[ROUNDED] += 1
+        return print_double(nearest)
+
+    if isinstance(logical, Decimal):
+        return print_decimal
+    return print_single if logical.bits == 32 else print_double
+
+
+def _boolean(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
+    if isinstance(logical, Bit):
+        check = check_int(0, 1)
+        return lambda value: bool(check(value))
+
+    def print_bool(value: Any) -> bool:
+        if type(value) is not bool:
+            raise TypeError("not a boolean")
+        return value
+
+    return print_bool
+
+
+def print_base64(data: Any) -> str:
+    """Bytes in padded base64."""
+    return binascii.b2a_base64(data, newline=False).decode()
+
+
+def _base64_text(*_: Any) -> Print:
+    return lambda value: print_base64(value.encode("utf-8", "surrogateescape"))
+
+
+def _iso_instant(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
+    print_utc = text_printer(logical, time_zone=UTC)
+    return lambda value: print_utc(value).replace(" ", "T") + "Z"
+
+
+def _days(value: Any) -> int:
+    if type(value) is not date:
+        raise TypeError("not a date")
+    return value.toordinal() - _DAY_ZERO
+
+
+def _micros_of(logical: LogicalType) -> Callable[[Any], int]:
+    def of_time(value: Any) -> int:
+        if not -MAX_TIME <= value <= MAX_TIME:
+            raise ValueError("beyond 838:59:59")
+        number: int = value // _MICROSECOND
+        return number
+
+    def of_datetime(value: Any) -> int:
+        if type(value) is not datetime:
+            raise TypeError("not a datetime")
+        return (value - EPOCH) // _MICROSECOND
+
+    return of_time if isinstance(logical, Time) else of_datetime
+
+
+def _millis(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
+    micros_of = _micros_of(logical)
+
+    def print_millis(value: Any) -> int:
+        number, rest = divmod(micros_of(value), 1_000)
+        if rest:
+            raise ValueError(
+                "more digits than the milliseconds of its column; declare the type, such as "
+                "datetime(6)"
+            )
+        return number
+
+    return print_millis
+
+
+def _bits(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
+    bits = getattr(logical, "bits", None) or 64
+    check = check_int(0, (1 << bits) - 1)
+    return lambda value: print_base64(check(value).to_bytes((bits + 7) // 8, "little"))
+
+
+_PRINTERS: Final[Mapping[str, Callable[[Encoding, LogicalType, PrinterTools], Print]]] = {
+    "mysql-text": _mysql_text,
+    "text": _text,
+    "json-number": _number,
+    "json-boolean": _boolean,
+    "base64": lambda *_: print_base64,
+    "base64-text": _base64_text,
+    "hex": lambda *_: lambda data: binascii.hexlify(data).decode(),
+    "go-quoted": lambda *_: quote,
+    "iso-instant": _iso_instant,
+    "epoch-days": lambda *_: _days,
+    "epoch-millis": _millis,
+    "epoch-micros": lambda _, logical, __: _micros_of(logical),
+    "little-endian-bits": _bits,
+}

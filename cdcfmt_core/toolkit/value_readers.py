@@ -1,0 +1,233 @@
+"""The readers of value encodings, for decoders.
+
+Each has its twin in the compiled kernel (``spark_bridge/kernel/src/encodings.rs``), which gives the
+same and refuses what is unusual.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import tzinfo
+from decimal import Decimal
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core.mysql.json_values import json_value_parser
+from cdcfmt_core.mysql.numbers import integer_decimal_parser
+from cdcfmt_core.mysql.text import text_parser
+from cdcfmt_core.toolkit.byte_texts import detecting_reader, parse_hex, parse_latin1
+from cdcfmt_core.toolkit.calendar_parts import PART_READERS, to_timestamp
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.go_quote import unquote
+from cdcfmt_core.toolkit.scalar_readers import (
+    datetime_at,
+    read_bits,
+    read_days,
+    read_instant,
+    read_unscaled,
+    scaled,
+    time_of,
+    unit_reader,
+)
+from cdcfmt_core.toolkit.wire_json import parse_base64
+from cdcfmt_core.types import InvalidValue, LogicalType, Time, Year
+
+Read: TypeAlias = Callable[[Any], object]
+
+
+def value_reader(
+    encoding: Encoding, logical: LogicalType, *, time_zone: tzinfo, counts: Counter[str]
+) -> Read:
+    """The reader of a column's JSON values, but for NULL; it raises ValueError for bad ones.
+
+    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did.  Values
+    with zones have no reader: a decoder looks these up.
+    """
+    if encoding.name == "mysql-json":
+        return json_value_parser(logical, time_zone=time_zone, counts=counts)
+    if encoding.name == "mysql-text":
+        return _only_text(
+            _padded(text_parser(logical, time_zone=time_zone, counts=counts), encoding)
+        )
+    if encoding.name in JSON_READERS:
+        return JSON_READERS[encoding.name](encoding, logical, time_zone, counts)
+    if encoding.name == "detected-bytes":
+        return _only_text(detecting_reader(encoding.exact, encoding.longest))
+    return _only_text(TEXT_READERS[encoding.name])
+
+
+def _text(encoding: Encoding, *_: Any) -> Read:
+    return _only_text(lambda text: encoding.aliases.get(text, text))
+
+
+def _as_it_stands(*_: Any) -> Read:
+    return lambda value: value
+
+
+def _number(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    other = json_value_parser(logical, time_zone=zone, counts=counts)
+
+    def read(value: Any) -> object:
+        if type(value) in (str, bool):
+            raise ValueError("is no number")
+        if type(value) is int and encoding.wraps and -(1 << 63) <= value < 0:
+            return value + (1 << 64)
+        if type(value) is float and encoding.doubles:
+            return other(Decimal(repr(value)))
+        return other(0 if value == 1900 and isinstance(logical, Year) else value)
+
+    return read
+
+
+def _boolean(*_: Any) -> Read:
+    def read(value: Any) -> object:
+        if type(value) is not bool:
+            raise ValueError("is neither true nor false")
+        return value
+
+    return read
+
+
+def _iso_text(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    read = text_parser(logical, time_zone=zone, counts=counts)
+    return _only_text(lambda text: read(text.removesuffix("Z")))
+
+
+def _iso_instant(*_: Any) -> Read:
+    def read(text: str) -> object:
+        instant = read_instant(text)
+        if instant is None:
+            raise ValueError("is no instant in UTC")
+        return instant
+
+    return _only_text(read)
+
+
+def _only_int(read: Callable[[int], object]) -> Read:
+    def read_int(value: Any) -> object:
+        if type(value) is not int:
+            raise ValueError("is no integer")
+        return read(value)
+
+    return read_int
+
+
+def _days(*_: Any) -> Read:
+    return _only_int(read_days)
+
+
+def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[str]) -> Read:
+    microseconds = unit_reader(_UNITS[encoding.name], counts)
+
+    def read(value: int) -> object:
+        found: object = None
+        if isinstance(logical, Time):
+            found = time_of(microseconds(value))
+        else:
+            with contextlib.suppress(OverflowError):
+                found = datetime_at(microseconds(value))
+        return InvalidValue(str(value)) if found is None else found
+
+    return _only_int(read)
+
+
+def _connect_decimal(encoding: Encoding, *_: Any) -> Read:
+    return lambda value: scaled(read_unscaled(value), encoding.scale or 0)
+
+
+def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    other = json_value_parser(logical, time_zone=zone, counts=counts)
+    return lambda value: other(read_bits(value) if type(value) is str else value)
+
+
+def _charset_text(encoding: Encoding, *_: Any) -> Read:
+    return _only_text(lambda text: parse_latin1(text).decode(encoding.charset))
+
+
+def _integer_text(_: Encoding, logical: LogicalType, *__: Any) -> Read:
+    return _only_text(integer_decimal_parser(logical))
+
+
+def _numbers_of(value: Any, count: int) -> list[Any]:
+    if type(value) is list and len(value) == count:
+        return value
+    raise ValueError(f"is no list of {count} numbers")
+
+
+def _calendar_parts(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
+    of_text = text_parser(logical, time_zone=zone, counts=counts)
+    of_parts = PART_READERS[type(logical)]
+
+    def read(value: Any) -> object:
+        if type(value) is str:
+            return of_text(value)
+        parts = _numbers_of(value, 7)
+        found = of_parts(parts) if {type(part) for part in parts} <= {int, type(None)} else None
+        if found is None:
+            raise ValueError("are parts of another type")
+        return found
+
+    return read
+
+
+def _epoch_pair(*_: Any) -> Read:
+    def read(value: Any) -> object:
+        seconds, microseconds = _numbers_of(value, 2)
+        if type(seconds) is type(microseconds) is int:
+            return to_timestamp(seconds, microseconds)
+        raise ValueError("are no integers")
+
+    return read
+
+
+_UNITS: Final = {"epoch-millis": "ms", "epoch-micros": "us", "epoch-nanos": "ns"}
+JSON_READERS: Final[Mapping[str, Callable[[Encoding, LogicalType, tzinfo, Counter[str]], Read]]] = {
+    "text": _text,
+    "json-value": _as_it_stands,
+    "json-number": _number,
+    "json-boolean": _boolean,
+    "iso-text": _iso_text,
+    "iso-instant": _iso_instant,
+    "epoch-days": _days,
+    **dict.fromkeys(_UNITS, _epoch),
+    "connect-decimal": _connect_decimal,
+    "little-endian-bits": _bits,
+    "charset-text": _charset_text,
+    "integer-text": _integer_text,
+    "calendar-parts": _calendar_parts,
+    "epoch-pair": _epoch_pair,
+}
+
+
+def _read_base64_text(text: str) -> str:
+    return parse_base64(text).decode("utf-8", "surrogateescape")
+
+
+TEXT_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "base64": parse_base64,
+    "base64-text": _read_base64_text,
+    "hex": parse_hex,
+    "go-quoted": unquote,
+}
+"""Of encodings that need to know nothing else."""
+
+
+def _only_text(read: Callable[[str], object]) -> Read:
+    def read_text(value: Any) -> object:
+        if type(value) is not str:
+            raise ValueError("is not text")
+        return read(value)
+
+    return read_text
+
+
+def _padded(read: Callable[[str], object], encoding: Encoding) -> Callable[[str], object]:
+    if not encoding.padded:
+        return read
+
+    def read_padded(text: str) -> object:
+        data = read(text)
+        return data.ljust(encoding.padded, b"\0") if isinstance(data, bytes) else data
+
+    return read_padded

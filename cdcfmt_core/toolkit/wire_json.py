@@ -1,0 +1,181 @@
+"""What JSON wires share: fields of an envelope, each with its type checked, and exact parsing.
+
+Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
+fractions into binary floats.  Codecs come here for such a message alone.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.toolkit.large_messages import compression_hint
+from cdcfmt_core.types import MAX_TIMESTAMP
+
+_MAX_NUMBER_LENGTH = 1000
+_MAX_DEPTH = 1024
+_WORDS = ("true", "false", "null")
+_CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?").fullmatch
+_CUT_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}").fullmatch
+
+
+def loads_exact(
+    data: bytes, *, make_object: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """JSON with fractions as ``Decimal``; bytes that are not UTF-8 become lone surrogates.
+
+    ``make_object`` makes an object from its members, which may bear the same name.
+
+    :raises DecodeError: if the bytes are not JSON, or nested too deeply.
+    """
+    try:
+        parsed = json.loads(
+            data.decode("utf-8", "surrogateescape"),
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_refuse,
+            object_pairs_hook=make_object,
+        )
+    except RecursionError:
+        raise DecodeError("the JSON is nested too deeply", sample=data) from None
+    except ValueError as error:
+        raise DecodeError(json_trouble(data, error), sample=data) from error
+    # Newer Pythons parse deeper than they can walk.
+    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
+        raise DecodeError("the JSON is nested too deeply", sample=data)
+    return parsed
+
+
+def json_trouble(data: bytes, error: ValueError) -> str:
+    """Where JSON breaks off, or that it only ends too early; ``error`` is ``json.loads``'s."""
+    if not isinstance(error, json.JSONDecodeError):
+        return f"not JSON ({error})"
+    if _is_cut(error):
+        return f"JSON ends at byte {len(data)}: truncated"
+    at = len(error.doc[: error.pos].encode("utf-8", "surrogateescape"))
+    return f"not JSON from byte {at} on ({error.msg})"
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    rest = error.doc[error.pos :].rstrip()
+    if error.msg.startswith("Unterminated string"):
+        return True
+    if error.msg.startswith("Expecting"):
+        # At the very end, within a word, or behind a number's sign, point or exponent.
+        if not rest:
+            return bool(error.doc.strip())
+        return bool(_CUT_NUMBER(rest)) or any(w.startswith(rest) for w in _WORDS)
+    return error.msg.startswith("Invalid \\u") and bool(_CUT_ESCAPE(rest))
+
+
+def loads_refused(value: bytes, subject: str = "the value ") -> Any:
+    """:func:`loads_exact` for a message's whole value that a fast parser refused.
+
+    ``subject`` is what errors call it; the error of a part has its field instead.
+
+    :raises DecodeError: also if the value is empty, or compressed where nobody said so.
+    """
+    if not value:
+        raise DecodeError(f"{subject}is empty")
+    try:
+        return loads_exact(value)
+    except DecodeError as error:
+        hint = compression_hint(value)
+        if hint is None:
+            raise
+        raise DecodeError(f"{subject}{hint} ({error.reason})", sample=value) from error
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _number(text: str) -> int | Decimal:
+    if len(text) > _MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number of {len(text)} characters")
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("Infinity")
+    # 1e999999999 is small until someone writes it out.
+    if not number.is_finite() or abs(number.adjusted()) > _MAX_NUMBER_LENGTH:
+        raise ValueError(f"a number out of range: {text[:40]}")
+    return number
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
+def parse_base64(text: str) -> bytes:
+    """Base64, padded and without anything else, as Go and Java write it."""
+    try:
+        # base64.b64decode would copy the text.
+        return binascii.a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise ValueError(f"not base64 ({error})") from None
+
+
+def text_of(wire: Mapping[str, Any], field: str) -> str:
+    """Text, or "" where the field is null or missing."""
+    value = wire.get(field)
+    if type(value) is str:
+        return value
+    if value is None:
+        return ""
+    raise DecodeError("is not text", field=field, sample=value)
+
+
+def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
+    """An object; None where the field is null or missing."""
+    value = wire.get(field)
+    if value is None or type(value) is dict:
+        return value
+    raise DecodeError("is not an object", field=field, sample=value)
+
+
+def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
+    """A list; None where the field is null or missing."""
+    value = wire.get(field)
+    if value is None or type(value) is list:
+        return value
+    raise DecodeError("is not a list", field=field, sample=value)
+
+
+def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
+    """A list of names; None where the field is null or missing."""
+    value = list_of(wire, field)
+    if value is not None and not all(type(name) is str for name in value):
+        raise DecodeError("is not a list of names", field=field, sample=value)
+    return value
+
+
+def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
+    """A time in milliseconds, as microseconds."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise DecodeError("is not a time in milliseconds", field=field, sample=value)
+    if not 0 <= value * 1_000 <= MAX_TIMESTAMP:
+        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+    return value * 1_000

@@ -1,0 +1,281 @@
+"""Files as output: what a reader sees, whatever fails."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from cdcfmt_core.errors import EncodeError, SinkError, SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
+from cdcfmt_core.io.sources import BadLine, list_files, parse_line, plan_partitions, read_split
+
+
+@pytest.fixture(params=["local", "memory"])
+def sink(request: pytest.FixtureRequest, tmp_path: Path) -> FileSink:
+    path = str(tmp_path) if request.param == "local" else f"memory://{uuid.uuid4().hex}"
+    made = FileSink(path)
+    made.prepare()
+    return made
+
+
+def stage(sink: FileSink, commit_id: CommitId, task: int, *lines: bytes) -> list[str]:
+    files = sink.open_task(commit_id, task)
+    for line in lines:
+        files.write(line)
+    return files.close()
+
+
+def lines(path: str) -> list[bytes]:
+    """What our reader finds, sorted."""
+    found = []
+    for splits in plan_partitions(list_files(path), max_partition_bytes=1 << 20, min_partitions=1):
+        for split in splits:
+            for message in read_split(split, line_format="value"):
+                assert isinstance(message, Message)
+                assert message.value is not None
+                found.append(message.value)
+    return sorted(found)
+
+
+FIRST, SECOND = CommitId.of("query", 0), CommitId.of("query", 1)
+
+
+def test_staged_files_are_seen_when_they_are_committed(sink: FileSink) -> None:
+    names = stage(sink, FIRST, 0, b"a") + stage(sink, FIRST, 1, b"b")
+    assert lines(sink.path) == []
+    assert sink.is_empty()
+    assert sink.commit(FIRST, names)
+    assert lines(sink.path) == [b"a", b"b"]
+    assert not sink.is_empty()
+
+
+def test_a_task_without_rows_makes_no_file(sink: FileSink) -> None:
+    assert stage(sink, FIRST, 0) == []
+    assert sink.commit(FIRST, [])
+    assert sink.is_committed(FIRST)
+
+
+def test_a_commit_is_made_once(sink: FileSink) -> None:
+    """A batch that Spark did not note as committed comes again, with files of its own."""
+    assert sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    again = stage(sink, FIRST, 0, b"a")
+    assert not sink.commit(FIRST, again)
+    assert lines(sink.path) == [b"a"]
+    sink.abort(FIRST, again)
+    assert sink.commit(SECOND, stage(sink, SECOND, 0, b"b"))
+    assert lines(sink.path) == [b"a", b"b"]
+
+
+def test_a_second_commit_of_the_very_files_changes_nothing(sink: FileSink) -> None:
+    names = stage(sink, FIRST, 0, b"a")
+    assert sink.commit(FIRST, names)
+    assert not sink.commit(FIRST, names)
+    assert lines(sink.path) == [b"a"]
+
+
+def test_of_two_drivers_one_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where there are no hard links."""
+
+    def no_links(source: str, target: str) -> None:
+        raise PermissionError(source)
+
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    for commit_id in (FIRST, SECOND):
+        one, other = stage(sink, commit_id, 0, b"a"), stage(sink, commit_id, 0, b"b")
+        with monkeypatch.context() as late:
+            # Both looked before either was through.
+            late.setattr(FileSink, "is_committed", lambda *_: False)
+            assert sink.commit(commit_id, one)
+            assert not sink.commit(commit_id, other)
+        monkeypatch.setattr(os, "link", no_links)
+    assert lines(sink.path) == [b"a", b"a"]
+
+
+def test_attempts_of_one_task_do_not_mix(sink: FileSink) -> None:
+    """Speculative tasks: both write, one is committed."""
+    one, other = stage(sink, FIRST, 0, b"a"), stage(sink, FIRST, 0, b"a")
+    assert one != other
+    sink.commit(FIRST, one)
+    assert lines(sink.path) == [b"a"]
+
+
+def test_a_commit_that_fails_half_way_shows_nothing(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    names = stage(sink, FIRST, 0, b"a") + stage(sink, FIRST, 1, b"b")
+    (tmp_path / "_cdcfmt/staged" / names[1]).unlink()
+    with pytest.raises(SinkError, match="nothing of it is visible"):
+        sink.commit(FIRST, names)
+    assert (tmp_path / names[0]).exists()
+    assert lines(sink.path) == []
+    sink.abort(FIRST, names)
+    assert not (tmp_path / names[0]).exists()
+    # The driver died before it could clean up: the same batch, once more.
+    names = stage(sink, FIRST, 0, b"a")
+    assert sink.commit(FIRST, names)
+    assert lines(sink.path) == [b"a"]
+
+
+def test_abort_after_the_commit_went_through_changes_nothing(sink: FileSink) -> None:
+    names = stage(sink, FIRST, 0, b"a")
+    sink.commit(FIRST, names)
+    sink.abort(FIRST, names)
+    assert lines(sink.path) == [b"a"]
+
+
+def test_overwrite_replaces_the_files_of_earlier_commits_only(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    (tmp_path / "theirs.jsonl").write_bytes(b"theirs\n")
+    sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    sink.commit(SECOND, stage(sink, SECOND, 0, b"b"))
+    new = CommitId.of("another")
+    assert sink.commit(new, stage(sink, new, 0, b"c"), overwrite=True)
+    assert lines(sink.path) == [b"c", b"theirs"]
+    ours = [name for name in os.listdir(tmp_path) if name.startswith("part-")]
+    assert len(ours) == 1
+    # A batch that it replaced does not come back when it is tried again.
+    assert not sink.commit(SECOND, stage(sink, SECOND, 0, b"b"))
+    assert lines(sink.path) == [b"c", b"theirs"]
+
+
+def test_overwrite_that_dies_before_it_removes_the_old_files(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    sink.commit(SECOND, stage(sink, SECOND, 0, b"b"), overwrite=True)
+    for path, content in kept.items():
+        path.write_bytes(content)
+    assert lines(sink.path) == [b"b"]
+
+
+def test_leftovers_are_swept_by_age(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    dead = stage(sink, SECOND, 0, b"b")[0]
+    moved = stage(sink, SECOND, 1, b"c")[0]
+    (tmp_path / "_cdcfmt/staged" / moved).rename(tmp_path / moved)
+    (tmp_path / "theirs.jsonl").write_bytes(b"theirs\n")
+    sink.sweep()
+    assert (tmp_path / moved).exists()
+    sink.sweep(older_than=float("inf"))
+    assert not (tmp_path / "_cdcfmt/staged" / dead).exists()
+    assert not (tmp_path / moved).exists()
+    assert lines(sink.path) == [b"a", b"theirs"]
+
+
+def test_files_that_were_copied_elsewhere_are_plain_files(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path / "out"))
+    sink.prepare()
+    (name,) = stage(sink, FIRST, 0, b"a")
+    sink.commit(FIRST, [name])
+    (tmp_path / name).write_bytes((tmp_path / "out" / name).read_bytes())
+    assert lines(str(tmp_path / name)) == [b"a"]
+    assert lines(str(tmp_path / "*.jsonl")) == [b"a"]
+
+
+def test_globs_see_committed_files_only(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    (name,) = stage(sink, SECOND, 0, b"b")
+    (tmp_path / "_cdcfmt/staged" / name).rename(tmp_path / name)
+    assert lines(str(tmp_path / "*.jsonl")) == [b"a"]
+
+
+def test_a_damaged_manifest_is_an_error_not_an_empty_folder(tmp_path: Path) -> None:
+    sink = FileSink(str(tmp_path))
+    sink.prepare()
+    sink.commit(FIRST, stage(sink, FIRST, 0, b"a"))
+    (tmp_path / "_cdcfmt/commits" / FIRST.manifest).write_bytes(b'{"version"')
+    with pytest.raises(SourceError, match=r"manifest .* cannot be read"):
+        lines(sink.path)
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
+def test_compressed_and_cut_into_files(tmp_path: Path, compression: str) -> None:
+    sink = FileSink(str(tmp_path), compression=compression, max_records_per_file=2)
+    sink.prepare()
+    names = stage(sink, FIRST, 0, *(b"%d" % number for number in range(5)))
+    assert len(names) == 3
+    sink.commit(FIRST, names)
+    assert lines(sink.path) == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_it_can_be_pickled_and_hides_secrets() -> None:
+    sink = FileSink("memory://a", {"secret": "hunter2"})
+    assert pickle.loads(pickle.dumps(sink)) == sink
+    assert "hunter2" not in repr(sink)
+
+
+FULL_DISK = """
+import resource, sys
+from cdcfmt_core.io.sinks import CommitId, FileSink
+sink = FileSink(sys.argv[1])
+sink.prepare()
+resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
+files = sink.open_task(CommitId.of("query"), 0)
+try:
+    while True:
+        files.write(b"x" * 10_000)
+except Exception as error:
+    files.discard()
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_full_disk_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.startswith("SinkError file part-")
+    assert "make room" in ran.stdout
+    assert lines(str(tmp_path)) == []
+    assert os.listdir(tmp_path / "_cdcfmt/staged") == []
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(SinkError, match="cannot be written"):
+        FileSink(str(tmp_path / "file/below")).prepare()
+
+
+MESSAGES = [
+    Message(None, b'{"a":1}'),
+    Message(b"k", b'{"a":1}'),
+    Message(None, b'{"a":1}', (("h", b"v"),)),
+    Message(None, b'{"key":"a2V5"}'),
+    Message(None, b'{"a":\n1}'),
+    Message(None, b"{\x00\xff\r"),
+    Message(b"k", None),
+    Message(None, b""),
+]
+
+
+@pytest.mark.parametrize("line_format", ["auto", "message"])
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_lines_are_read_back(message: Message, line_format: str) -> None:
+    line = line_writer(line_format)(message)
+    assert b"\n" not in line
+    read = parse_line(line, offset=0)
+    assert not isinstance(read, BadLine)
+    assert (read.key, read.value, read.headers) == (message.key, message.value, message.headers)
+    assert (line == message.value) == (line_format == "auto" and message is MESSAGES[0])
+
+
+def test_values_alone() -> None:
+    line_of = line_writer("value")
+    assert line_of(MESSAGES[1]) == b'{"a":1}'
+    for message in (MESSAGES[4], MESSAGES[6]):
+        with pytest.raises(EncodeError, match="lineFormat=message"):
+            line_of(message)

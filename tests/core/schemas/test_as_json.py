@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdcfmt_core import types
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schemas.as_json import FORMAT, record_from_json, record_to_json
+from cdcfmt_core.schemas.store import SchemaRecord
+
+ALL_TYPES = [
+    types.Bool(),
+    types.Int(64, signed=False),
+    types.Float(32),
+    types.Decimal(65, 30),
+    types.Decimal(),
+    types.Text("utf8mb4"),
+    types.Binary(),
+    types.Bit(64),
+    types.Date(),
+    types.DateTime(6),
+    types.Timestamp(None),
+    types.Time(3),
+    types.Year(),
+    types.Enum(("a,b", "c'd", "")),
+    types.Set(None),
+    types.Json(),
+    types.Vector(),
+    types.Geometry(),
+    types.Unknown("polygon\udcff"),
+]
+
+
+def record(*columns: Column, **changes: object) -> SchemaRecord:
+    table = TableSchema("shop", "orders", columns, ("id",), None)
+    return SchemaRecord(table, (449_000_000_000_000_000, "binlog.000003"), "cluster")
+
+
+def test_every_logical_type_survives() -> None:
+    assert {type(logical) for logical in ALL_TYPES} == set(types.LogicalType.__args__)  # type: ignore[attr-defined]
+    columns = [
+        Column(f"c{at}", "text of it", logical, nullable, key, flags)
+        for at, logical in enumerate(ALL_TYPES)
+        for nullable, key, flags in [(None, False, ()), (True, True, ("unsigned", "hidden"))]
+    ]
+    original = record(*columns)
+    back = record_from_json(record_to_json(original))
+    assert back.table.columns == original.table.columns
+    assert back.table.key_columns == original.table.key_columns
+    assert (back.position, back.stream) == (original.position, original.stream)
+    assert (back.table.database, back.table.schema, back.table.table) == ("shop", None, "orders")
+    assert record_to_json(back) == record_to_json(original)
+
+
+def test_names_that_are_no_utf8_are_ascii_in_the_text() -> None:
+    text = record_to_json(record(Column("n\udcff", "int", types.Int(32))))
+    assert text.isascii()
+    assert record_from_json(text).table.column_names == ("n\udcff",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": FORMAT + 1},
+        {"columns": None},
+        {"columns": [{"name": "a"}]},
+        {"columns": [{**json.loads(record_to_json(record(Column("a", "int", types.Int(32)))))}]},
+        {"position": None},
+    ],
+)
+def test_what_is_no_schema_is_refused(change: dict[str, object]) -> None:
+    fields = json.loads(record_to_json(record())) | change
+    with pytest.raises(ValueError, match=r"newer version|no table schema"):
+        record_from_json(json.dumps(fields))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "1", "null", "[" * 100_000, '{"format": 1}'])
+def test_other_texts_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        record_from_json(text)
+
+
+def test_an_unknown_type_is_refused() -> None:
+    fields = json.loads(record_to_json(record(Column("a", "int", types.Int(32)))))
+    fields["columns"][0]["type"]["name"] = "os"
+    with pytest.raises(ValueError, match="no table schema"):
+        record_from_json(json.dumps(fields))

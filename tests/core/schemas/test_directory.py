@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import time
+from pathlib import Path
+
+import pytest
+
+from cdcfmt_core.caches import table_size
+from cdcfmt_core.errors import MissingSchemaError, SourceError
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schemas import directory as module
+from cdcfmt_core.schemas.as_json import record_to_json
+from cdcfmt_core.schemas.directory import SchemaDirectory
+from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.types import Int
+
+
+def record(version: int, table: str = "orders", schema: str | None = None) -> SchemaRecord:
+    columns = tuple(Column(f"c{at}", "int", Int(32)) for at in range(version))
+    return SchemaRecord(TableSchema("shop", table, columns, ("c0",), schema), (version,))
+
+
+def texts(records: list[SchemaRecord]) -> set[str]:
+    return {record_to_json(record) for record in records}
+
+
+@pytest.fixture(params=["local", "memory"])
+def directory(request: pytest.FixtureRequest, tmp_path: Path) -> SchemaDirectory:
+    if request.param == "memory":
+        return SchemaDirectory(f"memory://{tmp_path.name}-{time.time_ns()}/schemas")
+    return SchemaDirectory(str(tmp_path / "schemas"))
+
+
+def test_what_was_saved_is_loaded(directory: SchemaDirectory) -> None:
+    saved = [record(1), record(2), record(2, "other"), record(3, schema="dbo")]
+    assert [directory.save(one) for one in saved] == [True] * 4
+    again = SchemaDirectory(directory.uri)
+    assert texts(again.load("shop", "orders")) == texts(saved[:2])
+    assert texts(again.load("shop", "orders", "dbo")) == texts(saved[3:])
+    assert texts(list(again.load_all())) == texts(saved)
+
+
+def test_a_schema_is_written_once(directory: SchemaDirectory) -> None:
+    assert directory.save(record(1))
+    assert not directory.save(record(1))
+    assert not SchemaDirectory(directory.uri).save(record(1))
+    assert len(list(directory.load_all())) == 1
+
+
+def test_nothing_there_is_nothing_found(directory: SchemaDirectory) -> None:
+    assert directory.load("shop", "orders") == []
+    directory.check()
+    assert list(directory.load_all()) == []
+
+
+def test_it_travels_to_other_processes(directory: SchemaDirectory) -> None:
+    directory.save(record(1))
+    assert texts(pickle.loads(pickle.dumps(directory)).load("shop", "orders")) == texts([record(1)])
+
+
+def test_names_that_differ_in_case_or_signs_stay_apart(directory: SchemaDirectory) -> None:
+    names = [
+        "Orders",
+        "orders",
+        "or.ders",
+        "or/ders",
+        "../orders",
+        "注文" * 60,
+        "a" * 64,
+        "x\udcff",
+    ]
+    for name in names:
+        directory.save(record(1, name))
+    for name in names:
+        assert [found.table.table for found in directory.load("shop", name)] == [name]
+
+
+def test_nothing_is_written_outside(tmp_path: Path) -> None:
+    directory = SchemaDirectory(str(tmp_path / "schemas"))
+    directory.save(record(1, "../../../up"))
+    assert [path.name for path in tmp_path.iterdir()] == ["schemas"]
+
+
+def _save_all(uri: str, versions: range) -> None:
+    directory = SchemaDirectory(uri)
+    for version in versions:
+        directory.save(record(version))
+
+
+def test_many_tasks_may_write_the_same(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    tasks = [
+        context.Process(target=_save_all, args=(str(tmp_path / "schemas"), range(1, 40)))
+        for _ in range(4)
+    ]
+    for task in tasks:
+        task.start()
+    for task in tasks:
+        task.join()
+    assert [task.exitcode for task in tasks] == [0, 0, 0, 0]
+    found = list(SchemaDirectory(str(tmp_path / "schemas")).load_all())
+    assert sorted(one.position for one in found) == [(version,) for version in range(1, 40)]
+    assert not list((tmp_path / "schemas").rglob("_*"))
+
+
+def test_half_written_files_do_not_count(tmp_path: Path) -> None:
+    directory = SchemaDirectory(str(tmp_path))
+    directory.save(record(1))
+    (folder,) = tmp_path.iterdir()
+    (folder / "_aside").write_text("{")
+    (folder / ".hidden.json").write_text("{")
+    assert texts(directory.load("shop", "orders")) == texts([record(1)])
+
+
+@pytest.mark.parametrize("text", ["", "{", "not a schema", '{"format": 99}'])
+def test_a_file_that_is_no_schema_is_named(tmp_path: Path, text: str) -> None:
+    directory = SchemaDirectory(str(tmp_path))
+    directory.save(record(1))
+    (folder,) = tmp_path.iterdir()
+    (folder / "bad.json").write_text(text)
+    with pytest.raises(SourceError, match=r"bad\.json.*schemaStore"):
+        directory.load("shop", "orders")
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    directory = SchemaDirectory(str(tmp_path / "file" / "schemas"))
+    with pytest.raises(SourceError, match="schemaStore"):
+        directory.check()
+    with pytest.raises(SourceError, match="schemaStore"):
+        directory.save(record(1))
+
+
+def test_a_schema_that_is_too_large_is_left_out(
+    directory: SchemaDirectory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    large = record(1000)
+    limit = len(record_to_json(large)) - 1
+    monkeypatch.setattr(module, "MAX_SCHEMA_BYTES", limit)
+    assert not directory.save(large)
+    assert "a schema of shop.orders is not kept" in caplog.text
+    # One of a version that wrote it costs the table's other schemas nothing.
+    assert directory.save(record(1))
+    monkeypatch.undo()
+    assert directory.save(large)
+    monkeypatch.setattr(module, "MAX_SCHEMA_BYTES", limit)
+    again = SchemaDirectory(directory.uri)
+    assert (
+        texts(again.load("shop", "orders")) == texts(list(again.load_all())) == texts([record(1)])
+    )
+    assert "is left out: it has" in caplog.text
+    broken = [entry for entry in again.entries() if entry.problem]
+    assert [entry.size for entry in broken] == [limit + 1]
+    again.forget(broken[0].name)
+    assert [entry.record is None for entry in again.entries()] == [False]
+
+
+def test_a_store_with_a_folder_reads_again_what_it_forgot(directory: SchemaDirectory) -> None:
+    size = table_size(record(3).table) + 300
+    store = KeptSchemaStore(directory, 2 * size)
+    for number in range(20):
+        for version in (1, 2, 3):
+            store.add(record(version, f"t{number}"))
+    assert store.bytes <= 2 * size
+    for number in (0, 10, 19, 0):
+        found = store.find("shop", f"t{number}", (2,))
+        assert found is not None
+        assert len(found.columns) == 2
+        (exact,) = store.at("shop", f"t{number}", (3,))
+        assert len(exact.columns) == 3
+    assert store.bytes <= 2 * size
+    # One table alone has more than there is room for: its oldest is an error, and no other one.
+    for version in range(4, 20):
+        store.add(record(version, "t0"))
+    with pytest.raises(MissingSchemaError, match="maxCachedSchemaBytes"):
+        store.find("shop", "t0", (1,))
+    newest = store.find("shop", "t0", (99,))
+    assert newest is not None
+    assert len(newest.columns) == 19

@@ -1,0 +1,137 @@
+"""The exact JSON parser: what fast ones refuse or round."""
+
+from __future__ import annotations
+
+import json
+import sys
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.toolkit.wire_json import loads_exact
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1.10", Decimal("1.10")),
+        ("12345678901234567890.123", Decimal("12345678901234567890.123")),
+        ("-0.0", Decimal("-0.0")),
+        ("1E2", Decimal("1E+2")),
+        ("1e1000", Decimal("1e1000")),
+        ("-1.5e-1000", Decimal("-1.5e-1000")),
+        ("-7", -7),
+        ("123456789012345678901234567890", 123456789012345678901234567890),
+        ("9" * 1_000, int("9" * 1_000)),
+        ('"1.10"', "1.10"),
+        ("true", True),
+        ("null", None),
+        ('{"a":1,"b":2,"a":3}', {"a": 3, "b": 2}),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('"\\ud800"', "\ud800"),
+        (" [ ] ", []),
+    ],
+)
+def test_values(text: str, value: object) -> None:
+    parsed = loads_exact(text.encode())
+    assert parsed == value
+    assert type(parsed) is type(value)
+    assert str(parsed) == str(value)
+
+
+def test_bytes_that_are_not_utf8_are_kept() -> None:
+    parsed = loads_exact(b'{"a":"x\xff\xfey \xe4\xb8\xad \xe4\xb8"}')
+    assert parsed["a"].encode("utf-8", "surrogateescape") == b"x\xff\xfey \xe4\xb8\xad \xe4\xb8"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "not JSON"),
+        (b"  ", "not JSON"),
+        (b"{", "JSON ends at byte 1: truncated"),
+        (b'{"a":1}x', "not JSON"),
+        (b"[1,]", "not JSON"),
+        (b"NaN", "NaN is not JSON"),
+        (b'{"a":[Infinity]}', "Infinity is not JSON"),
+        (b"-Infinity", "-Infinity is not JSON"),
+        (b"\xef\xbb\xbf{}", "not JSON"),
+        (b"\xff\xfe{\x00}\x00", "not JSON"),
+        (b'"\x01"', "not JSON"),
+        (b'"\\x"', "not JSON"),
+        (b"01", "not JSON"),
+        (b"9" * 1_001, "a number of 1001 characters"),
+        (b"0." + b"1" * 5_000_000, "a number of 5000002 characters"),
+        (b"1e" + b"9" * 100, "a number out of range: 1e999"),
+        (b"1e999999999", "a number out of range: 1e999999999"),
+        (b"[-1e-999999999]", "a number out of range: -1e-999999999"),
+        (b"0e999999999", "a number out of range"),
+        (b"1e1001", "a number out of range"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_not_json(data: bytes, reason: str) -> None:
+    with pytest.raises(DecodeError, match=reason) as caught:
+        loads_exact(data)
+    assert len(str(caught.value)) < 1_200
+
+
+def test_many_brackets_are_not_deep() -> None:
+    assert len(loads_exact(b"[" + b"[{}]," * 100_000 + b"[]]")) == 100_001
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python's own limit is lower")
+@pytest.mark.parametrize("depth", [1_025, 2_000])
+def test_what_python_parses_and_cannot_walk(depth: int) -> None:
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        loads_exact(b"[" * depth + b"]" * depth)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@given(JSON)
+def test_json_without_fractions_is_as_ever(value: object) -> None:
+    assert loads_exact(json.dumps(value).encode()) == value
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
+def test_fractions_keep_every_digit(value: Decimal) -> None:
+    assert str(loads_exact(f"[{value:f}]".encode())[0]) == f"{value:f}"
+
+
+@given(st.binary())
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
+    try:
+        parsed = loads_exact(data)
+    except DecodeError:
+        return
+    assert parsed == json.loads(data.decode("utf-8", "surrogateescape"), parse_float=Decimal)
+
+
+def test_members_of_one_name() -> None:
+    parsed = loads_exact(b'{"a":{"t":1,"t":2.50,"\xff":[]}}', make_object=tuple)
+    assert parsed == (("a", (("t", 1), ("t", Decimal("2.50")), ("\udcff", []))),)
+
+
+def test_json_that_ends_too_early_says_where() -> None:
+    """At every byte: in a word, a number, an escape, a character, or between."""
+    whole = '{"a":[1,-2.5e-3,true,null,"x\\u00e9\\n\\"y 中"],"b":{"d":"\\ud83d\\ude00"} }'.encode()
+    loads_exact(whole)
+    for end in range(1, len(whole)):
+        with pytest.raises(DecodeError, match=f"JSON ends at byte {end}: truncated"):
+            loads_exact(whole[:end])
+
+
+def test_what_breaks_off_in_between_is_not_truncated() -> None:
+    for data, byte in ((b'{"a";1}', 4), ('{"中":tru}'.encode(), 7), (b"[1.]", 2), (b"{}{}", 2)):
+        with pytest.raises(DecodeError, match=f"not JSON from byte {byte} on"):
+            loads_exact(data)
