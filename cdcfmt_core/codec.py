@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -39,6 +40,29 @@ Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable["SchemaRecord"]]
 ScanStatements: TypeAlias = Callable[[Message], Iterable["Statement"]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
+
+
+_PATH = re.compile(r"[\w.]+:\w+")
+
+
+@attrs.frozen
+class _Imported:
+    """A function that is imported when it is first called: who lists formats does not pay."""
+
+    path: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)(*arguments)
+
+
+def _function(given: Callable[..., Any] | str | None) -> Any:
+    """:raises ValueError: for a path that is none."""
+    if not isinstance(given, str):
+        return given
+    if _PATH.fullmatch(given) is None:
+        raise ValueError(f"{given!r} names no function: write package.module:function")
+    return _Imported(given)
 
 
 _Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "Statement"])
@@ -129,6 +153,9 @@ class DecoderContext:
 class CodecSpec:
     """A format: its name, its options and how to open it.
 
+    Every function may be given by its path, ``"package.module:function"``; it is imported when it
+    is first called.
+
     ``open_decoder(options, context)`` gets validated options by declared name and returns a
     plain callable; ``open_encoder(options, context)`` gets those of ``encode_options`` and
     returns an :class:`Encoder`.  All state lives in what they return.
@@ -164,19 +191,29 @@ class CodecSpec:
     name: str
     summary: str
     spec_url: str
-    open_decoder: Callable[[Mapping[str, Any], DecoderContext], Decode]
-    sniff: Callable[[Message], float]
+    open_decoder: Callable[[Mapping[str, Any], DecoderContext], Decode] = attrs.field(
+        converter=_function
+    )
+    sniff: Callable[[Message], float] = attrs.field(converter=_function)
     emits: frozenset[Kind]
     options: tuple[Option, ...] = ()
     type_map: str = "mysql"
-    open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder] | None = None
+    open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder] | None = attrs.field(
+        default=None, converter=_function
+    )
     encode_options: tuple[Option, ...] = ()
     ddl_partitions: Literal["all", "first"] = "all"
-    scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = None
-    scan_statements: Callable[[Mapping[str, Any], DecoderContext], ScanStatements] | None = None
+    scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = attrs.field(
+        default=None, converter=_function
+    )
+    scan_statements: Callable[[Mapping[str, Any], DecoderContext], ScanStatements] | None = (
+        attrs.field(default=None, converter=_function)
+    )
     needs_schemas: bool = False
-    explain: Explain | None = None
-    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = None
+    explain: Explain | None = attrs.field(default=None, converter=_function)
+    open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = attrs.field(
+        default=None, converter=_function
+    )
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION
 

@@ -3,11 +3,13 @@
 :class:`MessageDecoder` picks the codec (``protocol``, or sniffed per message), runs it,
 fills in where an error happened, and filters.  It never raises for a message: what cannot
 be decoded is a :class:`~cdcfmt_core.events.Corrupt` event.  A folder that cannot be read is
-a :class:`~cdcfmt_core.errors.SourceError`.
+a :class:`~cdcfmt_core.errors.SourceError`.  With ``CDCFMT_DEBUG=1`` a decoder's own mistake is
+raised.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -177,6 +179,8 @@ class MessageDecoder:
             # A folder that cannot be read is not the message's fault.
             raise
         except Exception as error:
+            if not isinstance(error, DecodeError) and os.environ.get("CDCFMT_DEBUG") == "1":
+                raise
             return self._corrupt(message, error)
         return events
 

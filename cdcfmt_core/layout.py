@@ -25,7 +25,7 @@ Role: TypeAlias = Literal[
     "table",
     "object_name",
     "same",
-    "never",
+    "must_be_false",
     "row",
     "op",
     "commit_ts",
@@ -46,7 +46,7 @@ Role: TypeAlias = Literal[
 - ``database``, ``schema``, ``table``: names; ``object_name``: database, perhaps schema, and table,
   with dots between them (of Avro).  ``same``: anything else that a table's schema is made
   of.  A message is like another one only where these are equal (objects in any order).
-- ``never``: true where it is no message of rows, false or null where it is.
+- ``must_be_false``: true where it is no message of rows, false or null where it is.
 - ``row``: one of the layout's ``row_words``, where it is a message of rows; None among these
   stands for null and for no such member.
 - ``op``: the word of the operation.

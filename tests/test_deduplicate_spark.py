@@ -1,4 +1,4 @@
-"""What TiCDC sends again is dropped below the fence, and nothing above it."""
+"""What TiCDC sends again is dropped below the low watermark, and nothing above it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def topic(kafka: Broker) -> str:
     return name
 
 
-def test_the_stream_drops_what_lies_below_each_batchs_fence(
+def test_the_stream_drops_what_lies_below_each_batchs_low_watermark(
     spark: SparkSession, kafka: Broker, topic: str, tmp_path: Path
 ) -> None:
     options = {
@@ -93,7 +93,7 @@ def test_the_stream_drops_what_lies_below_each_batchs_fence(
     starts = dict.fromkeys(range(PARTITIONS), 0)
     expected = set()
     for number in sorted(batches):
-        fence = min(
+        low_watermark = min(
             max(
                 (ts for (p, offset), ts in watermarks if p == partition and offset < start),
                 default=0,
@@ -102,12 +102,12 @@ def test_the_stream_drops_what_lies_below_each_batchs_fence(
         )
         stops = parse_ends(ends[number], topic)
         in_batch = {place for place in rows if starts[place[0]] <= place[1] < stops[place[0]]}
-        expected |= {place for place in in_batch if rows[place] < fence}
+        expected |= {place for place in in_batch if rows[place] < low_watermark}
         starts = stops
     assert dropped == expected
 
 
-def test_what_the_fence_lets_through_goes_by_key_and_sequence(
+def test_what_the_low_watermark_lets_through_goes_by_key_and_sequence(
     spark: SparkSession, kafka: Broker, tmp_path: Path
 ) -> None:
     """TiCDC restarts at an older checkpoint: rows come again, and older watermarks before them."""

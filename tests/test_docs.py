@@ -51,8 +51,13 @@ def test_every_hook_is_documented() -> None:
 
 def test_every_environment_variable_is_documented() -> None:
     text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
-    code = (ROOT / "cdcfmt_core/registry.py").read_text(encoding="utf-8")
-    for name in set(re.findall(r"CDCFMT_[A-Z_]+", code)):
+    code = "".join(
+        (ROOT / f"cdcfmt_core/{name}.py").read_text(encoding="utf-8")
+        for name in ("decoding", "plugins", "registry")
+    )
+    names = set(re.findall(r"CDCFMT_[A-Z_]+", code))
+    assert len(names) >= 3
+    for name in names:
         assert name in text
 
 

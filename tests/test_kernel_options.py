@@ -97,7 +97,9 @@ def test_duplicates(protocol: str, name: str) -> None:
     schema = events_schema(read)
     known = sorted(filter(None, check_equal(messages, schema, read).rows["commit_ts"].to_pylist()))
     engines = [
-        Engine(schema, read, inferred=False, fence=known[len(known) // 2], by_kernel=by_kernel)
+        Engine(
+            schema, read, inferred=False, low_watermark=known[len(known) // 2], by_kernel=by_kernel
+        )
         for by_kernel in (True, False)
     ]
     actual, expected = (pa.Table.from_batches(engine.batches(messages)) for engine in engines)

@@ -152,7 +152,7 @@ class OneColumn:
             "layouts": [_layout(LAYOUT)],
             "outputs": [{"name": "c", "content": "value", "nullable": True, **target}],
             "zone": describe_zone(UTC),
-            "fence": 0,
+            "low_watermark": 0,
             "before_updates": True,
             "splits_keys": False,
             "max_message_bytes": 1 << 20,

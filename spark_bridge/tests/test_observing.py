@@ -1,4 +1,4 @@
-"""``observed`` and ``resolved_ts``: metrics of a query, and the fence of a topic."""
+"""``observed`` and ``resolved_ts``: metrics of a query, and the low watermark of a topic."""
 
 from __future__ import annotations
 

@@ -299,6 +299,15 @@ def test_any_mistake_of_a_decoder_is_a_corrupt_message(
     assert str(pickle.loads(pickle.dumps(event.error))) == str(event.error)
 
 
+def test_mistakes_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDCFMT_DEBUG", "1")
+    mistaken = open_decoder(Fake("acme", raising(KeyError("after"))), protocol="acme")
+    with pytest.raises(KeyError, match="after"):
+        mistaken.decode(Message(None, b"value"))
+    refusing = open_decoder(Fake("acme", raising(DecodeError("no row"))), protocol="acme")
+    assert isinstance(refusing.decode(Message(None, b"value"))[0], Corrupt)
+
+
 class ForeignError(DecodeError):
     def __init__(self) -> None:
         super().__init__("foreign", field="x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,6 +139,10 @@ BROKEN = {
         "it brings no hook: mark cdcfmt_register_codecs",
     ),
     "a name with blanks": (codec_module("my format"), "format 'my format': a name has letters"),
+    "a path to no function": (
+        codec_module("bad", more="explain='cdcfmt_bad.explain'"),
+        "'cdcfmt_bad.explain' names no function: write package.module:function",
+    ),
     "unknown kinds": (
         codec_module("bad").replace("emits=frozenset()", "emits=frozenset({'rows'})"),
         "format bad: emits unknown kinds: rows",
@@ -484,6 +489,19 @@ def test_opening_a_decoder_validates_its_options(site: Site) -> None:
     ]
     with pytest.raises(OptionError, match="has no option 'maxRow'; did you mean maxRows"):
         registry.open_decoder("a", {"maxRow": 1}, context)
+
+
+def test_a_function_by_its_path_is_imported_when_it_is_called(site: Site) -> None:
+    site.install(
+        "cdcfmt-a",
+        {"a": "paths_a"},
+        paths_a=codec_module("a", more="explain='explains_a:explain'"),
+        explains_a="def explain(message, options):\n    return [('value', message.value)]\n",
+    )
+    codec = pickle.loads(pickle.dumps(site.registry().get_codec("a").explain))
+    assert "explains_a" not in sys.modules
+    assert codec(Message(None, b"x"), {}) == [("value", b"x")]
+    assert "explains_a" in sys.modules
 
 
 def test_no_hook_is_called_while_messages_are_decoded(

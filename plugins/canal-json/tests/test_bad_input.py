@@ -237,9 +237,9 @@ def test_a_tombstone_has_no_events() -> None:
         (b'{"type":"UPSERT"}', "is no event type of Canal-JSON"),
         (b'{"type":"insert"}', "is no event type of Canal-JSON"),
         (b'{"type":"QUERY","isDdl":false}', "is no event type of Canal-JSON"),
-        (b'{"type":"ALTER","isDdl":true}', "a DDL event has none"),
-        (b'{"type":"TIDB_WATERMARK"}', "a watermark has none"),
-        (b'{"type":"INSERT","data":[{}]}', "a row event has none"),
+        (b'{"type":"ALTER","isDdl":true}', "a required field of a DDL event is missing"),
+        (b'{"type":"TIDB_WATERMARK"}', "a required field of a watermark is missing"),
+        (b'{"type":"INSERT","data":[{}]}', "a required field of a row event is missing"),
         (b'{"type":"INSERT","table":"t"}', "a row event has no rows"),
     ],
 )

@@ -922,7 +922,9 @@ def test_cloudcanal_ddl_with_table_changes_alone() -> None:
     event = decode_ddl(cloudcanal_ddl(changes, sql=""))
     assert event.table_schema is not None
     assert event.query == ""
-    assert "a DDL event has none" in corrupt_reason(cloudcanal_ddl(None, sql=""))
+    assert "a required field of a DDL event is missing" in corrupt_reason(
+        cloudcanal_ddl(None, sql="")
+    )
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def test_any_row(value: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("key", "field", "reason"),
     [
-        (None, "key", "the message has none"),
+        (None, "key", "a required field of the message is missing"),
         (b"", "key", "too short to hold the version"),
         (b"\0" * 7, "key", "too short to hold the version"),
         (b"\0" * 8, "key", "version 0 of the Open Protocol; only 1 is known"),

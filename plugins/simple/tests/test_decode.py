@@ -626,7 +626,10 @@ def test_claim_checks_that_lie(tmp_path: Path, held: dict[str, Any], reason: str
 def test_a_table_without_columns() -> None:
     for wire in (bootstrap(columns=[]), ddl(tableSchema=table(columns=None))):
         error = the_error(wire)
-        assert (error.field, error.reason) == ("tableSchema.columns", "a table schema has none")
+        assert (error.field, error.reason) == (
+            "tableSchema.columns",
+            "a required field of a table schema is missing",
+        )
 
 
 def test_claim_checks_without_a_schema(tmp_path: Path) -> None:

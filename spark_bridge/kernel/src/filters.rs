@@ -107,7 +107,7 @@ impl Kernel {
         if self
             .envelope
             .commit_ts
-            .is_some_and(|commit_ts| commit_ts < self.settings.fence)
+            .is_some_and(|commit_ts| commit_ts < self.settings.low_watermark)
         {
             return Err(Refusal::new("a row that may have come before", 0));
         }

@@ -29,7 +29,7 @@ pub struct Settings {
     pub starting_commit_ts: Option<i64>,
     pub ending_commit_ts: Option<i64>,
     /// Rows with a smaller `commit_ts` are refused.
-    pub fence: i64,
+    pub low_watermark: i64,
     /// Rows of other operations are skipped.
     pub wanted_ops: Option<Vec<Op>>,
     /// Images before updates are rows.

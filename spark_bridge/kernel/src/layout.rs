@@ -20,7 +20,7 @@ pub enum Role {
     /// A part of the schema key: equal in all messages of a plan.
     Same,
     /// Must be false, null or missing.
-    Never,
+    MustBeFalse,
     /// Must be one of the words of rows.
     Row,
     Op,

@@ -29,7 +29,7 @@ impl Envelope {
             }
             Role::Same if layout.avro.is_some() => {}
             Role::Same => self.key[part] = token,
-            Role::Never => {
+            Role::MustBeFalse => {
                 if !matches!(token.kind, Kind::False | Kind::Null) {
                     return refuse("a message without rows");
                 }

@@ -6,12 +6,12 @@ a part of one partition, :func:`read_ends` the first and last messages of many.
 :class:`SchemaSearch` finds a certain table schema around a range, and
 :class:`TopicSchemaStore` has all that came before its rows.
 :class:`StreamProgress` moves a stream from offset to offset, and
-:class:`Fences` tell which row changes are duplicates.
+:class:`LowWatermarks` tell which row changes are duplicates.
 """
 
 from cdcfmt_core.io.sources.kafka.client import KafkaClient
 from cdcfmt_core.io.sources.kafka.ends import read_ends
-from cdcfmt_core.io.sources.kafka.fences import Fences
+from cdcfmt_core.io.sources.kafka.low_watermarks import LowWatermarks
 from cdcfmt_core.io.sources.kafka.offsets import (
     OffsetRange,
     OffsetRequest,
@@ -34,9 +34,9 @@ from cdcfmt_core.io.sources.kafka.topic_schemas import TopicSchemaStore
 __all__ = [
     "CLIENT_PREFIX",
     "KAFKA_OPTIONS",
-    "Fences",
     "KafkaClient",
     "KafkaOptions",
+    "LowWatermarks",
     "OffsetRange",
     "OffsetRequest",
     "SchemaSearch",

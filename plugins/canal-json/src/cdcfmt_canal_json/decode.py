@@ -123,7 +123,9 @@ class _Decoder:
         tidb = extension_of(wire)
         commit_ts = commit_ts_of(tidb, "watermarkTs")
         if commit_ts is None:
-            raise DecodeError("a watermark has none", field="_tidb.watermarkTs")
+            raise DecodeError(
+                "a required field of a watermark is missing", field="_tidb.watermarkTs"
+            )
         return Watermark(
             commit_ts,
             source_time=time_of(wire, "es", self._dialect),
@@ -137,7 +139,7 @@ class _Decoder:
         query = text_of(wire, "sql")
         changes = wire.get("tableChanges")
         if not query and not changes:
-            raise DecodeError("a DDL event has none", field="sql")
+            raise DecodeError("a required field of a DDL event is missing", field="sql")
         extra = extra_of(wire, tidb, None, is_row=False) or {}
         word = wire_type.upper()
         if word not in DDL_TYPES:

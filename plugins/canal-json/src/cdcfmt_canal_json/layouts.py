@@ -21,7 +21,7 @@ _MEMBERS: Members = {
     "database": "database",
     "table": "table",
     "pkNames": "same",
-    "isDdl": "never",
+    "isDdl": "must_be_false",
     "type": "op",
     "es": "source_time",
     "ts": "other_time",

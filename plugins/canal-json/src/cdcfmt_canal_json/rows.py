@@ -46,7 +46,7 @@ class RowDecoder:
         extra: dict[str, Any] | None,
     ) -> list[Event]:
         if not table:
-            raise DecodeError("a row event has none", field="table")
+            raise DecodeError("a required field of a row event is missing", field="table")
         data, old = list_of(wire, "data"), list_of(wire, "old")
         field = "data"
         if op == "delete":

@@ -120,7 +120,7 @@ class _Decoder:
         if not self._filter.wants("row", table.database, table.table, table.schema, op):
             return []
         if not table.table:
-            raise DecodeError("a row event has none", field="table")
+            raise DecodeError("a required field of a row event is missing", field="table")
         data, before = list_of(wire, "data"), list_of(wire, "before")
         field = "data"
         if op == "delete" and not data:

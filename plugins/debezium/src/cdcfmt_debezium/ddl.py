@@ -71,7 +71,7 @@ def read_schema_changes(
         escaped_values=connector != TICDC,
     )
     if not query and not changes:
-        raise DecodeError("a DDL event has none", field="ddl")
+        raise DecodeError("a required field of a DDL event is missing", field="ddl")
     position = position_of(source) or _BEFORE_ALL
     stream = text_of(source, "name", "source.")
     commit_ts, source_time, emit_time = (

@@ -138,7 +138,7 @@ class _Decoder:
         database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
         if not table:
-            raise DecodeError("a row event has none", field="source.table")
+            raise DecodeError("a required field of a row event is missing", field="source.table")
         if not self._filter.wants("row", database, table, schema, op, commit_ts):
             return []
         event = self._rows.decode(
@@ -232,7 +232,9 @@ def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | N
     source_time, emit_time = time_of(source, "source."), time_of(payload)
     if source.get("connector") == TICDC:
         if commit_ts is None:
-            raise DecodeError("a watermark has none", field="source.commit_ts")
+            raise DecodeError(
+                "a required field of a watermark is missing", field="source.commit_ts"
+            )
         return Watermark(
             commit_ts,
             source_time=source_time,

@@ -66,7 +66,9 @@ class RowDecoder:
         elif op == "truncate":
             before = after = None
         elif not after:
-            raise DecodeError(f"an event of kind {op} has none", field="after", sample=after)
+            raise DecodeError(
+                f"a required field of an event of kind {op} is missing", field="after", sample=after
+            )
         elif op != "update":
             before = None
 

@@ -90,10 +90,12 @@ def _row(
         raise DecodeError("a row event names no table", field="objectName")
     if op == "delete":
         if before is None:
-            raise DecodeError("a deleted row has none", field="beforeImages")
+            raise DecodeError("a required field of a deleted row is missing", field="beforeImages")
         after = None
     elif after is None:
-        raise DecodeError(f"a row event has none ({operation})", field="afterImages")
+        raise DecodeError(
+            f"a required field of a row event is missing ({operation})", field="afterImages"
+        )
     elif op != "update":
         before = None
     return RowChange(op, schema, before, after, source_time=envelope.source_time, extra=extra)

@@ -61,7 +61,9 @@ class _Decoder:
             if message.value is None:
                 self._context.counts["tombstones"] += 1
                 return []
-            raise DecodeError("the message has none", field="key", sample=message.value)
+            raise DecodeError(
+                "a required field of the message is missing", field="key", sample=message.value
+            )
         keys: list[EventKey | DecodeError] = []
         for index, frame in enumerate(split_key(message.key, self._limit)):
             try:

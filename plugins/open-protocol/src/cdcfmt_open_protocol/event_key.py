@@ -51,7 +51,7 @@ def read_key(data: bytes) -> EventKey:
         if expected is not None and value is not None and type(value) is not expected[0]:
             raise DecodeError(expected[1], field=name, sample=value)
     if kind == ROW and not key.get("tbl"):
-        raise DecodeError("a row event has none", field="tbl", sample=data)
+        raise DecodeError("a required field of a row event is missing", field="tbl", sample=data)
     return key
 
 

@@ -19,7 +19,7 @@ _KEY: Members = {
     "scm": "database",
     "tbl": "table",
     "ptn": "integer",
-    "ohk": "never",
+    "ohk": "must_be_false",
     "t": "row",
 }
 _VALUE: Members = {"u": "after", "p": "before", "d": "deleted"}

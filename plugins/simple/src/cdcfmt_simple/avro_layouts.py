@@ -27,7 +27,7 @@ from cdcfmt_core.types import (
 from cdcfmt_simple.avro import DML_WORDS, LAYOUTS
 from cdcfmt_simple.avro import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
-from cdcfmt_simple.layouts import EXTRA, limits
+from cdcfmt_simple.json_layouts import EXTRA, limits
 from cdcfmt_simple.message import OP_OF_TYPE
 
 _UNSIGNED: Final = {"type": "long", "logicalType": "unsigned"}
@@ -89,8 +89,8 @@ def _layout(first: bytes, layout: WireLayout) -> Layout:
             "commitTs": "commit_ts",
             "buildTs": "other_time",
             "schemaVersion": "same",
-            "claimCheckLocation": "never",
-            "handleKeyOnly": "never",
+            "claimCheckLocation": "must_be_false",
+            "handleKeyOnly": "must_be_false",
             "checksum": "extra",
             "data": "after",
             "old": "before",

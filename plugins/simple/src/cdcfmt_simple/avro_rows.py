@@ -146,7 +146,7 @@ class AvroRows:
             new = None
         if (old if op == "delete" else new) is None:
             raise DecodeError(
-                f"a row event has none ({message.wire['type']})",
+                f"a required field of a row event is missing ({message.wire['type']})",
                 field="old" if op == "delete" else "data",
             )
         if (

@@ -168,19 +168,25 @@ class _Decoder:
 
     def _schema_event(self, wire: Wire, wire_type: str) -> Event:
         resolve_type = self._context.resolve_type
-        told = read_table(wire, "tableSchema", resolve_type)
+        table = read_table(wire, "tableSchema", resolve_type)
         previous = read_table(wire, "preTableSchema", resolve_type)
         emit_time = milliseconds_of(wire, "buildTs")
-        extra = (told.extra() if told else {}) | unknown_of(wire)
+        extra = (table.extra() if table else {}) | unknown_of(wire)
         if previous is not None:
             extra["previous_table"] = previous.extra()
         if wire_type == BOOTSTRAP:
-            if told is None:
-                raise DecodeError("a bootstrap event has none", field="tableSchema")
-            return TableSchemaEvent(self._keep(told), emit_time=emit_time, extra=extra)
+            if table is None:
+                raise DecodeError(
+                    "a required field of a bootstrap event is missing", field="tableSchema"
+                )
+            return TableSchemaEvent(self._keep(table), emit_time=emit_time, extra=extra)
         query = text_of(wire, "sql")
         if not query:
-            what = "a DDL event has none" if wire_type in DDL_TYPES else "neither a row nor DDL"
+            what = (
+                "a required field of a DDL event is missing"
+                if wire_type in DDL_TYPES
+                else "neither a row nor DDL"
+            )
             raise DecodeError(what, field="sql", sample=wire_type)
         word = wire_type
         if word not in DDL_TYPES:
@@ -188,7 +194,7 @@ class _Decoder:
             word = ddl_type_of(query)
         commit_ts = commit_ts_of(wire)
         before = self._keep(previous) if previous else None
-        after = self._keep(told) if told else None
+        after = self._keep(table) if table else None
         return SchemaChange(
             query=query,
             ddl_type=word,  # type: ignore[arg-type]
@@ -201,14 +207,14 @@ class _Decoder:
             extra=extra or None,
         )
 
-    def _keep(self, told: WireTable) -> TableSchema:
+    def _keep(self, table: WireTable) -> TableSchema:
         """The schema as the store has it, where rows find it."""
-        schemas, schema = self._context.schemas, told.schema
-        schemas.add(told.record)
-        known = schemas.at(schema.database, schema.table, (told.version,), stream=STREAM)
+        schemas, schema = self._context.schemas, table.schema
+        schemas.add(table.record)
+        known = schemas.at(schema.database, schema.table, (table.version,), stream=STREAM)
         if len(known) > 1:
             self._context.counts["schemas that differ from another of their version"] += 1
-            _warn_of_another(qualified(schema.database, schema.table), told.version)
+            _warn_of_another(qualified(schema.database, schema.table), table.version)
         return known[-1]
 
 
@@ -226,7 +232,7 @@ def _names_of(wire: Wire) -> tuple[str, str]:
     """Database and table of a row; TiCDC 7.6 called the first as ``tableSchema`` does."""
     table = text_of(wire, "table")
     if not table:
-        raise DecodeError("a row event has none", field="table")
+        raise DecodeError("a required field of a row event is missing", field="table")
     return text_of(wire, "database") or text_of(wire, "schema"), table
 
 

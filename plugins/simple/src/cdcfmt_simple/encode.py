@@ -33,10 +33,10 @@ from cdcfmt_simple.checksum_output import Checksums
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.schema_output import (
-    ToldTable,
+    BootstrapTable,
+    bootstrap_table,
     id_of,
     made_version,
-    told_table,
     version_of,
 )
 
@@ -140,7 +140,7 @@ class _Encoder(Encoder):
         if isinstance(event, SchemaChange):
             return [self._ddl(event, build_ts)]
         if isinstance(event, TableSchemaEvent):
-            table = told_table(event.table_schema, event.extra)
+            table = bootstrap_table(event.table_schema, event.extra)
             return [self._bootstrap(table, build_ts)]
         assert isinstance(event, Watermark)
         return [self._message(self._form.watermark(event.commit_ts, build_ts))]
@@ -160,8 +160,8 @@ class _Encoder(Encoder):
         return zone_with_location(self._context)[0]
 
     def allow_rows(self, table: TableSchema, version: int) -> Allowance | None:
-        told = self._bootstraps.find(table, version)
-        return None if told is None else self._bootstraps.allowance(told)
+        sent = self._bootstraps.find(table, version)
+        return None if sent is None else self._bootstraps.allowance(sent)
 
     def _build_ts(self, event: Event) -> int:
         emit_time: int | None = event.emit_time  # type: ignore[union-attr]
@@ -174,7 +174,7 @@ class _Encoder(Encoder):
 
     # Schemas
 
-    def _bootstrap(self, table: ToldTable, build_ts: int) -> Message:
+    def _bootstrap(self, table: BootstrapTable, build_ts: int) -> Message:
         message = self._message(self._form.bootstrap(table.wire(), build_ts))
         self._bootstraps.note(table)
         return message
@@ -184,12 +184,12 @@ class _Encoder(Encoder):
         schema, previous_schema = event.table_schema, event.previous_table_schema
         previous = None
         if previous_schema is not None:
-            previous = told_table(previous_schema, extra.get("previous_table")).wire()
+            previous = bootstrap_table(previous_schema, extra.get("previous_table")).wire()
         if schema is None:
             if event.table:
                 self._context.counts["DDL without a schema, whose table SQL alone names"] += 1
             return self._message(self._form.ddl(event, build_ts, None, previous))
-        table = told_table(schema, extra)
+        table = bootstrap_table(schema, extra)
         message = self._message(self._form.ddl(event, build_ts, table.wire(), previous))
         self._bootstraps.note(table)
         return message
@@ -217,16 +217,18 @@ class _Encoder(Encoder):
         if not self._large.fits(None, value):
             write = functools.partial(table.plan.write, event, table_id, version, build_ts)
             value = self._reduced(value, event, marks, write)
-        # A row that cannot be written must not count as one that was told its schema.
+        # A row that cannot be written must not count as one whose schema was sent.
         messages: list[Message] = []
-        told = self._bootstraps.find(event.table, version)
-        if told is None:
-            messages.append(self._bootstrap(ToldTable(event.table, version, table_id), build_ts))
-            told = self._bootstraps.find(event.table, version)
-            assert told is not None
-        if self._bootstraps.is_due(told):
-            messages.append(self._bootstrap(told.table, build_ts))
-            told.rows = 1
+        sent = self._bootstraps.find(event.table, version)
+        if sent is None:
+            messages.append(
+                self._bootstrap(BootstrapTable(event.table, version, table_id), build_ts)
+            )
+            sent = self._bootstraps.find(event.table, version)
+            assert sent is not None
+        if self._bootstraps.is_due(sent):
+            messages.append(self._bootstrap(sent.table, build_ts))
+            sent.rows = 1
         messages.append(Message(None, value))
         return messages
 

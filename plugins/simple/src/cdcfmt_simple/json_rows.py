@@ -37,7 +37,9 @@ class JsonRows:
             data = None
         field, first = ("old", old) if op == "delete" else ("data", data)
         if first is None:
-            raise DecodeError(f"a row event has none ({wire['type']})", field=field)
+            raise DecodeError(
+                f"a required field of a row event is missing ({wire['type']})", field=field
+            )
         if type(first) is not dict or not (old is None or type(old) is dict):
             field, value = (field, first) if type(first) is not dict else ("old", old)
             raise DecodeError("is not an object", field=field, sample=value)

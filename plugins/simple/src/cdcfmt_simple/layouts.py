@@ -1,73 +1,13 @@
-"""How most rows in JSON lie, for the compiled kernel."""
+"""Where the messages of both wires have what, for the compiled kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from cdcfmt_core.events import TableSchema
-from cdcfmt_core.layout import Extra, Layout, Zoned
-from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.types import Binary, Timestamp
-from cdcfmt_simple.instants import LOCAL
-from cdcfmt_simple.message import OP_OF_TYPE, STREAM
+from cdcfmt_core.layout import Layout
+from cdcfmt_simple import avro_layouts, json_layouts
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of rows; none where checksums are verified or values are compressed."""
-    if options["largeMessageHandleCompression"] != "none" or options["verifyChecksum"] != "false":
-        return ()
-    return (_JSON,)
-
-
-def _encodings(value: bytes, table: TableSchema) -> dict[str, Encoding]:
-    by_name = {}
-    for column in table.columns:
-        encoding = Encoding("mysql-text")
-        if isinstance(column.type, Binary):
-            encoding = Encoding("base64")
-        elif isinstance(column.type, Timestamp):
-            encoding = Encoding("zoned-text")
-        by_name[column.name] = encoding
-    return by_name
-
-
-def limits(
-    envelope: Mapping[str, Any], schemas: SchemaStore
-) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
-    """Nothing but the version, which is the same, if there is one schema of it."""
-    place = envelope.get("database"), envelope.get("table")
-    version = (envelope.get("schemaVersion") or 0,)
-    known = schemas.at(*place, version, stream=STREAM)  # type: ignore[arg-type]
-    return {} if len(known) == 1 else None
-
-
-EXTRA: Final[dict[tuple[str, ...], Extra]] = {
-    ("tableID",): Extra("table_id", (), 0),
-    ("schemaVersion",): Extra("schema_version", (), 0),
-    ("checksum",): Extra("checksum"),
-}
-
-# Not among the members, so that such messages are the decoder's: handleKeyOnly and
-# claimCheckLocation.
-_JSON = Layout(
-    members={
-        "version": "passed",
-        "type": "op",
-        "database": "database",
-        "table": "table",
-        "tableID": "extra",
-        "commitTs": "commit_ts",
-        "buildTs": "other_time",
-        "schemaVersion": "same",
-        "checksum": "extra",
-        "data": "after",
-        "old": "before",
-    },
-    ops=OP_OF_TYPE,
-    encodings=_encodings,
-    extra=lambda _: EXTRA,
-    zoned=Zoned("location", "value", LOCAL),
-    limits=limits,
-)
+    return [*json_layouts.open_layouts(options), *avro_layouts.open_layouts(options)]

@@ -61,7 +61,7 @@ _MOST_BITS: Final = 64
 
 
 @attrs.define
-class ToldTable:
+class BootstrapTable:
     """A table's schema with what its messages say besides."""
 
     schema: TableSchema
@@ -90,7 +90,7 @@ class ToldTable:
         }
 
 
-def told_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> ToldTable:
+def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> BootstrapTable:
     """The table with its version, id and indexes, where an event's ``extra`` has them."""
     extra = extra or {}
     indexes = extra.get("indexes")
@@ -98,7 +98,7 @@ def told_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> ToldTabl
     if indexes is None and "schema_version" in extra and not schema.key_columns:
         indexes = []
     hidden = extra.get("hidden_columns") or ()
-    return ToldTable(schema, version_of(schema, extra), id_of(extra), indexes, hidden)
+    return BootstrapTable(schema, version_of(schema, extra), id_of(extra), indexes, hidden)
 
 
 def version_of(schema: TableSchema, extra: Mapping[str, Any] | None) -> int:

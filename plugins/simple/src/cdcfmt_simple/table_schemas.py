@@ -88,7 +88,7 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
         raise DecodeError("is not an object", sample=body)
     database, table = text_of(body, "schema"), text_of(body, "table")
     if not table:
-        raise DecodeError("a table schema has none", field="table")
+        raise DecodeError("a required field of a table schema is missing", field="table")
     indexes = list_of(body, "indexes") or []
     key_columns = _primary(indexes)
     keys = frozenset(key_columns)
@@ -102,7 +102,7 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
             inner = f".{error.field}" if error.field else ""
             raise error.at(field=f"columns[{index}]{inner}") from error
     if not columns:
-        raise DecodeError("a table schema has none", field="columns")
+        raise DecodeError("a required field of a table schema is missing", field="columns")
     names = {column.name for column in columns}
     if len(names) < len(columns):
         raise DecodeError("has a name twice", field="columns")

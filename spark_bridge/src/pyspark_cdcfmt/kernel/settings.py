@@ -40,8 +40,8 @@ class Shape:
     ``split``: an update of the key is two changes, which the reference makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
     images are in it; there are no ``fields`` then.
-    ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``fence`` may be
-    duplicates.
+    ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``low_watermark`` may
+    be duplicates.
     """
 
     schema: pa.Schema
@@ -55,7 +55,7 @@ class Shape:
     split: bool
     events: Literal["json", "variant"] | None = None
     row_bytes: int = 0
-    fence: int = 0
+    low_watermark: int = 0
 
     @property
     def shows_source(self) -> bool:
@@ -125,7 +125,7 @@ def make_shape(
     schemas: SchemaStore,
     policy: ValuePolicy,
     inferred: bool,
-    fence: int,
+    low_watermark: int,
 ) -> Shape:
     """What a read wants of every table."""
     events = options.table is None
@@ -145,7 +145,7 @@ def make_shape(
         split=options.splits_keys,
         events=options["imageFormat"] if events else None,
         row_bytes=fixed_bytes(schema),
-        fence=fence,
+        low_watermark=low_watermark,
     )
 
 
@@ -211,7 +211,7 @@ def describe_settings(
         "outputs": outputs,
         "starting_commit_ts": shape.event_filter.starting_commit_ts,
         "ending_commit_ts": shape.event_filter.ending_commit_ts,
-        "fence": shape.fence,
+        "low_watermark": shape.low_watermark,
         "wanted_ops": _wanted_ops(shape.event_filter),
         "before_updates": shape.projection.before_updates,
         "splits_keys": shape.split,

@@ -123,7 +123,7 @@ def read_slice(
         event_filter=event_filter,
         schemas=schemas,
         missing=missing,
-        fence=slice_.fence,
+        low_watermark=slice_.low_watermark,
     )
     messages: Iterator[Message | BadLine | Lines]
     if isinstance(schemas, TopicSchemaStore):

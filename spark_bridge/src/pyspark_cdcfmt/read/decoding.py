@@ -67,7 +67,7 @@ class RowMaker:
         counts: Counter[str],
         event_filter: EventFilter,
         missing: MissingSchemas | None = None,
-        fence: int = 0,
+        low_watermark: int = 0,
         no_place_in: str | None = None,
     ) -> None:
         self._shape = shape
@@ -77,7 +77,7 @@ class RowMaker:
         self._counts = counts
         self._filter = event_filter
         self._missing = missing
-        self._fence = fence
+        self._low_watermark = low_watermark
         self.messages = 0
         self.skipped = 0
 
@@ -97,7 +97,7 @@ class RowMaker:
         if self._missing is not None:
             events = self._with_schemas(message, events, self._missing)
         self.skipped += self._filter.rows_refused > refused
-        if self._fence:
+        if self._low_watermark:
             events = self._without_duplicates(events)
         protocol = self._decoder.protocol
         held = message
@@ -167,11 +167,13 @@ class RowMaker:
             events = self._decoder.decode(message)
 
     def _without_duplicates(self, events: list[Event]) -> list[Event]:
-        fence = self._fence
+        low_watermark = self._low_watermark
         new = [
             event
             for event in events
-            if type(event) is not RowChange or event.commit_ts is None or event.commit_ts >= fence
+            if type(event) is not RowChange
+            or event.commit_ts is None
+            or event.commit_ts >= low_watermark
         ]
         if len(new) < len(events):
             self._counts["duplicates dropped"] += len(events) - len(new)

@@ -50,9 +50,9 @@ class Engine:
 
     ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
     table schemas that were found before decoding, and ``missing`` finds those that were not.
-    Row changes before ``fence``, a commit_ts, are dropped as duplicates.  ``decoder`` stands
-    in place of the one that the options ask for.  With one, or without ``by_kernel``, the reference
-    decodes all messages.
+    Row changes before ``low_watermark``, a commit_ts, are dropped as duplicates.  ``decoder``
+    stands in place of the one that the options ask for.  With one, or without ``by_kernel``, the
+    reference decodes all messages.
 
     ``chunks`` is what else decodes, if anything, from the first messages on.
     """
@@ -66,7 +66,7 @@ class Engine:
         event_filter: EventFilter | None = None,
         schemas: SchemaStore | None = None,
         missing: MissingSchemas | None = None,
-        fence: int = 0,
+        low_watermark: int = 0,
         decoder: Decoder | None = None,
         by_kernel: bool = True,
     ) -> None:
@@ -109,7 +109,7 @@ class Engine:
             self._counts,
             event_filter,
             missing,
-            fence,
+            low_watermark,
             None if for_bad in schema.names else for_bad,
         )
         self.chunks: KernelChunks | None = None
@@ -124,7 +124,7 @@ class Engine:
                 schemas=schemas,
                 policy=policy,
                 inferred=inferred,
-                fence=fence,
+                low_watermark=low_watermark,
             )
             reference = Reference(self._make, observed, builder.weigh, builder.batch)
             self._opening = Opening(options, shape, reference)

@@ -25,9 +25,9 @@ from cdcfmt_core.io.sources import (
     read_split,
 )
 from cdcfmt_core.io.sources.kafka import (
-    Fences,
     KafkaClient,
     KafkaOptions,
+    LowWatermarks,
     OffsetRange,
     SchemaSearch,
     TopicSchemaStore,
@@ -222,9 +222,9 @@ def slices_of(
     ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
 ) -> list[KafkaSlice]:
     """Which task reads what of these ranges, one of each partition of the topics."""
-    fences: dict[str, int] = {}
+    low_watermarks: dict[str, int] = {}
     if options["deduplicate"] == "watermark":
-        fences = find_fences(ranges, options, client)
+        low_watermarks = find_low_watermarks(ranges, options, client)
     pieces = split_ranges(
         ranges,
         min_partitions=options["minPartitions"],
@@ -232,13 +232,17 @@ def slices_of(
     )
     return [
         KafkaSlice(
-            piece.topic, piece.partition, piece.start, piece.end, fence=fences.get(piece.topic, 0)
+            piece.topic,
+            piece.partition,
+            piece.start,
+            piece.end,
+            low_watermark=low_watermarks.get(piece.topic, 0),
         )
         for piece in pieces
     ]
 
 
-def find_fences(
+def find_low_watermarks(
     ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
 ) -> dict[str, int]:
     """Below which commit_ts a topic's row changes are duplicates, where the ranges begin."""
@@ -249,8 +253,10 @@ def find_fences(
         found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
         return max(found, default=None)
 
-    fences = Fences(options.kafka, client, watermark_of, options["watermarkLookback"])
-    return fences.find({(each.topic, each.partition): each.start for each in ranges})
+    low_watermarks = LowWatermarks(
+        options.kafka, client, watermark_of, options["watermarkLookback"]
+    )
+    return low_watermarks.find({(each.topic, each.partition): each.start for each in ranges})
 
 
 def open_input(options: ReadOptions) -> Input:

@@ -27,11 +27,11 @@ SECONDS_BETWEEN_NEWS = 10.0
 class Slice(InputPartition):
     """What one task reads; ``schemas`` are the table schemas found before it.
 
-    Row changes with a commit_ts below ``fence`` are duplicates (``deduplicate``).
+    Row changes with a commit_ts below ``low_watermark`` are duplicates (``deduplicate``).
     """
 
     schemas: SchemaStore = attrs.field(factory=SchemaStore, kw_only=True, eq=False)
-    fence: int = attrs.field(default=0, kw_only=True)
+    low_watermark: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:
         """Where it lies, for the task's log line."""

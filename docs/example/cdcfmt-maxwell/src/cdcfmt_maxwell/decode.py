@@ -44,7 +44,7 @@ def open_decoder(options, context):
 def images_of(op, wire):
     data, old = object_of(wire, "data"), object_of(wire, "old")
     if not data:
-        raise DecodeError("a row event has none", field="data")
+        raise DecodeError("a required field of a row event is missing", field="data")
     if op == "delete":
         return Image(data), None
     if op != "update" or old is None:

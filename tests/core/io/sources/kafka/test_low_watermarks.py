@@ -1,4 +1,4 @@
-"""The fences of a batch, on a real broker and without Spark."""
+"""The low watermarks of a batch, on a real broker and without Spark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import pytest
 from kafka_broker import Broker
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources.kafka import KAFKA_OPTIONS, Fences, KafkaClient, parse_kafka_options
+from cdcfmt_core.io.sources.kafka import (
+    KAFKA_OPTIONS,
+    KafkaClient,
+    LowWatermarks,
+    parse_kafka_options,
+)
 from cdcfmt_core.options import validate
 
 
@@ -17,11 +22,11 @@ def watermark_of(message: Message) -> int | None:
     return int(value[1:]) if value.startswith(b"w") else None
 
 
-def fence(kafka: Broker, topic: str, starts: list[int], lookback: int = 1000) -> int:
+def low_watermark(kafka: Broker, topic: str, starts: list[int], lookback: int = 1000) -> int:
     values = validate({"subscribe": topic}, KAFKA_OPTIONS, owner="the test")
     options = parse_kafka_options(values, {"bootstrap.servers": kafka.servers})
-    fences = Fences(options, KafkaClient(options), watermark_of, lookback)
-    return fences.find({(topic, at): start for at, start in enumerate(starts)})[topic]
+    low_watermarks = LowWatermarks(options, KafkaClient(options), watermark_of, lookback)
+    return low_watermarks.find({(topic, at): start for at, start in enumerate(starts)})[topic]
 
 
 def produce(kafka: Broker, topic: str, partition: int, values: list[str]) -> None:
@@ -29,29 +34,29 @@ def produce(kafka: Broker, topic: str, partition: int, values: list[str]) -> Non
 
 
 def test_the_lowest_of_all_partitions_last_watermarks(kafka: Broker) -> None:
-    topic = kafka.create_topic("fences", 2)
+    topic = kafka.create_topic("watermarks", 2)
     produce(kafka, topic, 0, ["w5", "row", "w8", "row", "w20"])
     produce(kafka, topic, 1, ["row", "w7", "row", "w9"])
-    assert fence(kafka, topic, [4, 3]) == 7
-    assert fence(kafka, topic, [4, 4]) == 8
-    assert fence(kafka, topic, [5, 4]) == 9
-    assert fence(kafka, topic, [2, 4]) == 5
+    assert low_watermark(kafka, topic, [4, 3]) == 7
+    assert low_watermark(kafka, topic, [4, 4]) == 8
+    assert low_watermark(kafka, topic, [5, 4]) == 9
+    assert low_watermark(kafka, topic, [2, 4]) == 5
 
 
 def test_without_a_watermark_everything_may_be_new(kafka: Broker) -> None:
-    topic = kafka.create_topic("fences-none", 2)
+    topic = kafka.create_topic("watermarks-none", 2)
     produce(kafka, topic, 0, ["w5", "row"])
     produce(kafka, topic, 1, ["row", "row"])
-    assert fence(kafka, topic, [2, 2]) == 0
-    assert fence(kafka, topic, [0, 0]) == 0
+    assert low_watermark(kafka, topic, [2, 2]) == 0
+    assert low_watermark(kafka, topic, [0, 0]) == 0
 
 
 def test_a_bound_that_is_hit_is_said(kafka: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    topic = kafka.create_topic("fences-bound")
+    topic = kafka.create_topic("watermarks-bound")
     produce(kafka, topic, 0, ["w5", *["row"] * 600])
     with caplog.at_level(logging.WARNING):
-        assert fence(kafka, topic, [601], lookback=600) == 0
+        assert low_watermark(kafka, topic, [601], lookback=600) == 0
         assert "raise watermarkLookback" in caplog.text
         caplog.clear()
-        assert fence(kafka, topic, [601], lookback=601) == 5
+        assert low_watermark(kafka, topic, [601], lookback=601) == 5
         assert not caplog.text

@@ -27,8 +27,8 @@ _LARGEST_PIECE = 50_000
 _AT_ONCE = 8
 
 
-class Fences:
-    """Finds fences by reading back from where a batch begins, so that no state is needed.
+class LowWatermarks:
+    """Finds low watermarks by reading back from where a batch begins, so that no state is needed.
 
     ``watermark_of`` tells the commit_ts of the last watermark in a message.  At most
     ``lookback`` offsets of each partition are read.
@@ -48,7 +48,7 @@ class Fences:
         self._lookback = lookback
 
     def find(self, starts: Mapping[TopicPartition, int]) -> dict[str, int]:
-        """The fence of each topic whose partitions a batch reads from ``starts`` on.
+        """The low watermark of each topic whose partitions a batch reads from ``starts`` on.
 
         0, which drops nothing, where a partition has no watermark before its start.
         """
@@ -58,10 +58,10 @@ class Fences:
                 place: threads.submit(self._before, place, first[place], start)
                 for place, start in starts.items()
             }
-        fences: dict[str, int] = {}
+        low_watermarks: dict[str, int] = {}
         for (topic, _), search in searches.items():
-            fences[topic] = min(fences.get(topic, search.result()), search.result())
-        return fences
+            low_watermarks[topic] = min(low_watermarks.get(topic, search.result()), search.result())
+        return low_watermarks
 
     def _before(self, place: TopicPartition, first: int, start: int) -> int:
         """The last watermark before an offset; 0 if there is none."""
