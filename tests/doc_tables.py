@@ -23,9 +23,9 @@ from doc_wires import samples, type_tables
 from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
-from cdcfmt_core.cli.spark_versions import MATRIX
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
+from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
 from pyspark_cdcfmt.sync.options import OPTIONS as SYNC_OPTIONS

@@ -96,12 +96,15 @@ def command(name: str, short_help: str) -> Callable[[Callable[..., Any]], click.
 
 
 def reads(
-    own: Iterable[Option] = (), *, section: str = "Options", more: Iterable[str] = ()
+    own: Iterable[Option] = (),
+    *,
+    section: str = "Options",
+    more: Callable[[], Iterable[str]] = tuple,
 ) -> Callable[[F], F]:
     """Gives a command its inputs and the options of reading, as ``paths`` and ``settings``.
 
-    ``own`` are further options of this command, under ``section``; ``more`` are names that
-    ``-o`` takes and the command will judge.
+    ``own`` are further options of this command, under ``section``; ``more`` gives names
+    that ``-o`` takes and the command will judge.
     """
     own = tuple(own)
     tables = {section: own, **SECTIONS}
@@ -116,7 +119,7 @@ def reads(
                 from cdcfmt_core.cli.kafka_input import kafka_option_names
 
                 kafka = kafka_option_names()
-            settings = parse_settings(options, pairs, own, more, kafka)
+            settings = parse_settings(options, pairs, own, more() if pairs else (), kafka)
             return function(settings=settings, **given)
 
         wrapped: Any = call

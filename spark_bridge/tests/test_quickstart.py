@@ -22,7 +22,7 @@ from kafka_broker import Broker
 from packaging.requirements import Requirement
 from spark_jars import DELTA, DELTA_CATALOG, DELTA_EXTENSIONS, DELTA_PACKAGE, UnavailableError, jars
 
-from cdcfmt_core.cli.spark_versions import MATRIX
+from pyspark_cdcfmt.cli.versions import MATRIX
 
 PAGE = snippets("docs/quickstart.md")
 (INSTALL,) = [block.code for block in PAGE if block.code.startswith("pip install")]

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 from cli_tools import run, run_json
 
-from cdcfmt_core.cli.commands import doctor
-
 
 @pytest.fixture(autouse=True)
 def this_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +103,6 @@ def test_kafka_that_is_not_there() -> None:
 
 def test_a_missing_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cdcfmt_core.cli.checks.find_spec", lambda name: None)
-    monkeypatch.setattr(doctor, "check_discovery", lambda: ())
     remedies = {remedy for _, _, remedy in problems()}
     assert {"pip install 'cdcfmt-core[files]'", "pip install 'cdcfmt-core[kafka]'"} <= remedies
 

@@ -134,7 +134,7 @@ def test_the_tables_there_are(canal: Path) -> None:
 
 
 def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.read.inference", None)
+    monkeypatch.setitem(sys.modules, "pyspark_cdcfmt.cli.schema", None)
     result = run("schema", canal, "--table", "shop.wide")
     assert result.exit_code == 0
     assert "bigint(20) unsigned" in result.stdout

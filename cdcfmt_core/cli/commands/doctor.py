@@ -10,8 +10,8 @@ from rich.text import Text
 
 from cdcfmt_core.cli.checks import Check, check_packages, check_plugins, check_python
 from cdcfmt_core.cli.checks_kafka import check_kafka
-from cdcfmt_core.cli.checks_spark import check_discovery, check_java, check_pyspark
 from cdcfmt_core.cli.console import console
+from cdcfmt_core.cli.engines import check_engines
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.writers import print_json
 
@@ -41,10 +41,9 @@ def command(
     Each line is ok, a warning, or bad, and says what to do. Exit code 1 if something is bad.
     """
     checks: list[Check] = []
-    for check in (check_python, check_packages, check_plugins, check_java):
+    for check in (check_python, check_packages, check_plugins):
         checks += check()
-    checks += check_pyspark(packages)
-    checks += check_discovery()
+    checks += check_engines(packages)
     for server in kafka:
         checks += check_kafka(server)
     if as_json:

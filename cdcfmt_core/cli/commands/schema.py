@@ -9,19 +9,13 @@ import click
 from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
+from cdcfmt_core.cli.engines import EngineColumn, EngineTables, SchemaEngine, schema_engine
 from cdcfmt_core.cli.inputs import Input, open_input, public
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.parameters import reads
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.cli.spark_schema import (
-    BRIDGE_OPTIONS,
-    EveryTable,
-    SparkColumn,
-    spark_columns,
-    spark_sql,
-)
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
@@ -44,8 +38,15 @@ OPTIONS = (
 )
 
 
+def _engine_options() -> tuple[str, ...]:
+    try:
+        return schema_engine().OPTIONS
+    except MissingDependencyError:
+        return ()
+
+
 @cli_command("schema", "A table's columns, for Spark and as SQL.")
-@reads(OPTIONS, section="Which table", more=BRIDGE_OPTIONS)
+@reads(OPTIONS, section="Which table", more=_engine_options)
 @click.option(
     "--as",
     "shape",
@@ -67,8 +68,9 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _all_tables(source, settings, shape, paths)
         return
     if shape in ("spark", "delta"):
-        fields = spark_columns(source, settings, settings.table)
-        print_lines(spark_sql(fields, settings.table if shape == "delta" else None))
+        engine = schema_engine()
+        fields = engine.columns(source, settings, settings.table)
+        print_lines(engine.sql(fields, settings.table if shape == "delta" else None))
         return
     schemas = _collect(source, settings)
     table = schemas.tables.get(settings.table)
@@ -86,7 +88,7 @@ def command(paths: tuple[str, ...], settings: Settings, shape: str) -> None:
         _show(table, spark, paths)
 
 
-def _collect(source: Input, settings: Settings, every: EveryTable | None = None) -> WireSchemas:
+def _collect(source: Input, settings: Settings, every: EngineTables | None = None) -> WireSchemas:
     schemas = WireSchemas()
     event_filter = attrs.evolve(settings.event_filter(), table=None)
     reader = Reader(source, settings, event_filter)
@@ -104,14 +106,15 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
     if shape == "table":
         _list_tables(_collect(source, settings), paths)
         return
-    every = None
+    engine, every = None, None
     if shape != "create-table":
         if not source.again:
             raise OptionError(
                 f"--as {shape} of all tables looks at the ends of the input again, and this one "
                 "can be read only once: write it to a file, or take --as create-table"
             )
-        every = _every_table(settings)
+        engine = _engine()
+        every = None if engine is None else engine.EveryTable(settings)
     schemas = _collect(source, settings, every)
     first = True
     for name, table in sorted(schemas.tables.items()):
@@ -120,8 +123,9 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
             print_json(_json(table, {column.name: column for column in columns}))
             continue
         if shape in ("spark", "delta"):
-            columns = every.of(name) if every else []
-            text = spark_sql(columns, name if shape == "delta" else None)
+            text = ""
+            if engine and every:
+                text = engine.sql(every.of(name), name if shape == "delta" else None)
         else:
             text = table.create_table()
         if text:
@@ -129,18 +133,18 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
             first = False
 
 
-def _every_table(settings: Settings) -> EveryTable | None:
+def _engine() -> SchemaEngine | None:
     try:
-        return EveryTable(settings)
+        return schema_engine()
     except MissingDependencyError as error:
         note(str(error))
         return None
 
 
-def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, SparkColumn]:
+def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping[str, EngineColumn]:
     """The columns in Spark; none, with a note, without the bridge or a row of the table."""
     try:
-        return {field.name: field for field in spark_columns(source, settings, table)}
+        return {field.name: field for field in schema_engine().columns(source, settings, table)}
     except (MissingDependencyError, SourceError) as error:
         note(str(error))
         return {}
@@ -161,7 +165,7 @@ def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
     next_command(["schema", "--table", table_names([min(schemas.tables)])], public(paths))
 
 
-def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str, ...]) -> None:
+def _show(table: WireSchema, spark: Mapping[str, EngineColumn], paths: tuple[str, ...]) -> None:
     out = console()
     heads = ["column", "source type", "type", *(["Spark"] if spark else []), "null", "key"]
     shown = plain_table(*heads)
@@ -185,7 +189,7 @@ def _show(table: WireSchema, spark: Mapping[str, SparkColumn], paths: tuple[str,
     next_command(["schema", "--table", name, "--as", "create-table"], public(paths))
 
 
-def _json(table: WireSchema, spark: Mapping[str, SparkColumn]) -> dict[str, object]:
+def _json(table: WireSchema, spark: Mapping[str, EngineColumn]) -> dict[str, object]:
     return {
         "table": ".".join(table.name),
         "key_columns": table.key_columns,

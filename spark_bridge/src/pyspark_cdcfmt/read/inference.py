@@ -10,7 +10,6 @@ import attrs
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.column_names import clashes, fold
-from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
 from cdcfmt_core.filters import nearest_tables, table_names
@@ -25,7 +24,7 @@ from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import find_schemas, open_store
 from pyspark_cdcfmt.read.slices import Slice, with_progress
-from pyspark_cdcfmt.read.survey import SECONDS, Survey
+from pyspark_cdcfmt.read.survey import SECONDS, Decodes, Survey
 from pyspark_cdcfmt.rows.row_schemas import changes_schema
 from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
 
@@ -36,11 +35,11 @@ _LOOKED_AT_FOR_NAMES = 10_000
 
 def infer_columns(
     read: Callable[[], Iterable[Message | BadLine]],
-    decoder: MessageDecoder,
+    decoder: Decodes,
     table: tuple[str, ...],
     sample: int,
     options: TypeOptions,
-    any_table: MessageDecoder,
+    any_table: Decodes,
     *,
     ends: Callable[[], Iterable[Message | BadLine]] = tuple,
     schemas: Iterable[TableSchema] = (),
@@ -97,7 +96,7 @@ class UnitedColumns:
     def __bool__(self) -> bool:
         return bool(self._types)
 
-    def see(self, message: Message | BadLine, decoder: MessageDecoder) -> bool:
+    def see(self, message: Message | BadLine, decoder: Decodes) -> bool:
         """Take in a message; whether it has rows of the table."""
         return not isinstance(message, BadLine) and self.see_events(decoder.decode(message))
 
@@ -203,7 +202,7 @@ def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, f
 
 
 def _nothing_found(
-    messages: Iterable[Message | BadLine], decoder: MessageDecoder, table: tuple[str, ...]
+    messages: Iterable[Message | BadLine], decoder: Decodes, table: tuple[str, ...]
 ) -> str:
     survey = Survey()
     for message in islice(messages, _LOOKED_AT_FOR_NAMES):

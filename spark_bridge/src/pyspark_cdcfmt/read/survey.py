@@ -11,11 +11,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import attrs
 
-from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import MissingSchemaError, Place, show
 from cdcfmt_core.events import (
     Corrupt,
@@ -41,6 +40,12 @@ SECONDS = 10.0
 _MOST_MESSAGES = 100_000
 _LONGEST = 100
 """Characters of an example."""
+
+
+class Decodes(Protocol):
+    """What is used of a message decoder."""
+
+    def decode(self, message: Message) -> Sequence[Event]: ...
 
 
 def name_of(table: TableSchema) -> TableName:
@@ -96,7 +101,7 @@ class Survey:
             self.changes += 1
             known[table] = complete
 
-    def add(self, message: Message | BadLine, decoder: MessageDecoder) -> None:
+    def add(self, message: Message | BadLine, decoder: Decodes) -> None:
         """Take in one message."""
         self.messages += 1
         if isinstance(message, BadLine):

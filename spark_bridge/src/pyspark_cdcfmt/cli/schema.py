@@ -1,10 +1,9 @@
-"""What a table is in Spark, from the bridge: its type table is the only one."""
+"""``cdcfmt schema``: what a table's columns are in Spark."""
 
 from __future__ import annotations
 
-import importlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,17 +13,28 @@ from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
-from cdcfmt_core.errors import MissingDependencyError
-from cdcfmt_core.events import Event, RowChange, SchemaChange, TableSchema, TableSchemaEvent
+from cdcfmt_core.events import (
+    Event,
+    Message,
+    RowChange,
+    SchemaChange,
+    TableSchema,
+    TableSchemaEvent,
+)
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
+from pyspark_cdcfmt.option_groups import bridge_options
+from pyspark_cdcfmt.read.inference import UnitedColumns, infer_columns
+from pyspark_cdcfmt.rows.types import TypeOptions
 
-BRIDGE_OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
-"""Options of the bridge that choose columns and types; ``-o`` takes them."""
+OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
+"""Names of options that choose columns and types; ``-o`` takes them."""
 
 
 @attrs.frozen
 class SparkColumn:
+    """A column's name, and its type as Spark's DDL has it."""
+
     name: str
     type: str
 
@@ -34,7 +44,7 @@ class SparkColumn:
         return f"{_quoted(self.name)} {self.type.upper() if '<' not in self.type else self.type}"
 
 
-def spark_sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = None) -> str:
+def sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = None) -> str:
     """The columns as text for ``.schema(…)``, or the statement that makes a Delta table of them.
 
     Empty without columns.
@@ -51,17 +61,15 @@ def _quoted(name: str) -> str:
     return name if plain else f"`{name.replace('`', '``')}`"
 
 
-def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:
+def columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:
     """The table's columns as ``format("cdc")`` infers them.
 
-    :raises MissingDependencyError: without pyspark-cdcfmt or pyspark.
     :raises SourceError: if no row of the table is in the input.
     """
-    infer = _bridge("read.inference")
     event_filter = attrs.evolve(settings.event_filter(), table=table)
     one = Reader(source, settings, event_filter)
     every = Reader(source, settings, attrs.evolve(event_filter, table=None))
-    fields: list[Any] = infer.infer_columns(
+    fields: list[Any] = infer_columns(
         one.messages,
         _Decoder(one),
         table,
@@ -76,13 +84,10 @@ def spark_columns(source: Input, settings: Settings, table: tuple[str, ...]) -> 
 
 
 class EveryTable:
-    """The columns of all tables as ``format("cdc")`` infers each, from one look at the input.
-
-    :raises MissingDependencyError: without pyspark-cdcfmt or pyspark.
-    """
+    """The columns of all tables as ``format("cdc")`` infers each, from one look at the input."""
 
     def __init__(self, settings: Settings) -> None:
-        self._new = partial(_bridge("read.inference").UnitedColumns, _type_options(settings))
+        self._new = partial(UnitedColumns, _type_options(settings))
         self._sample = settings["inferSampleMessages"]
         self._columns: dict[tuple[str, ...], Any] = {}
         self._rows: Counter[tuple[str, ...]] = Counter()
@@ -130,10 +135,9 @@ def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
     return found
 
 
-def _type_options(settings: Settings) -> Any:
-    types, options = _bridge("rows.types"), _bridge("options")
-    declared = [option for option in options.bridge_options() if option.name in BRIDGE_OPTIONS]
-    return types.TypeOptions.of(validate(settings.rest, declared, owner="cdcfmt schema"))
+def _type_options(settings: Settings) -> TypeOptions:
+    declared = [option for option in bridge_options() if option.name in OPTIONS]
+    return TypeOptions.of(validate(settings.rest, declared, owner="cdcfmt schema"))
 
 
 def _spark_columns(fields: Iterable[Any]) -> list[SparkColumn]:
@@ -146,16 +150,5 @@ class _Decoder:
 
     reader: Reader
 
-    def decode(self, message: Any) -> Any:
+    def decode(self, message: Message) -> Sequence[Event]:
         return self.reader.decode(0, message).events
-
-
-def _bridge(module: str) -> Any:
-    # By name, as the core must do without the bridge: only this command asks for it.
-    try:
-        return importlib.import_module(f"pyspark_cdcfmt.{module}")
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"what a column is in Spark is pyspark-cdcfmt's to say, and {error.name} is missing: "
-            "pip install 'pyspark-cdcfmt[spark]' (schema --as create-table does without)"
-        ) from error

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cdcfmt_core.cli.checks import Check, version_of
-from cdcfmt_core.cli.spark_versions import (
+from pyspark_cdcfmt.cli.versions import (
     MATRIX,
     Delta,
     SparkLine,
@@ -47,6 +47,13 @@ for module in pkgutil.iter_modules():
 print("cdcfmt:" + json.dumps([sys.executable, sys.prefix, found]))
 """
 _MARK = "cdcfmt:"
+
+
+def check_spark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
+    """All of it; ``packages`` are those of ``spark.jars.packages``."""
+    yield from check_java()
+    yield from check_pyspark(packages)
+    yield from check_discovery()
 
 
 def check_java() -> Iterator[Check]:

@@ -1,0 +1,94 @@
+"""What engines add to the commands, by entry points of groups that bear the commands' names.
+
+- ``cdcfmt.doctor``: a function of the packages that ``--packages`` names; it gives checks.
+- ``cdcfmt.schema``: a module with what :class:`SchemaEngine` has.
+
+An entry point bears the name of the extra of its distribution that brings the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
+
+from cdcfmt_core.cli.checks import Check
+from cdcfmt_core.cli.inputs import Input
+from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.errors import MissingDependencyError
+from cdcfmt_core.events import Event
+
+_INSTALL = "pip install 'pyspark-cdcfmt[spark]'"
+
+
+class EngineColumn(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
+
+class EngineTables(Protocol):
+    """The columns of all tables, from one look at the input."""
+
+    def see(self, events: Iterable[Event], *, of_end: bool = False) -> None:
+        """Take in the events of a message."""
+
+    def finish(self, source: Input, reader: Reader) -> None:
+        """Take in the input's ends, and the schemas that the scan has found."""
+
+    def of(self, table: tuple[str, ...]) -> Sequence[EngineColumn]:
+        """A table's columns; none of a table without rows and schemas."""
+
+
+class SchemaEngine(Protocol):
+    """What a table is in an engine; ``OPTIONS`` are names of options that ``-o`` takes."""
+
+    OPTIONS: tuple[str, ...]
+
+    def columns(
+        self, source: Input, settings: Settings, table: tuple[str, ...]
+    ) -> Sequence[EngineColumn]:
+        """:raises SourceError: if no row of the table is in the input."""
+
+    def EveryTable(self, settings: Settings) -> EngineTables: ...
+
+    def sql(self, columns: Iterable[Any], delta_table: tuple[str, ...] | None = None) -> str:
+        """The columns as text of a schema, or the statement that makes a Delta table of them."""
+
+
+def schema_engine() -> SchemaEngine:
+    """:raises MissingDependencyError: without an engine, or if it cannot be imported."""
+    for entry in entry_points(group="cdcfmt.schema"):
+        try:
+            engine: SchemaEngine = entry.load()
+        except ImportError as error:
+            raise MissingDependencyError(
+                f"what a column is in Spark is pyspark-cdcfmt's to say: {error}: {_remedy(entry)} "
+                "(schema --as create-table does without)"
+            ) from error
+        return engine
+    raise MissingDependencyError(
+        f"what a column is in Spark is pyspark-cdcfmt's to say, which is missing: {_INSTALL} "
+        "(schema --as create-table does without)"
+    )
+
+
+def check_engines(packages: tuple[str, ...]) -> Iterator[Check]:
+    """What the doctor looks at of each engine."""
+    found = entry_points(group="cdcfmt.doctor")
+    if not found:
+        yield Check("Spark", "warn", "pyspark-cdcfmt is missing", _INSTALL)
+    for entry in found:
+        try:
+            check = entry.load()
+        except ImportError as error:
+            yield Check(entry.name.capitalize(), "warn", str(error), _remedy(entry))
+        else:
+            yield from check(packages)
+
+
+def _remedy(entry: EntryPoint) -> str:
+    return _INSTALL if entry.dist is None else f"pip install '{entry.dist.name}[{entry.name}]'"

@@ -1,0 +1,1 @@
+"""What Spark adds to the commands of ``cdcfmt``: checks of the doctor, and types of columns."""
