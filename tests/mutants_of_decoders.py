@@ -279,8 +279,9 @@ MUTANTS = [
         "a factory that cannot be pickled",
         "test_factories_and_options_are_pickled",
         "__init__",
-        "open_decoder=_open_decoder",
-        "open_decoder=lambda options, context: _open_decoder(options, context)",
+        'open_decoder="cdcfmt_open_protocol.decode:open_decoder"',
+        "open_decoder=lambda *given: "
+        '__import__("cdcfmt_open_protocol.decode").decode.open_decoder(*given)',
     ),
     Mutant(
         "an error that cannot be pickled",

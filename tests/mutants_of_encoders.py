@@ -186,7 +186,8 @@ MUTANTS = [
         "an encoder's factory that cannot be pickled",
         "test_factories_and_options_are_pickled",
         "__init__",
-        "open_encoder=_open_encoder",
-        "open_encoder=lambda options, context: _open_encoder(options, context)",
+        'open_encoder="cdcfmt_open_protocol.encode:open_encoder"',
+        "open_encoder=lambda *given: "
+        '__import__("cdcfmt_open_protocol.encode").encode.open_encoder(*given)',
     ),
 ]

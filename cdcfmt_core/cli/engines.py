@@ -53,7 +53,7 @@ class SchemaEngine(Protocol):
     ) -> Sequence[EngineColumn]:
         """:raises SourceError: if no row of the table is in the input."""
 
-    def EveryTable(self, settings: Settings) -> EngineTables: ...
+    def every_table(self, settings: Settings) -> EngineTables: ...
 
     def sql(self, columns: Iterable[Any], delta_table: tuple[str, ...] | None = None) -> str:
         """The columns as text of a schema, or the statement that makes a Delta table of them."""

@@ -30,10 +30,11 @@ def conformance(
     package = folder / name
     package.mkdir()
     for path in (PLUGIN / "src/cdcfmt_open_protocol").glob("*.py"):
-        text = path.read_text(encoding="utf-8").replace("cdcfmt_open_protocol", name)
+        text = path.read_text(encoding="utf-8")
         if mutant and path.stem == mutant.file:
             assert text.count(mutant.old) >= 1, f"{mutant.bug}: sow it elsewhere in {path.name}"
             text = text.replace(mutant.old, mutant.new)
+        text = text.replace("cdcfmt_open_protocol", name)
         (package / path.name).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(folder)
     importlib.invalidate_caches()

@@ -83,6 +83,10 @@ def columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[S
     return _spark_columns(fields)
 
 
+def every_table(settings: Settings) -> EveryTable:
+    return EveryTable(settings)
+
+
 class EveryTable:
     """The columns of all tables as ``format("cdc")`` infers each, from one look at the input."""
 
