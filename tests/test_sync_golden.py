@@ -100,15 +100,15 @@ def check_dump(frame: DataFrame, table: str, *, is_canal: bool) -> None:
     actual = by_key(frame, key)
     true = {}
     expected = dumped_tables()[table]
-    if is_canal:
-        # It has been renamed, and another column dropped; Debezium's statements have no order.
-        own = [column for column in types if column not in ("_sequence", "__START_AT", "__END_AT")]
-        assert sorted(own) == sorted(expected[0])
+    # Of pair one column was renamed, and another one dropped.
+    own = [column for column in types if column not in ("_sequence", "__START_AT", "__END_AT")]
+    assert sorted(own) == sorted(expected[0])
     for row in expected:
         cells = {
             column: (garbled_cell if is_canal else cell)(column, types[column], *value)
             for column, value in row.items()
-            if column in types and column != "renamed"
+            # Its NULLs became '' with the column's new definition, without a change of a row.
+            if column != "renamed"
         }
         true[tuple(cells[column] for column in key)] = cells
     if table == "uk" and not is_canal:

@@ -11,6 +11,7 @@ from pyspark.sql import Row
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
+from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
@@ -34,11 +35,12 @@ def version(
     keys: tuple[str, ...] = ("id",),
     first: tuple[int, int] = (10, 0),
     place: str | None = None,
+    log: LogPlace | None = None,
 ) -> Version:
     columns = tuple(
         Row(name=name, source_type=text, nullable=None, key=False) for name, text in types.items()
     )
-    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, first)  # type: ignore[arg-type]
+    return Version("canal-json", columns, keys, frozenset({place} - {None}), first, first, log)  # type: ignore[arg-type]
 
 
 def statement(
@@ -48,8 +50,10 @@ def statement(
     offset: int = 0,
     place: str | None = None,
     of_snapshot: bool = False,
+    log: LogPlace | None = None,
 ) -> Statement:
-    return Statement(ORDERS, query, type_, (commit, 1, offset, 0, 1), place, None, of_snapshot)
+    sequence = (commit, 1, offset, 0, 1)
+    return Statement(ORDERS, query, type_, sequence, place, None, of_snapshot, log)
 
 
 def plan(
@@ -223,6 +227,41 @@ def test_columns_are_renamed_and_dropped() -> None:
     whole = evolve(late, title, statements=(alter, other))
     assert whole.state.columns is not None
     assert whole.state.columns.names == ["id", "label"]
+
+
+def logged(pos: int, server: int = 1) -> LogPlace:
+    return LogPlace(frozenset({server}), (13, "binlog.000001", pos))
+
+
+def test_a_binlog_orders_what_partitions_do_not() -> None:
+    def rows(offset: int, log: LogPlace | None, name: str = "name") -> Version:
+        types = {"id": "int", name: "varchar(20)"}
+        return version(types, first=(0, offset), place="shop.orders/0", log=log)
+
+    def rename(offset: int, text: str, pos: int) -> Statement:
+        return statement(text, "ALTER", 0, offset, "shop/0", log=logged(pos))
+
+    # A snapshot has no server.
+    first = kept(evolve(rows(1, logged(50, server=0))))
+    alter = rename(7, "ALTER TABLE orders RENAME COLUMN name TO title", 70)
+    second = evolve(rows(2, logged(60)), after=first, statements=(alter,))
+    assert second.retired == [("name", "title")]
+    assert second.state.columns is not None
+    assert second.state.columns.names == ["id", "title"]
+    # Rows that lag, and those that a connector sends again.
+    late = kept(evolve(rows(9, logged(60)), rows(8, logged(80), "title"), after=kept(second)))
+    assert (late.state.halted, late.log) == (None, [])
+    # It sends statements again, too.
+    drop = rename(8, "ALTER TABLE orders DROP COLUMN title", 90)
+    dropped = kept(evolve(after=late, statements=(drop,)))
+    again = evolve(after=dropped, statements=(attrs.evolve(alter, sequence=(0, 1, 9, 0, 1)),))
+    assert actions(again) == [("statement", alter.query)]
+    # A name that comes again, a log of another server, and none.
+    for log in (logged(71), logged(60, server=2), None):
+        halted = evolve(rows(10, log), after=kept(second))
+        assert "name was renamed to title" in str(halted.state.halted)
+    refused = evolve(rows(2, None), after=first, statements=(alter,))
+    assert ("refuse", "warning") in [(row.action, row.level) for row in refused.log]
 
 
 @pytest.mark.parametrize(

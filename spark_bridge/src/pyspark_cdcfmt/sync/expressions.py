@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from pyspark.sql import Column
+import attrs
+from pyspark.sql import Column, Row
 from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import SEQUENCE
@@ -17,6 +19,32 @@ _KEY_FORMAT = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 
+LogPosition: TypeAlias = tuple[int, str, int]
+"""In a binlog: length and name of the file (``binlog.1000000`` comes after ``binlog.999999``), and
+the offset in it."""
+
+_OF_SNAPSHOT = 0
+
+
+@attrs.frozen
+class LogPlace:
+    """Where events lie in the binlog of their source, as Debezium's connectors name it.
+
+    ``servers`` are the ids of the servers that wrote it, 0 for rows of a snapshot; ``last`` is the
+    last position.
+    """
+
+    servers: frozenset[int]
+    last: LogPosition
+
+    def is_before(self, other: LogPlace | None) -> bool:
+        """Whether all came before ``other``, or are it.  False where binlogs are not comparable."""
+        return (
+            other is not None
+            and self.servers <= other.servers | {_OF_SNAPSHOT}
+            and self.last <= other.last
+        )
+
 
 def is_of(name: TableName) -> Column:
     """Whether an event is of a table."""
@@ -26,6 +54,11 @@ def is_of(name: TableName) -> Column:
         & f.col("schema").eqNullSafe(f.lit(schema))
         & (f.col("table") == table)
     )
+
+
+def sequence_commit() -> Column:
+    """The commit of an event without a commit_ts, where its protocol has one all the same."""
+    return f.try_variant_get("extra", "$.sequence_commit", "bigint")
 
 
 def key_text(keys: Sequence[str]) -> Column:
@@ -40,3 +73,27 @@ def literal(sequence: Sequence[int]) -> str:
         for value, field in zip(sequence, SEQUENCE.fields, strict=True)
     )
     return f"struct({cells})"
+
+
+def log_column() -> Column:
+    """The place of an event in its source's binlog; NULL where a commit orders it, or none is told.
+
+    Position first, as it is what the last one is found by.
+    """
+    file, pos, server = (
+        f.try_variant_get("extra", f"$.{name}", type_)
+        for name, type_ in (("file", "string"), ("pos", "bigint"), ("server_id", "bigint"))
+    )
+    place = f.struct(
+        f.length(file).alias("length"),
+        file.alias("file"),
+        pos.alias("pos"),
+        f.coalesce(server, f.lit(_OF_SNAPSHOT)).alias("server"),
+    )
+    is_logged = f.coalesce("commit_ts", sequence_commit()).isNull() & file.isNotNull()
+    return f.when(is_logged & pos.isNotNull(), place)
+
+
+def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
+    """A place of events, from what ``log_column`` gave."""
+    return LogPlace(frozenset(servers), (last.length, last.file, last.pos))

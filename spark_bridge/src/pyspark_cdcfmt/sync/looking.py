@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.toolkit.row_changes import change_position
+from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "
@@ -77,7 +78,10 @@ class Report:
 
 @attrs.frozen
 class Version:
-    """Rows of a table that have the same columns; first and last of them by commit and offset."""
+    """Rows of a table that have the same columns; first and last of them by commit and offset.
+
+    ``log`` is None where a row lacks its place in the binlog.
+    """
 
     protocol: str
     columns: tuple[Row, ...]
@@ -85,6 +89,7 @@ class Version:
     places: frozenset[str]
     first: tuple[int, int]
     last: tuple[int, int]
+    log: LogPlace | None = None
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -107,6 +112,7 @@ class Statement:
     place: str | None
     time: datetime | None
     of_snapshot: bool
+    log: LogPlace | None = None
 
     @property
     def at(self) -> tuple[int, int]:
@@ -125,7 +131,8 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
     offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
     position = f.struct(_commit().alias("commit"), offset.alias("offset"))
     rows = (
-        events.groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
+        events.withColumn("_log", log_column())
+        .groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
         .agg(
             f.count("*").alias("count"),
             f.count_if(f.col("op") == "truncate").alias("truncates"),
@@ -135,6 +142,9 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
             f.min(position).alias("first"),
             f.max(position).alias("last"),
             f.max(f.coalesce("commit_time", "source_time")).alias("latest"),
+            f.count("_log").alias("logged"),
+            f.max("_log").alias("log"),
+            f.collect_set("_log.server").alias("servers"),
         )
         .collect()
     )
@@ -156,6 +166,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     frozenset(row.places),
                     (row.first.commit, row.first.offset or 0),
                     (row["last"].commit, row["last"].offset or 0),
+                    log_place(row.log, row.servers) if row.logged == row["count"] else None,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
     for versions in found.values():
@@ -169,9 +180,10 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
         events.where("kind = 'ddl' OR op = 'truncate'")
         .select(
             *("database", "schema", "table", "ddl", "commit_ts", "source_time", "_source"),
-            _sequence_commit().alias("sequence_commit"),
+            sequence_commit().alias("sequence_commit"),
             _place().alias("place"),
             f.try_variant_get("extra", "$.snapshot", "string").alias("snapshot"),
+            log_column().alias("log"),
         )
         .collect()
     )
@@ -204,6 +216,7 @@ def _statement(row: Row) -> Statement:
         row.place,
         row.source_time,
         row.snapshot not in (None, "false"),
+        log_place(row.log, [row.log.server]) if row.log else None,
     )
 
 
@@ -224,12 +237,8 @@ def spread_drops(
     return taken
 
 
-def _sequence_commit() -> Column:
-    return f.try_variant_get("extra", "$.sequence_commit", "bigint")
-
-
 def _commit() -> Column:
-    return f.coalesce("commit_ts", _sequence_commit(), f.lit(0))
+    return f.coalesce("commit_ts", sequence_commit(), f.lit(0))
 
 
 def _place() -> Column:
@@ -238,4 +247,4 @@ def _place() -> Column:
     place = f.when(f.col("_source.topic").isNull(), file).otherwise(
         f.concat_ws("/", "_source.topic", "_source.partition")
     )
-    return f.when(f.coalesce("commit_ts", _sequence_commit()).isNull(), place)
+    return f.when(f.coalesce("commit_ts", sequence_commit()).isNull(), place)

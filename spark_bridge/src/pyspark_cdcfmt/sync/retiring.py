@@ -17,7 +17,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
 
     Columns that it adds or changes are followed once rows have them.
     """
-    if policy not in ("evolve", "exception") or statement.sequence <= plan.state.altered:
+    if policy not in ("evolve", "exception") or _was_followed(plan, statement):
         return
     try:
         changes = column_changes(statement.query)
@@ -31,15 +31,31 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
     if policy == "exception":
         plan.halt_unless_catching_up(f"{statement.query} (schema_changes=exception)")
         return
-    if statement.place is not None and plan.state.places - {statement.place}:
-        text = "without a commit_ts nothing tells which rows came before it"
+    if not _is_ordered(plan, statement):
+        text = "no commit_ts and no position in the binlog tells which rows came before it"
         plan.note("refuse", f"{statement.query}: {text}", "warning")
         return
     for old, new in steps:
         _retire(plan, statement, old, new)
         if plan.state.halted:
             return
-    plan.state = attrs.evolve(plan.state, altered=statement.sequence)
+    plan.state = attrs.evolve(plan.state, altered=statement.sequence, altered_log=statement.log)
+
+
+def _was_followed(plan: TablePlan, statement: Statement) -> bool:
+    """Whether it is the last statement that was followed, or came before that one."""
+    done = plan.state.altered_log
+    if done is not None and statement.log is not None and done.servers == statement.log.servers:
+        # A connector that starts again sends it behind others.
+        return statement.log.is_before(done)
+    return statement.sequence <= plan.state.altered
+
+
+def _is_ordered(plan: TablePlan, statement: Statement) -> bool:
+    """Whether rows that came before a statement can be told from those that came after it."""
+    if statement.place is None or not plan.state.places - {statement.place}:
+        return True
+    return statement.log is not None and all(version.log for version in plan.versions)
 
 
 def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) -> None:
@@ -66,7 +82,7 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
         attrs.evolve(each, now=new) if (each.now or "").lower() == old.lower() else each
         for each in plan.state.retired
     ]
-    retired.append(Retired(old, new, statement.place, statement.at))
+    retired.append(Retired(old, new, statement.place, statement.at, statement.log))
     plan.state = attrs.evolve(plan.state, columns=columns, retired=tuple(retired))
     plan.note("drop column" if new is None else "rename column", f"{old} to {new}" if new else old)
 
@@ -80,6 +96,8 @@ def check_retired(plan: TablePlan) -> None:
                 continue
             is_ordered = retired.place is None or version.places == {retired.place}
             if is_ordered and version.last <= retired.at:
+                continue
+            if version.log is not None and version.log.is_before(retired.log):
                 continue
             what = "dropped" if retired.now is None else f"renamed to {retired.now}"
             reason = (

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import attrs
 from pyspark.sql.types import StructType
 
+from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.names import TableName, table_text
 
 
@@ -15,13 +17,15 @@ class Retired:
     """A name that a column had at the source, until it was renamed or dropped.
 
     ``now`` is its name in the target, None for a dropped one; ``at`` is the commit and offset of
-    the statement, and ``place`` its partition where it has no commit.
+    the statement, and ``place`` its partition where it has no commit; ``log`` is its place in the
+    source's binlog where that is known.
     """
 
     name: str
     now: str | None
     place: str | None
     at: tuple[int, int]
+    log: LogPlace | None = None
 
 
 @attrs.frozen
@@ -32,9 +36,10 @@ class TableState:
     ``places`` are the partitions with its rows, as far as no commit_ts orders them, and
     ``truncated`` those that had a TRUNCATE; ``ignored`` are changes of columns that were not
     followed, and logged; ``altered`` is the ``_sequence`` of the last statement whose changes of
-    columns were.  A table that is ``halted`` has the reason there, and its events wait in
-    ``held``.  Once it resumes it is ``catching_up``, and the next batch has what was held until
-    then; what was held until ``caught_up`` is done.  Both are texts of times.
+    columns were, and ``altered_log`` its place in the binlog.  A table that is ``halted`` has the
+    reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
+    next batch has what was held until then; what was held until ``caught_up`` is done.  Both are
+    texts of times.
     """
 
     name: TableName
@@ -49,6 +54,7 @@ class TableState:
     ignored: frozenset[str] = frozenset()
     retired: tuple[Retired, ...] = ()
     altered: tuple[int, ...] = ()
+    altered_log: LogPlace | None = None
     catching_up: str | None = None
     caught_up: str = "1970-01-01"
 
@@ -79,7 +85,11 @@ class TableState:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
-        values["retired"] = [attrs.astuple(each) for each in self.retired]
+        values["retired"] = [
+            (each.name, each.now, each.place, each.at, _log_values(each.log))
+            for each in self.retired
+        ]
+        values["altered_log"] = _log_values(self.altered_log)
         return json.dumps(values, ensure_ascii=False)
 
     @classmethod
@@ -94,10 +104,11 @@ class TableState:
                 "columns": columns and StructType.fromJson(columns),
                 "truncates": tuple(map(tuple, values["truncates"])),
                 "retired": tuple(
-                    Retired(name, now, place, tuple(at))
-                    for name, now, place, at in values["retired"]
+                    Retired(name, now, place, tuple(at), _log_of(*log))
+                    for name, now, place, at, *log in values["retired"]
                 ),
                 "altered": tuple(values["altered"]),
+                "altered_log": _log_of(values.get("altered_log")),
             }
             | {name: frozenset(values[name]) for name in _SETS}
         )
@@ -108,6 +119,14 @@ class TableState:
             if each.name.lower() == name.lower():
                 return each.now
         return name
+
+
+def _log_values(log: LogPlace | None) -> list[Any] | None:
+    return None if log is None else [sorted(log.servers), log.last]
+
+
+def _log_of(values: list[Any] | None = None) -> LogPlace | None:
+    return None if values is None else LogPlace(frozenset(values[0]), tuple(values[1]))
 
 
 _SETS = ("places", "truncated", "ignored")
