@@ -16,7 +16,7 @@ from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner
-from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
@@ -181,6 +181,16 @@ def test_files_have_no_order() -> None:
     assert not plan(version(first=(0, 1), place="t/0"), after=first).state.halted
     second = plan(version(first=(0, 1), place="file b"), after=first)
     assert "from file a and file b" in str(second.state.halted)
+
+
+def test_a_snapshot_as_of_a_commit_needs_one_of_the_rows() -> None:
+    first = plan(version())
+    mark = (15, SNAPSHOT_RANK, 0, 0, 0)
+    begun = attrs.evolve(first, state=attrs.evolve(first.state, truncates=(mark,)))
+    assert kept(begun).state.snapshot == mark
+    assert not plan(version(first=(16, 0)), after=begun).state.halted
+    halted = plan(version(first=(0, 9), place="t/0"), after=begun)
+    assert "snapshot_commit_ts" in str(halted.state.halted)
 
 
 def test_what_a_snapshot_begins_with_removes_nothing() -> None:

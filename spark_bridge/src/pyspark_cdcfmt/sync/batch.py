@@ -187,7 +187,9 @@ class Sync:
         if not plan.versions and not (plan.truncates and self.store.wants_truncates):
             return Counts()
         rows = self.typed.rows_of(of_table, self.store.wants_truncates)
-        typed = self.typed.changes(state, rows).persist(StorageLevel.MEMORY_AND_DISK)
+        with_reads = self.store.minds_reads and any(version.reads for version in plan.versions)
+        typed = self.typed.changes(state, rows, with_reads=with_reads)
+        typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
         try:
             counts = self.typed.count(typed)
             if counts.bad:
@@ -197,7 +199,7 @@ class Sync:
                 )
             if counts.deletes and self.store.buries and not state.has_tombstones:
                 plan.state = state = attrs.evolve(state, has_tombstones=True)
-            good = self.typed.good(typed, plan.truncates)
+            good = self.typed.good(state, typed, plan.truncates)
             self.store.apply(batch, state, good, counts, is_new=is_new)
             every = self.options.optimize_every
             if every and batch.number % every == every - 1:

@@ -80,7 +80,8 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    ``log`` is None where a row lacks its place in the binlog.
+    ``log`` is None where a row lacks its place in the binlog; ``reads`` counts the rows that a
+    snapshot of the producer read, which are no changes.
     """
 
     protocol: str
@@ -90,6 +91,7 @@ class Version:
     first: tuple[int, int]
     last: tuple[int, int]
     log: LogPlace | None = None
+    reads: int = 0
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -136,6 +138,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
         .agg(
             f.count("*").alias("count"),
             f.count_if(f.col("op") == "truncate").alias("truncates"),
+            f.count_if(f.col("op") == "read").alias("reads"),
             f.first("columns").alias("columns"),
             f.first("key_columns").alias("key_columns"),
             f.collect_set(_place()).alias("places"),
@@ -167,6 +170,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     (row.first.commit, row.first.offset or 0),
                     (row["last"].commit, row["last"].offset or 0),
                     log_place(row.log, row.servers) if row.logged == row["count"] else None,
+                    row.reads,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
     for versions in found.values():

@@ -34,6 +34,12 @@ _MAYBE_TRUNCATED = (
 )
 
 
+_SNAPSHOT_WITHOUT_ORDER = (
+    "rows came without a commit_ts: nothing tells which of them are in the snapshot as of "
+    "snapshot_commit_ts; begin anew without that option"
+)
+
+
 @attrs.define
 class Planner:
     """Decides, statement by statement."""
@@ -77,6 +83,9 @@ class Planner:
         return plan
 
     def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: DataFrame) -> None:
+        if plan.state.snapshot and any(not version.first[0] for version in plan.versions):
+            plan.halt(_SNAPSHOT_WITHOUT_ORDER)
+            return
         self._follow_places(plan)
         if not plan.state.halted:
             self._follow_truncated(plan)

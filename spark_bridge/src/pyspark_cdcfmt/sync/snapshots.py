@@ -13,12 +13,9 @@ from cdcfmt_core.filters import parse_table_name
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.targets.protocol import Target
-
-_BEHIND = 2
-"""The rank of a snapshot in its commit: behind all changes of the commit."""
 
 
 @attrs.frozen
@@ -49,7 +46,7 @@ class Snapshots:
             target_of(self.options.into, name),
             columns=StructType([StructField(f.name, f.dataType) for f in rows.schema.fields]),
             # Changes up to there are in the snapshot.
-            truncates=((commit, _BEHIND, 0, 0, 0),) if commit else (),
+            truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
         )
         assert state.columns is not None
         batch = Batch(f"snapshot {state.text}", 0)
@@ -66,7 +63,7 @@ class Snapshots:
             partition_by=self.store.partition_by,
         )
         # Without a commit it is older than any change.
-        sequence = (commit, _BEHIND, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
+        sequence = (commit, SNAPSHOT_RANK, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
         first = self.store.first_rows(rows, sequence).select(*map(quote, columns.names))
         self.target.append(state.target, first, batch.once(state.text))
         self.control.log(batch, [LogRow("snapshot", f"the target is {state.target}", state)])

@@ -11,6 +11,9 @@ from pyspark.sql.types import StructType
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.names import TableName, table_text
 
+SNAPSHOT_RANK = 2
+"""The rank of a snapshot in its commit: behind all changes of the commit."""
+
 
 @attrs.frozen
 class Retired:
@@ -75,6 +78,11 @@ class TableState:
         if state.truncates and not state.truncates[-1][0]:
             state = attrs.evolve(state, truncates=())
         return state
+
+    @property
+    def snapshot(self) -> tuple[int, ...] | None:
+        """Where the snapshot that the table began with stands: changes up to there are in it."""
+        return next((each for each in self.truncates if each[1] == SNAPSHOT_RANK), None)
 
     @property
     def says_anything(self) -> bool:

@@ -37,6 +37,9 @@ METADATA: dict[str, Any] = {
 }
 """What changes have beside the table's own columns, by name without prefix."""
 
+READ = "__sync_read"
+"""The column that tells rows which a snapshot of the producer read."""
+
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
 """Options of the source that its changes need, too."""
 
@@ -65,8 +68,21 @@ class TypedChanges:
             rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
         return events.where(rows)
 
-    def changes(self, state: TableState, rows: DataFrame) -> DataFrame:
-        """One row for each change, in the types of the table's columns."""
+    def changes(self, state: TableState, rows: DataFrame, *, with_reads: bool) -> DataFrame:
+        """One row for each change, in the types of the table's columns.
+
+        :param with_reads: they have ``READ``, too.
+        """
+        if not with_reads:
+            return self._changes(state, rows)
+        is_read = f.coalesce(f.col("op") == "read", f.lit(False))
+        read, others = (
+            self._changes(state, rows.where(is_read == wanted)).withColumn(READ, f.lit(wanted))
+            for wanted in (True, False)
+        )
+        return read.unionByName(others)
+
+    def _changes(self, state: TableState, rows: DataFrame) -> DataFrame:
         assert state.columns is not None
         prefix = self.options.metadata_prefix
         needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
@@ -154,9 +170,13 @@ class TypedChanges:
         ).collect()
         return Counts(row.changes - row.bad, row.deletes, row.bad, row.partial)
 
-    def good(self, typed: DataFrame, truncates: Sequence[Sequence[int]]) -> DataFrame:
-        """The changes that are not bad; of TRUNCATE only these, each once."""
+    def good(
+        self, state: TableState, typed: DataFrame, truncates: Sequence[Sequence[int]]
+    ) -> DataFrame:
+        """The changes that are neither bad nor in the snapshot; of TRUNCATE these, each once."""
         kind, sequence = self._added("change_type"), self._added("sequence")
+        if state.snapshot is not None:
+            typed = typed.where(f"{kind} IS NULL OR {sequence} > {literal(state.snapshot)}")
         changes = typed.where(f"{kind} <> 'truncate'")
         if not truncates:
             return changes

@@ -29,6 +29,10 @@ class Store(Protocol):
         """Whether it keeps tombstones of deleted rows."""
 
     @property
+    def minds_reads(self) -> bool:
+        """Whether changes are to have ``READ``: a row that was read may be there already."""
+
+    @property
     def wants_truncates(self) -> bool:
         """Whether TRUNCATE is a change to keep, too."""
 

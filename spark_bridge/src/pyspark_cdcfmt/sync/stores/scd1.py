@@ -34,6 +34,7 @@ class CurrentRows:
 
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
+    minds_reads = False
     wants_truncates = False
     partition_by = None
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField, StructType, VariantType
 from pyspark.sql.window import WindowSpec
 
 from pyspark_cdcfmt import SEQUENCE
@@ -23,6 +23,7 @@ from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.typed import READ
 
 _KEY, _AT, _KNOWN, _SET = (f"__sync_{name}" for name in ("key", "at", "known", "set"))
 """Of a point in a key's life: its key, its position, whether the target has it, and the columns
@@ -41,6 +42,7 @@ class History:
 
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
+    minds_reads = True
     wants_truncates = False
     buries = True
     partition_by = None
@@ -75,7 +77,8 @@ class History:
             ends = points.select(_KEY).distinct().withColumns({_AT: at, _KNOWN: f.lit(True)})
             points = points.unionByName(ends, allowMissingColumns=True)
         if not is_new:
-            points = points.unionByName(self._known_points(state, points))
+            known = self._known_points(state, points)
+            points = points.unionByName(known, allowMissingColumns=True)
         versions = self._versions(state, points, counts)
         if is_new:
             names = self.columns(state.columns).names
@@ -90,8 +93,10 @@ class History:
         names = state.columns.names
         is_delete = f.col(quote(f"{self.prefix}change_type")) == "delete"
         said = f.array_except(f.array(*map(f.lit, names)), f.col(quote(f"{self.prefix}absent")))
+        reads = [READ] if READ in changes.columns else []
         return changes.select(
             *map(quote, names),
+            *reads,
             key_text(state.keys).alias(_KEY),
             f.col(quote(f"{self.prefix}sequence")).alias(_AT),
             f.lit(False).alias(_KNOWN),
@@ -132,15 +137,24 @@ class History:
             f.col(_SET).isNotNull().desc(), f.col(_KNOWN).desc()
         )
         ordered = Window.partitionBy(_KEY).orderBy(_AT)
-        rows = (
-            points.withColumn("__sync_nth", f.row_number().over(same))
-            .where("__sync_nth = 1")
-            .withColumn(self.end_at, f.lead(_AT).over(ordered))
-            .withColumn(self.start_at, f.col(_AT))
-        )
+        rows = points.withColumn("__sync_nth", f.row_number().over(same)).where("__sync_nth = 1")
         if counts.partial:
             rows = self._filled(state, rows, ordered)
-        return rows.where(f.col(_SET).isNotNull())
+        if READ in points.columns:
+            rows = self._without_known_reads(state, rows, ordered)
+        spans = {self.end_at: f.lead(_AT).over(ordered), self.start_at: f.col(_AT)}
+        return rows.withColumns(spans).where(f.col(_SET).isNotNull())
+
+    def _without_known_reads(
+        self, state: TableState, rows: DataFrame, ordered: WindowSpec
+    ) -> DataFrame:
+        """A row that a snapshot read is no change: where the key has it, its version goes on."""
+        assert state.columns is not None
+        row = f.struct(*(_comparable(field) for field in state.columns.fields))
+        before = f.lag(f.when(f.col(_SET).isNotNull(), row)).over(ordered)
+        is_known = f.col(READ) & before.isNotNull() & before.eqNullSafe(row)
+        known = rows.withColumn("__sync_same", f.coalesce(is_known, f.lit(False)))
+        return known.where("NOT __sync_same").drop("__sync_same")
 
     def _filled(self, state: TableState, rows: DataFrame, ordered: WindowSpec) -> DataFrame:
         """Columns that an image lacks have the value of the version before it."""
@@ -166,3 +180,9 @@ class History:
             f"VALUES ({', '.join('s.' + name for name in names)})"
         )
         self.target.merge(state.target, versions, f"{on} AND t.{start} <=> s.{start}", clauses)
+
+
+def _comparable(field: StructField) -> Column:
+    column = f.col(quote(field.name))
+    is_variant = isinstance(field.dataType, VariantType)
+    return (f.to_json(column) if is_variant else column).alias(field.name)
