@@ -25,14 +25,12 @@ from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.resolved import Resolved
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
-from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.table_plan import TablePlan
-from pyspark_cdcfmt.sync.targets.protocol import Target
-from pyspark_cdcfmt.sync.typed import TypedChanges
+from pyspark_cdcfmt.sync.writing import Writer
 
-_FEW = 4
-"""So many tables are filtered out of the events as they lie; of more the events are sorted."""
-
+_FEW, _FEW_ROWS = 4, 500_000
+"""So many tables, or events times tables, are filtered out of the events as they lie; of more the
+events are sorted."""
 
 _BATCHES_BETWEEN_CLEANING = 100
 
@@ -42,10 +40,8 @@ class Sync:
     """What works on the batches of one query, one after the other."""
 
     options: SyncOptions
-    target: Target
     control: Control
-    store: Store
-    typed: TypedChanges
+    writer: Writer
     planner: Planner
     again: Again
     snapshots: Snapshots
@@ -92,7 +88,7 @@ class Sync:
         if halted := [plan.state for plan in plans if plan.state.halted]:
             self._hold(halted, events, batch)
         busy = [plan for plan in plans if plan.versions and not plan.state.halted]
-        if len(busy) <= _FEW:
+        if len(busy) <= _FEW or len(busy) * report.events <= _FEW_ROWS:
             self._write(plans, events, batch, report, log)
         else:
             parts = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
@@ -118,17 +114,13 @@ class Sync:
         report: Report,
         log: list[LogRow],
     ) -> None:
-        with ThreadPoolExecutor(self.options.parallel) as threads:
-            for plan, counts in zip(
-                plans,
-                threads.map(lambda plan: self._write_table(plan, events, batch), plans),
-                strict=True,
-            ):
-                report.tables[plan.state.text] = counts
-                log += plan.log
-                if counts.bad:
-                    text = f"{counts.bad} rows cannot be read: see dead_letters"
-                    log.append(LogRow("dead letters", text, plan.state, "warning"))
+        done = self.writer.write(plans, events, batch)
+        for plan in plans:
+            counts = report.tables[plan.state.text] = done.get(plan.state.text, Counts())
+            log += plan.log
+            if counts.bad:
+                text = f"{counts.bad} rows cannot be read: see dead_letters"
+                log.append(LogRow("dead letters", text, plan.state, "warning"))
 
     def _hold(self, states: list[TableState], events: DataFrame, batch: Batch) -> None:
         """Keep the events of tables that are halted."""
@@ -175,68 +167,3 @@ class Sync:
             self.resolved.step(batch, states.values(), {plan.state.target for plan in plans})
             report.watermark = self.resolved.resolved
         report.halted = sorted(state.text for state in states.values() if state.halted)
-
-    def _write_table(self, plan: TablePlan, events: DataFrame, batch: Batch) -> Counts:
-        state = plan.state
-        if state.halted or state.columns is None:
-            return Counts()
-        of_table = events.where(is_of(state.name))
-        is_new = self._shape(plan)
-        for sequence in () if is_new else plan.truncates:
-            self.store.truncate(state, sequence)
-        if not plan.versions and not (plan.truncates and self.store.wants_truncates):
-            return Counts()
-        rows = self.typed.rows_of(of_table, self.store.wants_truncates)
-        with_reads = self.store.minds_reads and any(version.reads for version in plan.versions)
-        typed = self.typed.changes(state, rows, with_reads=with_reads)
-        typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            counts = self.typed.count(typed)
-            if counts.bad:
-                letters = self.typed.bad_events(rows, typed)
-                self.control.keep_events(
-                    "dead_letters", batch, state.text, letters, f.col("letter")
-                )
-            if counts.deletes and self.store.buries and not state.has_tombstones:
-                plan.state = state = attrs.evolve(state, has_tombstones=True)
-            good = self.typed.good(state, typed, plan.truncates)
-            self.store.apply(batch, state, good, counts, is_new=is_new)
-            every = self.options.optimize_every
-            if every and batch.number % every == every - 1:
-                self.target.optimize(state.target)
-            return counts
-        finally:
-            typed.unpersist()
-
-    def _shape(self, plan: TablePlan) -> bool:
-        """Give the target the columns that it must have; True if it is new."""
-        state = plan.state
-        assert state.columns is not None
-        there = self.target.schema(state.target)
-        if there is None:
-            columns = self.store.columns(state.columns)
-            self.target.create(
-                state.target,
-                columns,
-                properties=plan.properties,
-                partition_by=self.store.partition_by,
-            )
-            return True
-        old = {field.name.lower(): field for field in there.fields}
-        for name, new in plan.retired:
-            # A batch that runs again has done it.
-            if (field := old.pop(name.lower(), None)) is None:
-                continue
-            if new is None:
-                self.target.drop_column(state.target, name)
-            else:
-                self.target.rename_column(state.target, name, new)
-                old[new.lower()] = field
-        added = [field for field in state.columns.fields if field.name.lower() not in old]
-        if added:
-            self.target.add_columns(state.target, added)
-        for field in state.columns.fields:
-            before = old.get(field.name.lower())
-            if before is not None and self.target.can_widen(before, field):
-                self.target.widen(state.target, field)
-        return False

@@ -53,6 +53,9 @@ SCHEMAS = {
 }
 
 
+_ROWS_OF_A_FILE = 1_000_000
+
+
 @attrs.frozen
 class Batch:
     """What is worked at: a micro-batch of a query."""
@@ -80,7 +83,11 @@ class LogRow:
 
 
 class Control:
-    """These tables, in one folder.  All writes are idempotent by query and batch."""
+    """These tables, in one folder.
+
+    All writes are idempotent by query and batch, but for those of ``tombstones``, which may be
+    there twice.
+    """
 
     def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
         self._spark = spark
@@ -88,11 +95,12 @@ class Control:
         self._folder = folder
         self._there: set[str] = set()
         self._lock = Lock()
+        self._buried: dict[str, tuple[int, ...]] | None = None
 
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
 
-    def _append(self, name: str, rows: DataFrame, once: Once) -> None:
+    def _append(self, name: str, rows: DataFrame, once: Once | None) -> None:
         """Append rows to a table, which the first of them make."""
         if name not in self._there:
             with self._lock:
@@ -213,15 +221,28 @@ class Control:
         """Remove events that waited and are in the targets: below a commit_ts."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
-    def bury(self, batch: Batch, state: TableState, keys: DataFrame) -> None:
-        """Keep the ``key`` and ``sequence`` of deleted rows."""
-        rows = keys.select(
-            f.lit(state.text).alias("source"),
-            "key",
-            "sequence",
-            f.current_timestamp().alias("at"),
-        )
-        self._append("tombstones", rows, batch.once(f"bury:{state.text}"))
+    def bury(self, keys: DataFrame, newest: Mapping[str, tuple[int, ...]], count: int) -> None:
+        """Keep the ``source``, ``key`` and ``sequence`` of deleted rows of tables.
+
+        :param newest: by table, the highest ``sequence`` of these.
+        :param count: the number of rows.
+        """
+        rows = keys.withColumn("at", f.current_timestamp()).coalesce(1 + count // _ROWS_OF_A_FILE)
+        # A batch that runs again may have more of them; those that are there twice do no harm.
+        self._append("tombstones", rows, None)
+        with self._lock:
+            if self._buried is not None:
+                for text, sequence in newest.items():
+                    self._buried[text] = max(sequence, self._buried.get(text, ()))
+
+    def is_buried_since(self, state: TableState, sequence: tuple[int, ...]) -> bool:
+        """Whether any row of a table may have been deleted behind a position."""
+        with self._lock:
+            if self._buried is None:
+                found = self._spark.table(self.table("tombstones")).groupBy("source")
+                rows = found.agg(f.max("sequence").alias("sequence")).collect()
+                self._buried = {row.source: tuple(row.sequence) for row in rows}
+            return self._buried.get(state.text, ()) > sequence
 
     def tombstones(self, state: TableState) -> DataFrame:
         """Each ``key`` and ``sequence`` of deletes of a table."""

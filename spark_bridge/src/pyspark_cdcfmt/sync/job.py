@@ -29,6 +29,7 @@ from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import TypedChanges
+from pyspark_cdcfmt.sync.writing import Writer
 
 logger = open_logger("pyspark_cdcfmt.sync")
 
@@ -132,7 +133,8 @@ def open_sync(
     resolved = None
     if options.consistency == "resolved":
         resolved = Resolved(control, target, options.checkpoint)
-    return Sync(options, target, control, store, typed, planner, again, snapshots, resolved)
+    writer = Writer(options, target, control, store, typed)
+    return Sync(options, control, writer, planner, again, snapshots, resolved)
 
 
 def open_store(options: SyncOptions, target: Target, control: Control) -> Store:

@@ -25,12 +25,19 @@ _DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 
 @attrs.frozen
 class Counts:
-    """Of one table in one batch: its changes, and what a look at them told."""
+    """Of one table in one batch: its changes, and what a look at them told.
+
+    ``first`` is the lowest ``_sequence``, ``last_delete`` the highest one of a delete; ``late``:
+    batches before may have deleted rows behind ``first``.
+    """
 
     changes: int = 0
     deletes: int = 0
     bad: int = 0
     partial: int = 0
+    first: tuple[int, ...] = ()
+    last_delete: tuple[int, ...] = ()
+    late: bool = False
 
 
 @attrs.define
@@ -80,8 +87,8 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    ``log`` is None where a row lacks its place in the binlog; ``reads`` counts the rows that a
-    snapshot of the producer read, which are no changes.
+    ``log`` is None where a row lacks its place in the binlog; ``count`` is the number of rows, and
+    ``reads`` of those that a snapshot of the producer read, which are no changes.
     """
 
     protocol: str
@@ -91,6 +98,7 @@ class Version:
     first: tuple[int, int]
     last: tuple[int, int]
     log: LogPlace | None = None
+    count: int = 0
     reads: int = 0
 
     def may_begin_before(self, statement: Statement) -> bool:
@@ -170,6 +178,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     (row.first.commit, row.first.offset or 0),
                     (row["last"].commit, row["last"].offset or 0),
                     log_place(row.log, row.servers) if row.logged == row["count"] else None,
+                    row["count"],
                     row.reads,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)

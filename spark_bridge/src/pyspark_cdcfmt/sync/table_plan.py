@@ -24,6 +24,14 @@ class TablePlan:
     log: list[LogRow] = attrs.field(factory=list)
 
     @property
+    def rows(self) -> int:
+        return sum(version.count for version in self.versions)
+
+    @property
+    def has_reads(self) -> bool:
+        return any(version.reads for version in self.versions)
+
+    @property
     def properties(self) -> Mapping[str, str]:
         """Of a new target: where it comes from."""
         return {"cdcfmt.source": self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes
-from pyspark_cdcfmt.sync.expressions import literal
+from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -158,17 +158,53 @@ class TypedChanges:
         )
         return typed.withColumns(cells).drop(*renamed)
 
-    def count(self, typed: DataFrame) -> Counts:
-        """What a look at the changes tells; it also fills their cache."""
-        kind = f.col(self._added("change_type"))
+    def count(self, typed: Sequence[DataFrame]) -> list[Counts]:
+        """What one look at the changes of tables tells; it also fills their caches."""
+        kind, sequence = f.col(self._added("change_type")), f.col(self._added("sequence"))
         is_partial = (f.size(self._added("absent")) > 0) & (kind != "delete")
-        (row,) = typed.agg(
-            f.count("*").alias("changes"),
-            f.count_if(kind == "delete").alias("deletes"),
-            f.count_if(kind.isNull()).alias("bad"),
-            f.count_if(is_partial).alias("partial"),
-        ).collect()
-        return Counts(row.changes - row.bad, row.deletes, row.bad, row.partial)
+        looked_at = [
+            each.select(
+                f.lit(nth).alias("nth"),
+                kind.alias("kind"),
+                sequence.alias("sequence"),
+                is_partial.alias("is_partial"),
+            )
+            for nth, each in enumerate(typed)
+        ]
+        is_delete = f.col("kind") == "delete"
+        by = () if len(typed) == 1 else ("nth",)
+        rows = (
+            reduce(DataFrame.unionAll, looked_at)
+            .groupBy(*by)
+            .agg(
+                f.count("*").alias("changes"),
+                f.count_if(is_delete).alias("deletes"),
+                f.count_if(f.col("kind").isNull()).alias("bad"),
+                f.count_if("is_partial").alias("partial"),
+                f.min("sequence").alias("first"),
+                f.max(f.when(is_delete, f.col("sequence"))).alias("last_delete"),
+            )
+            .collect()
+        )
+        counts = [Counts()] * len(typed)
+        for row in rows:
+            counts[row.nth if by else 0] = Counts(
+                row.changes - row.bad,
+                row.deletes,
+                row.bad,
+                row.partial,
+                tuple(row.first or ()),
+                tuple(row.last_delete or ()),
+            )
+        return counts
+
+    def deletes(self, state: TableState, changes: DataFrame) -> DataFrame:
+        """``source``, ``key`` and ``sequence`` of the deletes among good changes."""
+        return changes.where(f"{self._added('change_type')} = 'delete'").select(
+            f.lit(state.text).alias("source"),
+            key_text(state.keys).alias("key"),
+            f.col(self._added("sequence")).alias("sequence"),
+        )
 
     def good(
         self, state: TableState, typed: DataFrame, truncates: Sequence[Sequence[int]]

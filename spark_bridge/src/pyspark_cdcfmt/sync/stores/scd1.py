@@ -72,11 +72,6 @@ class CurrentRows:
         if state.truncates:
             changes = changes.where(f"{quote(sequence)} > {literal(state.truncates[-1])}")
         last = self._folded(state, changes) if counts.partial else self._last(state, changes)
-        if self.buries and counts.deletes:
-            buried = last.where(self._is_delete()).select(
-                key_text(state.keys).alias("key"), f.col(quote(sequence)).alias("sequence")
-            )
-            self.control.bury(batch, state, buried)
         if is_new:
             names = self.columns(state.columns).names
             rows = last if self.soft else last.where(~self._is_delete())
@@ -85,7 +80,7 @@ class CurrentRows:
                 state.target, rows.select(*map(quote, names)), batch.once(state.text)
             )
             return
-        if state.has_tombstones:
+        if counts.late:
             last = self._without_older_than_tombstones(state, last)
         self._merge(state, last, partial=bool(counts.partial))
 

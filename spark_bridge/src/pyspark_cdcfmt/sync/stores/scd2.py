@@ -68,16 +68,12 @@ class History:
     ) -> None:
         assert state.columns is not None
         points = self._points_of(state, changes)
-        if counts.deletes:
-            ends = points.where(f.col(_SET).isNull())
-            buried = ends.select(f.col(_KEY).alias("key"), f.col(_AT).alias("sequence"))
-            self.control.bury(batch, state, buried)
         if state.truncates:
             at = f.explode(f.array(*(f.expr(literal(each)) for each in state.truncates)))
             ends = points.select(_KEY).distinct().withColumns({_AT: at, _KNOWN: f.lit(True)})
             points = points.unionByName(ends, allowMissingColumns=True)
         if not is_new:
-            known = self._known_points(state, points)
+            known = self._known_points(state, points, counts)
             points = points.unionByName(known, allowMissingColumns=True)
         versions = self._versions(state, points, counts)
         if is_new:
@@ -103,7 +99,7 @@ class History:
             f.when(~is_delete, said).alias(_SET),
         )
 
-    def _known_points(self, state: TableState, points: DataFrame) -> DataFrame:
+    def _known_points(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
         """What the target and the tombstones say of the keys of these points."""
         assert state.columns is not None
         names = state.columns.names
@@ -124,7 +120,7 @@ class History:
         ends = rows.where(f.col(quote(self.end_at)).isNotNull()).select(
             _KEY, f.col(quote(self.end_at)).alias(_AT)
         )
-        if state.has_tombstones:
+        if counts.late:
             tombstones = self.control.tombstones(state).toDF(_KEY, _AT)
             ends = ends.unionByName(tombstones.join(keys, _KEY, "left_semi"))
         return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)

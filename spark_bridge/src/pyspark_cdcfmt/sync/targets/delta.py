@@ -120,13 +120,10 @@ class DeltaTarget:
     def read(self, table: str) -> DataFrame:
         return self._spark.table(table)
 
-    def append(self, table: str, rows: DataFrame, once: Once) -> None:
-        writer = (
-            rows.write.format("delta")
-            .mode("append")
-            .option("txnAppId", once[0])
-            .option("txnVersion", once[1])
-        )
+    def append(self, table: str, rows: DataFrame, once: Once | None) -> None:
+        writer = rows.write.format("delta").mode("append")
+        if once is not None:
+            writer = writer.option("txnAppId", once[0]).option("txnVersion", once[1])
         path = path_of(table)
         if path is None:
             writer.saveAsTable(table)

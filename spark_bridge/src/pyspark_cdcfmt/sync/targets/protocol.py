@@ -49,8 +49,8 @@ class Target(Protocol):
     def read(self, table: str) -> DataFrame:
         """The rows of a table."""
 
-    def append(self, table: str, rows: DataFrame, once: Once) -> None:
-        """Append rows, unless this write or a later one of its writer was done before.
+    def append(self, table: str, rows: DataFrame, once: Once | None) -> None:
+        """Append rows; with ``once`` unless this write or a later one of its writer was done.
 
         A table by path that is not there is made.
         """

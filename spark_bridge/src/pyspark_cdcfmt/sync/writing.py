@@ -1,0 +1,185 @@
+"""The writes of a batch: what is in it for a table, brought into the table's target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from typing import Any
+
+import attrs
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from pyspark_cdcfmt.sync.control import Batch, Control
+from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.options import SyncOptions
+from pyspark_cdcfmt.sync.stores.protocol import Store
+from pyspark_cdcfmt.sync.table_plan import TablePlan
+from pyspark_cdcfmt.sync.targets.protocol import Target
+from pyspark_cdcfmt.sync.typed import TypedChanges
+
+_SMALL = 10_000
+"""So many rows of a table are one task, as tasks cost more than the rows."""
+
+_AT_ONCE = 50
+"""So many small tables are looked at together."""
+
+
+@attrs.define
+class Write:
+    """What a batch brings to one target: events that are changes, and the changes themselves."""
+
+    plan: TablePlan
+    rows: DataFrame
+    typed: DataFrame
+    is_new: bool
+    counts: Counts = attrs.field(factory=Counts)
+
+
+@attrs.define
+class Writer:
+    """Writes to the targets of tables, to several of them side by side."""
+
+    options: SyncOptions
+    target: Target
+    control: Control
+    store: Store
+    typed: TypedChanges
+    _shapes: dict[str, StructType] = attrs.field(factory=dict)
+    """The columns that targets are known to have."""
+
+    def write(
+        self, plans: Iterable[TablePlan], events: DataFrame, batch: Batch
+    ) -> dict[str, Counts]:
+        """Do what the plans say; what was done for each table."""
+        work = [plan for plan in plans if not plan.state.halted and plan.state.columns is not None]
+        small = [plan for plan in work if plan.rows <= _SMALL]
+        done: dict[str, Counts] = {}
+        with ThreadPoolExecutor(self.options.parallel) as threads:
+            large = [
+                threads.submit(self._write, [plan], events, batch, map)
+                for plan in work
+                if plan.rows > _SMALL
+            ]
+            for begin in range(0, len(small), _AT_ONCE):
+                together = small[begin : begin + _AT_ONCE]
+                done |= self._write(together, events, batch, threads.map)
+            for each in large:
+                done |= each.result()
+        return done
+
+    def _write(
+        self, plans: Sequence[TablePlan], events: DataFrame, batch: Batch, run: Callable[..., Any]
+    ) -> dict[str, Counts]:
+        """Write these tables, of which Spark counts and buries the rows together.
+
+        :param run: like ``map``.
+        """
+        writes = [
+            write
+            for write in run(lambda plan: self._open(plan, events), plans)
+            if write is not None
+        ]
+        if not writes:
+            return {}
+        try:
+            for write, counts in zip(
+                writes, self.typed.count([write.typed for write in writes]), strict=True
+            ):
+                state = write.plan.state
+                late = state.has_tombstones and self.control.is_buried_since(state, counts.first)
+                write.counts = attrs.evolve(counts, late=late)
+            self._bury([write for write in writes if write.counts.deletes])
+            for _ in run(lambda write: self._apply(write, batch), writes):
+                pass
+            return {write.plan.state.text: write.counts for write in writes}
+        finally:
+            for write in writes:
+                write.typed.unpersist()
+
+    def _open(self, plan: TablePlan, events: DataFrame) -> Write | None:
+        """Make the target ready, and the changes; None where there are none to write."""
+        state = plan.state
+        of_table = events.where(is_of(state.name))
+        if plan.rows <= _SMALL:
+            of_table = of_table.coalesce(1)
+        is_new = self._shape(plan)
+        for sequence in () if is_new else plan.truncates:
+            self.store.truncate(state, sequence)
+        if not plan.versions and not (plan.truncates and self.store.wants_truncates):
+            return None
+        rows = self.typed.rows_of(of_table, self.store.wants_truncates)
+        with_reads = self.store.minds_reads and plan.has_reads
+        typed = self.typed.changes(state, rows, with_reads=with_reads)
+        return Write(plan, rows, typed.persist(StorageLevel.MEMORY_AND_DISK), is_new)
+
+    def _bury(self, writes: list[Write]) -> None:
+        """Keep the keys of deleted rows, before the rows go."""
+        if not self.store.buries or not writes:
+            return
+        keys = [
+            self.typed.deletes(w.plan.state, self.typed.good(w.plan.state, w.typed, ()))
+            for w in writes
+        ]
+        self.control.bury(
+            reduce(DataFrame.unionAll, keys),
+            {write.plan.state.text: write.counts.last_delete for write in writes},
+            sum(write.counts.deletes for write in writes),
+        )
+        for write in writes:
+            write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
+
+    def _apply(self, write: Write, batch: Batch) -> None:
+        state, counts = write.plan.state, write.counts
+        if counts.bad:
+            letters = self.typed.bad_events(write.rows, write.typed)
+            self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
+        good = self.typed.good(state, write.typed, write.plan.truncates)
+        self.store.apply(batch, state, good, counts, is_new=write.is_new)
+        every = self.options.optimize_every
+        if every and batch.number % every == every - 1:
+            self.target.optimize(state.target)
+
+    def _shape(self, plan: TablePlan) -> bool:
+        """Give the target the columns that it must have; True if it is new."""
+        state = plan.state
+        assert state.columns is not None
+        if self._shapes.get(state.target) == state.columns and not plan.retired:
+            return False
+        is_new = self._reshape(plan, state.columns)
+        self._shapes[state.target] = state.columns
+        return is_new
+
+    def _reshape(self, plan: TablePlan, columns: StructType) -> bool:
+        state = plan.state
+        there = self.target.schema(state.target)
+        if there is None:
+            self.target.create(
+                state.target,
+                self.store.columns(columns),
+                properties=plan.properties,
+                partition_by=self.store.partition_by,
+            )
+            return True
+        old = {field.name.lower(): field for field in there.fields}
+        for name, new in plan.retired:
+            # A batch that runs again has done it.
+            if (field := old.pop(name.lower(), None)) is None:
+                continue
+            if new is None:
+                self.target.drop_column(state.target, name)
+            else:
+                self.target.rename_column(state.target, name, new)
+                old[new.lower()] = field
+        added = [field for field in columns.fields if field.name.lower() not in old]
+        if added:
+            self.target.add_columns(state.target, added)
+        for field in columns.fields:
+            before = old.get(field.name.lower())
+            if before is not None and self.target.can_widen(before, field):
+                self.target.widen(state.target, field)
+        return False
