@@ -12,7 +12,7 @@ from debezium_messages import column, ddl, envelope_schema, message, row
 from pyspark.sql import DataFrame, SparkSession
 from sync_lake import Lake, put, remove
 
-from cdcfmt_core.sources import wrap_line
+from cdcfmt_core.io.sources import wrap_line
 
 FIELDS = {
     "id": {"type": "int32"},
