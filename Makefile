@@ -60,7 +60,12 @@ unit-alone:  ## the other tests
 check: lint  ## linters, types, and the quick tests: no Spark, no Kafka
 	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few $(QUICK)
 
-QUICK = -q -m "not shared and not one_python" --durations 20
+QUICK = -q -m "not shared and not one_python" -k "not ($(SLOW))" --durations 20
+# What takes seconds each: sizes, memory, processes.  `make test` has it.
+SLOW = huge_values or deep_nesting or lengths_lie or deterministic or in_any_place or every_bit \
+	or very_many or 100_megabytes or memory or large_texts_in_lists or kept_of_tables \
+	or test_process or test_doctor or all_types_are_as or values_are_those_of_python \
+	or kernel_equals_reference or many_tasks or any_text_is_survived
 
 # What needs no Spark, on the other supported Pythons of this machine.
 unit-pythons:  ## unit-alone on this machine's other Pythons
