@@ -16,6 +16,7 @@ from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.snapshots import check_names
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
@@ -321,6 +322,16 @@ def test_names_of_targets() -> None:
     for wrong in ("lake.all", "lake.{tabel}"):
         with pytest.raises(OptionError, match="option into"):
             check_pattern(wrong)
+
+
+def test_a_snapshot_is_of_a_table_that_is_read() -> None:
+    options = {"into": "{table}", "checkpoint": "c", "tables": "shop.*", "exclude": "shop.tmp_*"}
+    wanted = SyncOptions.of(options)
+    check_names(["shop.dbo.orders"], SyncOptions.of(options | {"tables": "shop.*.*"}))
+    check_names(["shop.orders"], wanted)
+    for left_out in ("other.orders", "shop.tmp_orders"):
+        with pytest.raises(OptionError, match=f"snapshot of {left_out}: tables and exclude leave"):
+            check_names([left_out], wanted)
 
 
 def test_states_are_kept_whole() -> None:

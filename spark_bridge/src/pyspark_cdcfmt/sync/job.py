@@ -21,7 +21,7 @@ from pyspark_cdcfmt.sync.names import check_pattern
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.resolved import Resolved
-from pyspark_cdcfmt.sync.snapshots import Snapshots
+from pyspark_cdcfmt.sync.snapshots import Snapshots, check_names
 from pyspark_cdcfmt.sync.stores.changelog import Changelog
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
@@ -61,6 +61,7 @@ def sync(
     """
     wanted = SyncOptions.of(options)
     check_pattern(wanted.into)
+    check_names(snapshot or (), wanted)
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
     # A session without Delta is told now, not by the first batch.
     Control(spark, DeltaTarget(spark), wanted.control).has("tables")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.filters import EventFilter, parse_table_name
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -69,6 +69,15 @@ class Snapshots:
         self.control.log(batch, [LogRow("snapshot", f"the target is {state.target}", state)])
         self.control.save(batch, [state])
         return state
+
+
+def check_names(given: Iterable[str], options: SyncOptions) -> None:
+    """:raises OptionError: for a snapshot of a table whose changes are not read."""
+    wanted = EventFilter(include_tables=options.tables, exclude_tables=options.exclude)
+    for text in given:
+        database, schema, table = _table_name(text)
+        if not wanted.wants_table(database, table, schema):
+            raise OptionError(f"snapshot of {text}: tables and exclude leave out this table")
 
 
 def _table_name(text: str) -> TableName:
