@@ -6,7 +6,7 @@ a part of one partition, :func:`read_ends` the first and last messages of many.
 :class:`SchemaSearch` finds a certain table schema around a range, and
 :class:`TopicSchemaStore` has all that came before its rows.
 :class:`StreamProgress` moves a stream from offset to offset, and
-:class:`LowWatermarks` tell which row changes are duplicates.
+:class:`LowWatermarks` finds below which commit_ts row changes are duplicates.
 """
 
 from cdcfmt_core.io.sources.kafka.client import KafkaClient

@@ -76,9 +76,9 @@ def literal(sequence: Sequence[int]) -> str:
 
 
 def log_column() -> Column:
-    """The place of an event in its source's binlog; NULL where a commit orders it, or none is told.
+    """The place of an event in its source's binlog, position first: the last one is found by it.
 
-    Position first, as it is what the last one is found by.
+    NULL where a commit orders the event, or its message has no position.
     """
     file, pos, server = (
         f.try_variant_get("extra", f"$.{name}", type_)

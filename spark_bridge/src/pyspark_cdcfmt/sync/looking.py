@@ -25,7 +25,7 @@ _DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 
 @attrs.frozen
 class Counts:
-    """Of one table in one batch: its changes, and what a look at them told.
+    """Of one table in one batch: its changes, by number and kind.
 
     ``first`` is the lowest ``_sequence``, ``last_delete`` the highest one of a delete; ``late``:
     batches before may have deleted rows behind ``first``.

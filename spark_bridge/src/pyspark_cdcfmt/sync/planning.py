@@ -35,8 +35,8 @@ _MAYBE_TRUNCATED = (
 
 
 _SNAPSHOT_WITHOUT_ORDER = (
-    "rows came without a commit_ts: nothing tells which of them are in the snapshot as of "
-    "snapshot_commit_ts; begin anew without that option"
+    "rows came without a commit_ts: the snapshot as of snapshot_commit_ts may hold them or not; "
+    "begin anew without that option"
 )
 
 
