@@ -83,32 +83,26 @@ def check_java() -> Iterator[Check]:
 
 def check_pyspark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
     """Spark, the bridge, and what must fit: Spark in SPARK_HOME, Delta, Python."""
-    if find_spec("pyspark") is None:
-        yield Check("Spark", "warn", "pyspark is missing", "pip install 'pyspark-cdcfmt[spark]'")
+    version = version_of("pyspark")
+    line = line_of(version)
+    if line is None:
+        known = " and ".join(line.spark for line in MATRIX)
+        text = f"pyspark {version}; pyspark-cdcfmt works with {known}"
+        yield Check("Spark", "bad", text, _INSTALL_SPARK)
     else:
-        version = version_of("pyspark")
-        line = line_of(version)
-        if line is None:
-            known = " and ".join(line.spark for line in MATRIX)
-            text = f"pyspark {version}; pyspark-cdcfmt works with {known}"
-            yield Check("Spark", "bad", text, _INSTALL_SPARK)
-        else:
-            yield Check("Spark", "ok", f"pyspark {version}")
-            yield from _check_line(line, version)
-            yield from _check_deltas(line, version, packages)
-    if find_spec(_BRIDGE) is None:
-        yield Check("Spark", "warn", "pyspark-cdcfmt is missing", "pip install pyspark-cdcfmt")
+        yield Check("Spark", "ok", f"pyspark {version}")
+        yield from _check_line(line, version)
+        yield from _check_deltas(line, version, packages)
+    yield Check("Spark", "ok", f"pyspark-cdcfmt {version_of('pyspark-cdcfmt')}")
+    if find_spec("cdcfmt_kernel") is not None:
+        yield Check("Spark", "ok", f"cdcfmt-kernel {version_of('cdcfmt-kernel')}")
     else:
-        yield Check("Spark", "ok", f"pyspark-cdcfmt {version_of('pyspark-cdcfmt')}")
-        if find_spec("cdcfmt_kernel") is not None:
-            yield Check("Spark", "ok", f"cdcfmt-kernel {version_of('cdcfmt-kernel')}")
-        else:
-            yield Check(
-                "Spark",
-                "warn",
-                "cdcfmt-kernel is missing: decoding takes ten times as long",
-                "with Rust: pip install ./spark_bridge/kernel",
-            )
+        yield Check(
+            "Spark",
+            "warn",
+            "cdcfmt-kernel is missing: decoding takes ten times as long",
+            "with Rust: pip install ./spark_bridge/kernel",
+        )
 
 
 def _check_line(line: SparkLine, version: str) -> Iterator[Check]:
@@ -159,8 +153,6 @@ def _delta_remedy(line: SparkLine) -> str:
 
 def check_discovery() -> Iterator[Check]:
     """The interpreter that Spark would use, and every module that it would import."""
-    if find_spec("pyspark") is None or find_spec(_BRIDGE) is None:
-        return
     source, name = _spark_python()
     if name is None:
         yield Check("Spark finds cdc", "bad", f"{source}, and there is none", _set_python())
