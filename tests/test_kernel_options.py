@@ -120,10 +120,10 @@ def test_events_with_some_columns(names: list[str]) -> None:
     assert check_equal(messages, some, read, inferred=False).by_kernel > len(messages) / 2
 
 
-def test_columns_of_each_table_are_the_references() -> None:
+def test_columns_of_each_table() -> None:
     messages, given, _ = golden("canal-json", "default")
     read = parsed(given | {"includeColumns": "true"})
-    assert check_equal(messages, events_schema(read), read).by_kernel == 0
+    assert check_equal(messages, events_schema(read), read).by_kernel > len(messages) / 2
 
 
 @pytest.mark.parametrize("split", ["true", "false"])

@@ -4,14 +4,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, ListArray, StringArray, StructArray,
+    TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
-use arrow_schema::{ArrowError, DataType, Field};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
 use crate::batch::Origin;
 use crate::columns::variant_fields;
+use crate::event_plan::{EventPlan, ShownColumn};
 use crate::layout::Op;
 use crate::plans::Plan;
 
@@ -28,6 +30,7 @@ pub enum EventContent {
     SourceTime,
     EmitTime,
     KeyColumns,
+    Columns,
     Extra,
 }
 
@@ -125,8 +128,50 @@ pub fn array<'a>(
                 None,
             )?)
         }
+        EventContent::Columns => {
+            columns(plans.map(|(_, event, _)| event.plan.rows.event.as_ref()))?
+        }
         EventContent::Extra => extra(plans.map(|(_, event, _)| event.extra.as_ref()), extras)?,
     })
+}
+
+fn columns<'a>(plans: impl Iterator<Item = Option<&'a EventPlan>>) -> Result<ArrayRef, ArrowError> {
+    let mut all: Vec<&ShownColumn> = Vec::new();
+    let mut lengths = Vec::new();
+    for plan in plans {
+        let of_plan = plan.map_or(&[][..], |plan| &plan.columns);
+        all.extend(of_plan);
+        lengths.push(of_plan.len());
+    }
+    let texts = |text: fn(&ShownColumn) -> &str| -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(
+            all.iter().map(|each| text(each)),
+        ))
+    };
+    let flags = |flag: fn(&ShownColumn) -> Option<bool>| -> ArrayRef {
+        Arc::new(all.iter().map(|each| flag(each)).collect::<BooleanArray>())
+    };
+    let arrays: Vec<ArrayRef> = vec![
+        texts(|column| &column.name),
+        texts(|column| &column.source_type),
+        flags(|column| column.nullable),
+        flags(|column| column.key),
+    ];
+    let names = ["name", "source_type", "nullable", "key"];
+    let fields: Fields = names
+        .iter()
+        .zip(&arrays)
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect();
+    let rows = StructArray::try_new(fields, arrays, None)?;
+    let field = Arc::new(Field::new("element", rows.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(
+        field,
+        offsets,
+        Arc::new(rows),
+        None,
+    )?))
 }
 
 fn times(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {

@@ -17,6 +17,23 @@ pub struct Description {
     key_columns: Vec<String>,
     images: ImagesDescription,
     extra: Vec<extra::Description>,
+    columns: Vec<ShownColumn>,
+}
+
+/// A column of the table as events show it.
+#[derive(PartialEq, Eq, Hash, Deserialize)]
+pub struct ShownColumn {
+    pub name: String,
+    pub source_type: String,
+    pub nullable: Option<bool>,
+    pub key: Option<bool>,
+}
+
+impl ShownColumn {
+    /// Bytes of it in a row.
+    fn bytes(&self) -> usize {
+        self.name.len() + self.source_type.len() + 10
+    }
 }
 
 /// Places of the columns in the order of images, their names, and these as JSON.
@@ -38,16 +55,22 @@ pub struct EventPlan {
     /// What stands before the offsets of a variant, by their width.
     pub heads: [Vec<u8>; 3],
     pub extra: Arc<Extra>,
-    /// Bytes of the key's names in a row.
-    pub key_bytes: usize,
+    /// Empty where events do not show them.
+    pub columns: Vec<ShownColumn>,
+    /// Bytes of the key's names and of the columns in a row.
+    pub name_bytes: usize,
 }
 
 impl EventPlan {
     /// About what it takes.
     pub fn bytes(&self) -> usize {
         let heads: usize = self.heads.iter().map(Vec::len).sum();
-        let keys = self.key_bytes + size_of_val(&self.key_columns[..]);
-        keys + size_of_val(&self.order[..]) + self.labels.bytes() + heads + self.dictionary.bytes()
+        let keys = self.name_bytes + size_of_val(&self.key_columns[..]);
+        keys + size_of_val(&self.columns[..])
+            + size_of_val(&self.order[..])
+            + self.labels.bytes()
+            + heads
+            + self.dictionary.bytes()
     }
 
     pub fn new(
@@ -77,13 +100,11 @@ impl EventPlan {
             object_head(&ids, width, &mut head);
             head
         });
-        let key_bytes: usize = description
-            .key_columns
-            .iter()
-            .map(|key| key.len() + 4)
-            .sum();
+        let keys = description.key_columns.iter().map(|key| key.len() + 4);
+        let columns = description.columns.iter().map(ShownColumn::bytes);
         Ok(Self {
-            key_bytes,
+            name_bytes: keys.sum::<usize>() + columns.sum::<usize>(),
+            columns: description.columns,
             key_columns: description.key_columns,
             order,
             labels: before,

@@ -18,8 +18,8 @@ use crate::variant_bytes::{check_size, object};
 #[derive(Deserialize)]
 pub struct Description {
     name: String,
-    /// Of the member in the envelope.
-    path: Vec<String>,
+    /// Of the member in the envelope; none for `sequence_commit`.
+    path: Option<Vec<String>>,
     /// Values that leave the part out.
     without: Vec<Value>,
     /// Stands for a missing member; null leaves the part out.
@@ -29,9 +29,32 @@ pub struct Description {
 #[derive(PartialEq, Eq, Hash)]
 struct Part {
     name: String,
-    leaf: usize,
+    /// None for `sequence_commit`.
+    leaf: Option<usize>,
     without: Vec<Value>,
     default: Option<String>,
+}
+
+/// Where the values of `extra` stand.
+pub struct Message<'a> {
+    pub leaves: &'a [Token],
+    pub document: &'a str,
+    /// The commit that orders the message where it has no `commit_ts`, in digits.
+    pub sequence_commit: Option<String>,
+}
+
+impl Message<'_> {
+    /// The value of a part, and the document in which it lies.
+    fn leaf(&self, part: &Part) -> Step<(Token, &str)> {
+        match (part.leaf, &self.sequence_commit) {
+            (Some(leaf), _) => {
+                let token = self.leaves.get(leaf).copied().unwrap_or_default();
+                Ok((token, self.document))
+            }
+            (None, Some(text)) => Ok((whole(text)?, text)),
+            (None, None) => Ok((Token::MISSING, self.document)),
+        }
+    }
 }
 
 /// The parts of `extra` in the order of their names.
@@ -44,13 +67,17 @@ impl Extra {
     pub fn new(descriptions: Vec<Description>, layout: &Layout) -> Step<Self> {
         let mut parts = Vec::new();
         for description in descriptions {
-            let leaf = layout.leaves.get(&description.path);
+            let no_leaf = || Refusal::new("no such member for extra", 0);
+            let leaf = match &description.path {
+                None => None,
+                Some(path) => Some(*layout.leaves.get(path).ok_or_else(no_leaf)?),
+            };
             if description.default.is_object() || description.default.is_array() {
                 return Err(Refusal::new("a default of extra that is no scalar", 0));
             }
             parts.push(Part {
                 name: description.name,
-                leaf: *leaf.ok_or(Refusal::new("no such member for extra", 0))?,
+                leaf,
                 without: description.without,
                 default: (!description.default.is_null()).then(|| description.default.to_string()),
             });
@@ -62,8 +89,7 @@ impl Extra {
     /// Appends value and metadata; about their bytes, or None for an empty `extra`.
     pub fn append(
         &self,
-        leaves: &[Token],
-        document: &str,
+        message: &Message,
         kept: &mut Kept,
         variants: &mut Variants,
         value: &mut Vec<u8>,
@@ -73,10 +99,9 @@ impl Extra {
         let mut parts = std::mem::take(&mut kept.parts);
         let is_known = parts.len() == self.parts.len();
         parts.resize_with(self.parts.len(), KeptPart::default);
-        let leaf_of = |part: &Part| leaves.get(part.leaf).copied().unwrap_or_default();
         let mut has_other_names = !is_known;
         for (part, known) in self.parts.iter().zip(&mut parts) {
-            let leaf = leaf_of(part);
+            let (leaf, document) = message.leaf(part)?;
             if is_known && known.is(leaf, document) {
                 continue;
             }
@@ -103,7 +128,8 @@ impl Extra {
             for (part, known) in self.parts.iter().zip(&mut parts) {
                 known.value.clear();
                 if known.size.is_some() {
-                    let (text, token) = part.value(leaf_of(part), document)?;
+                    let (leaf, document) = message.leaf(part)?;
+                    let (text, token) = part.value(leaf, document)?;
                     variants.value(text, token, &mut known.value)?;
                 }
             }

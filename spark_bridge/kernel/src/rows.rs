@@ -6,6 +6,7 @@ use crate::batch::{Batch, Change, Origin};
 use crate::encodings::Tools;
 use crate::envelope::Envelope;
 use crate::event_columns::EventOrigin;
+use crate::extra;
 use crate::image_cells::Source;
 use crate::images::Images;
 use crate::json::{Kind, Token};
@@ -42,13 +43,13 @@ impl Kernel {
         if count > 1 && document.len() > LONGEST_OF_ROWS {
             return Err(Refusal::new("many rows in a long message", 0));
         }
-        let event = self.event(plan, op, document)?;
+        let event = self.event(plan, layout, op, document)?;
         let extra_bytes = event.as_ref().map_or(0, |(_, bytes)| *bytes);
         let repeated = count * (plan.repeats + extra_bytes);
         if count > 1 && repeated > REPEATED_SHARE * document.len() + REPEATED_BYTES * count {
             return Err(Refusal::new("rows that repeat too much", 0));
         }
-        let keys = plan.rows.event.as_ref().map_or(0, |event| event.key_bytes);
+        let keys = plan.rows.event.as_ref().map_or(0, |event| event.name_bytes);
         let names = keys + plan.shown.as_ref().map_or(0, Shown::bytes);
         let row_bytes = self.settings.row_bytes + plan.rows.absent_bytes + names + extra_bytes;
         if count > 1 && 2 * count * row_bytes > self.settings.max_bytes {
@@ -98,18 +99,26 @@ impl Kernel {
     fn event(
         &mut self,
         plan: &Arc<Plan>,
+        layout: usize,
         op: Op,
         document: &str,
     ) -> Step<Option<(EventOrigin, usize)>> {
         let Some(event) = &plan.rows.event else {
             return Ok(None);
         };
+        let by_time = self.settings.layouts[layout].orders_by_source_time
+            && self.envelope.commit_ts.is_none();
+        let sequence_commit = self.envelope.source_time.filter(|_| by_time);
+        let message = extra::Message {
+            leaves: &self.envelope.leaves,
+            document,
+            sequence_commit: sequence_commit.map(|time| (time << 18).to_string()),
+        };
         let extras = &mut self.batch.extras;
         let (value, metadata) = (extras.values.len(), extras.metadata.len());
         self.tools.extra.begin(&event.extra);
         let bytes = event.extra.append(
-            &self.envelope.leaves,
-            document,
+            &message,
             &mut self.tools.extra,
             &mut self.tools.variants,
             &mut extras.values,

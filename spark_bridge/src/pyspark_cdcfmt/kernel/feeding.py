@@ -242,10 +242,7 @@ def _warn_once() -> None:
 
 @attrs.frozen
 class Opening:
-    """Opens the kernel for a read.
-
-    Columns that depend on each table's schema (``includeColumns``) are the reference's.
-    """
+    """Opens the kernel for a read."""
 
     options: ReadOptions
     shape: Shape
@@ -253,8 +250,6 @@ class Opening:
 
     def open(self, message: Message) -> KernelChunks | None:
         """What decodes messages like this one; None for the reference."""
-        if "columns" in self.shape.metadata:
-            return None
         codec = self._codec_of(message)
         if codec is None or codec.open_layouts is None:
             return None

@@ -19,6 +19,7 @@ from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from cdcfmt_core.toolkit.encodings import Encoding
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike, _has_images, _target
+from pyspark_cdcfmt.rows.event_rows import columns_of
 from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
@@ -106,7 +107,7 @@ def describe_plan(
     shown = {"database": table.database, "schema": table.schema, "table": table.table}
     return {
         "rows": rows,
-        "repeats": table_bytes(table),
+        "repeats": table_bytes(table, of_types=shape.shows_columns),
         "shown": shown if shape.events else None,
         **spans,
     }
@@ -140,22 +141,26 @@ def _event(
         if shape.events == "variant":
             names = list(VariantEncoder(table.column_names).ordered)
     places = {name: place for place, name in enumerate(table.column_names)}
+    parts = [
+        {
+            "name": part.name,
+            "path": [_spelled(name) for name in path],
+            "without": part.without,
+            "default": part.default,
+        }
+        for path, part in layout.extra(wire).items()
+    ]
+    if shape.shows_columns and layout.orders_by_source_time:
+        parts.append({"name": "sequence_commit", "path": None, "without": (), "default": None})
     return {
         "key_columns": shape.key_of(table),
+        "columns": columns_of(table) if shape.shows_columns else (),
         "images": {
             "order": [places[name] for name in names],
             "names": names,
             "labels": [orjson.dumps(name).decode() for name in names],
         },
-        "extra": [
-            {
-                "name": part.name,
-                "path": [_spelled(name) for name in path],
-                "without": part.without,
-                "default": part.default,
-            }
-            for path, part in layout.extra(wire).items()
-        ],
+        "extra": parts,
     }
 
 

@@ -63,6 +63,11 @@ class Shape:
         return not {"source", "_source"}.isdisjoint(self.metadata.values())
 
     @property
+    def shows_columns(self) -> bool:
+        """Whether events have the columns of their table."""
+        return self.events is not None and "columns" in self.metadata
+
+    @property
     def shows_origins(self) -> bool:
         """Whether rows have anything of their message besides key and value."""
         return self.shows_source or "headers" in self.metadata.values()
@@ -159,6 +164,7 @@ _EVENTS = (
     "source_time",
     "emit_time",
     "key_columns",
+    "columns",
     "extra",
 )
 _CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")

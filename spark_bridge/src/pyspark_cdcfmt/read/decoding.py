@@ -22,7 +22,7 @@ from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
 from pyspark_cdcfmt.rows.policy import BadRow, BadValue
-from pyspark_cdcfmt.rows.record_batches import table_bytes, text_bytes, value_bytes
+from pyspark_cdcfmt.rows.record_batches import table_bytes, value_bytes
 
 
 def open_decoder(
@@ -272,9 +272,7 @@ def _repeated(
             yield 0
             continue
         if event.table is not table:
-            table, of_table = event.table, table_bytes(event.table)
-            if of_columns:
-                of_table += sum(text_bytes(column.source_type) for column in table.columns)
+            table, of_table = event.table, table_bytes(event.table, of_types=of_columns)
         if of_events and event.extra is not extra:
             extra, of_extra = event.extra, value_bytes(event.extra or {})
         yield of_table + of_extra + headers

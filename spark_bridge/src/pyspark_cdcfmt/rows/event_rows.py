@@ -112,7 +112,7 @@ class EventRows:
             "key_columns": list(keys),
         }
         if self.wants_columns:
-            values["columns"] = _columns(table)
+            values["columns"] = columns_of(table)
         if self._wants_images:
             write = self._writer(table)
             if event.before is not None and not (self._after_only and event.after is not None):
@@ -239,7 +239,7 @@ def _of_table_event(event: Any) -> dict[str, Any]:
                 "database": schema.database,
                 "schema": schema.schema,
                 "table": schema.table,
-                "columns": _columns(schema),
+                "columns": columns_of(schema),
                 "key_columns": list(schema.key_columns),
             },
         }
@@ -251,7 +251,8 @@ def _of_table_event(event: Any) -> dict[str, Any]:
     return values
 
 
-def _columns(table: TableSchema) -> list[dict[str, Any]]:
+def columns_of(table: TableSchema) -> list[dict[str, Any]]:
+    """``columns`` of events of a table."""
     return [
         {
             "name": column.name,

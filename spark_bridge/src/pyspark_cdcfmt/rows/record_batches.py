@@ -197,10 +197,13 @@ def _variant_array(column: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
 _OFFSETS: Final = 4
 
 
-def table_bytes(table: TableSchema) -> int:
-    """The bytes of the names that a row of the table may repeat."""
-    names = (table.database, table.schema or "", table.table, *table.key_columns)
-    return sum(map(text_bytes, names)) + sum(map(text_bytes, table.column_names))
+def table_bytes(table: TableSchema, *, of_types: bool) -> int:
+    """The bytes of the names, and the source types, that a row of the table may repeat."""
+    texts = [table.database, table.schema or "", table.table, *table.key_columns]
+    texts += table.column_names
+    if of_types:
+        texts += [column.source_type for column in table.columns]
+    return sum(map(text_bytes, texts))
 
 
 def text_bytes(text: str) -> int:
