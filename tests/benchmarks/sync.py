@@ -1,56 +1,69 @@
-"""``sync`` over one topic of many tables, beside a hand-written foreachBatch with MERGE of one.
+"""``sync`` of one topic of many tables, beside a hand-written foreachBatch with MERGE of one.
 
-``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: so many changes a batch, which touch so
-many tables.  Prints changes a second and seconds a batch; the first batch, which makes the tables,
-is not counted.  Starts a broker of its own.
+``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: batches of so many changes, which touch
+so many tables.  Prints changes a second and seconds a batch: the median of the batches behind the
+first two, which make the tables and warm the JVM.  Starts a broker of its own.
 """
 
 from __future__ import annotations
 
-import json
 import random
+import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import orjson
 from canal_messages import COMMIT_TS, row_message
 from kafka_broker import Broker, start_broker
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 from sync_app import delta_session
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.sync import sync
 
-BATCHES = 3
+BATCHES = 10
+NOT_COUNTED = 2
 KEYS = 100_000
 PARTITIONS = 2
 SEQUENCE = "_sequence STRUCT<commit: BIGINT, rank: INT, offset: BIGINT, index: INT, part: INT>"
 
+Run = Callable[[SparkSession, dict[str, Any], str], StreamingQuery]
 
-def messages(tables: int, start: int, count: int) -> Iterator[Message]:
-    dice = random.Random(start)
-    for number in range(start, start + count):
+
+def messages(tables: int, count: int) -> Iterator[Message]:
+    dice = random.Random(tables)
+    for number in range(count):
         id_ = dice.randrange(KEYS)
         row = {"id": str(id_), "name": f"name {number}", "price": f"{number % 1000}.50"}
         kind = "DELETE" if dice.random() < 0.05 else "INSERT"
         table = f"t{number % tables:03}"
         value = row_message(kind, row, commit_ts=COMMIT_TS + number, table=table)
-        yield Message(None, json.dumps(value).encode(), partition=id_ % PARTITIONS)
+        yield Message(None, orjson.dumps(value), partition=id_ % PARTITIONS)
 
 
-def by_sync(spark: SparkSession, source: dict[str, str], folder: str) -> None:
-    sync(
+def by_sync(
+    spark: SparkSession, source: dict[str, Any], folder: str, deletes: str = "hard"
+) -> StreamingQuery:
+    return sync(
         spark,
         source=source,
         into=f"{folder}/lake/{{table}}",
+        deletes=deletes,
         checkpoint=f"{folder}/checkpoint",
         trigger={"availableNow": True},
-    ).awaitTermination()
+    )
 
 
-def by_hand(spark: SparkSession, source: dict[str, str], folder: str) -> None:
+def by_sync_soft(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
+    """Deleted rows stay, marked, as they do by hand."""
+    return by_sync(spark, source, folder, "soft")
+
+
+def by_hand(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
     """The MERGE of docs/merge-by-hand.md, without TRUNCATE."""
     target = f"delta.`{folder}/lake/t000`"
     spark.sql(
@@ -69,7 +82,7 @@ def by_hand(spark: SparkSession, source: dict[str, str], folder: str) -> None:
             WHEN NOT MATCHED THEN INSERT *
         """)
 
-    (
+    return (
         spark.readStream.format("cdc")
         .options(**source, table="shop.t000", images="after", mode="FAILFAST")
         .schema(f"id INT, name STRING, price DECIMAL(10,2), _change_type STRING, {SEQUENCE}")
@@ -78,35 +91,31 @@ def by_hand(spark: SparkSession, source: dict[str, str], folder: str) -> None:
         .option("checkpointLocation", f"{folder}/checkpoint")
         .trigger(availableNow=True)
         .start()
-        .awaitTermination()
     )
 
 
 def measure(
-    run: Callable[[SparkSession, dict[str, str], str], None],
-    spark: SparkSession,
-    broker: Broker,
-    tables: int,
-    count: int,
+    run: Run, spark: SparkSession, servers: str, topic: str, tables: int, count: int
 ) -> None:
-    topic = broker.create_topic(f"bench-{run.__name__}-{tables}", PARTITIONS)
     source = {
-        "kafka.bootstrap.servers": broker.servers,
+        "kafka.bootstrap.servers": servers,
         "subscribe": topic,
         "startingOffsets": "earliest",
+        "maxOffsetsPerTrigger": count,
         "protocol": "canal-json",
     }
-    seconds = []
     with tempfile.TemporaryDirectory() as folder:
-        for batch in range(BATCHES + 1):
-            broker.produce(topic, messages(tables, batch * count, count))
-            began = time.perf_counter()
-            run(spark, source, folder)
-            seconds.append(time.perf_counter() - began)
-    mean = sum(seconds[1:]) / BATCHES
+        query = run(spark, source, folder)
+        query.awaitTermination()
+        seconds = [
+            each["durationMs"]["triggerExecution"] / 1000
+            for each in query.recentProgress
+            if each["numInputRows"]
+        ]
+    median = statistics.median(seconds[NOT_COUNTED:])
     print(
-        f"{run.__name__:8} {tables:4} tables {count:8} changes: {mean:6.1f} s a batch, "
-        f"{count / mean:8.0f} changes/s, first {seconds[0]:.1f} s",
+        f"{run.__name__:12} {tables:4} tables {count:8} changes: {median:6.1f} s a batch, "
+        f"{count / median:8.0f} changes/s, first {seconds[0]:.1f} s, {len(seconds)} batches",
         flush=True,
     )
 
@@ -116,11 +125,14 @@ def main() -> None:
     spark = delta_session()
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
-        broker = start_broker(Path(folder))
+        broker: Broker = start_broker(Path(folder))
         try:
-            measure(by_hand, spark, broker, 1, count)
             for each in tables:
-                measure(by_sync, spark, broker, each, count)
+                topic = broker.create_topic(f"bench-{each}", PARTITIONS)
+                broker.produce(topic, messages(each, BATCHES * count))
+                runs: list[Run] = [by_hand, by_sync_soft] if each == 1 else []
+                for run in (*runs, by_sync):
+                    measure(run, spark, broker.servers, topic, each, count)
         finally:
             broker.stop()
 

@@ -22,6 +22,12 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 _NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
 
 
+def type_map_of(source: Mapping[str, str], protocol: str) -> str:
+    """The type map of a source's messages of a protocol."""
+    given = next((v for k, v in source.items() if k.lower() == "typemap"), None)
+    return given or default_registry().get_codec(protocol).type_map
+
+
 @attrs.frozen
 class ColumnPlanner:
     """Decides by the columns of rows; it asks Spark only where types need a look at values."""
@@ -121,7 +127,7 @@ class ColumnPlanner:
         comments: dict[str, str] = {}
         unclear: set[str] = set()
         for version in plan.versions:
-            type_map = self._type_map(version.protocol)
+            type_map = type_map_of(self.source, version.protocol)
             resolve = default_registry().get_type_map(type_map)
             for column in version.columns:
                 comments[column.name] = column.source_type
@@ -140,10 +146,6 @@ class ColumnPlanner:
             for field in fields
             if field.name not in settled and (name := now[field.name]) is not None
         ]
-
-    def _type_map(self, protocol: str) -> str:
-        given = next((v for k, v in self.source.items() if k.lower() == "typemap"), None)
-        return given or default_registry().get_codec(protocol).type_map
 
     def _type_options(self) -> dict[str, str]:
         return {k: v for k, v in self.source.items() if k.lower() == "typemap"}

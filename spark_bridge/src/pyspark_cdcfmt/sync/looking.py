@@ -87,8 +87,9 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    ``log`` is None where a row lacks its place in the binlog; ``count`` is the number of rows, and
-    ``reads`` of those that a snapshot of the producer read, which are no changes.
+    ``log`` is None where a row lacks its place in the binlog; ``count`` is the number of rows,
+    ``reads`` of those that a snapshot of the producer read, which are no changes, and ``updates``
+    of those that may have changed a key.
     """
 
     protocol: str
@@ -100,6 +101,7 @@ class Version:
     log: LogPlace | None = None
     count: int = 0
     reads: int = 0
+    updates: int = 0
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -147,6 +149,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
             f.count("*").alias("count"),
             f.count_if(f.col("op") == "truncate").alias("truncates"),
             f.count_if(f.col("op") == "read").alias("reads"),
+            f.count_if(f.col("op") == "update").alias("updates"),
             f.first("columns").alias("columns"),
             f.first("key_columns").alias("key_columns"),
             f.collect_set(_place()).alias("places"),
@@ -180,6 +183,7 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     log_place(row.log, row.servers) if row.logged == row["count"] else None,
                     row["count"],
                     row.reads,
+                    row.updates,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
     for versions in found.values():

@@ -19,12 +19,17 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from cdcfmt_core import default_registry
+from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes
+from pyspark_cdcfmt.sync.cells import has_cells, typed_changes
+from pyspark_cdcfmt.sync.columns import type_map_of
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 METADATA: dict[str, Any] = {
     "change_type": StringType(),
@@ -68,6 +73,55 @@ class TypedChanges:
             rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
         return events.where(rows)
 
+    def can_express(self, plan: TablePlan) -> bool:
+        """Whether Spark's own expressions give the changes of a table in a batch."""
+        state = plan.state
+        assert state.columns is not None
+        names = set(state.columns.names)
+        given = self._keys(state)
+        if (
+            state.retired
+            or plan.truncates
+            or any(name.lower() in ("invalidvalues", "casesensitive") for name in self.source)
+            or not names.issuperset(state.keys)
+            or not all(given or version.key_columns == state.keys for version in plan.versions)
+        ):
+            return False
+        types: dict[str, list[LogicalType]] = {name: [] for name in names}
+        for version in plan.versions:
+            resolve = default_registry().get_type_map(type_map_of(self.source, version.protocol))
+            for column in version.columns:
+                types.setdefault(column.name, []).append(resolve(column.source_type))
+        return len({name.lower() for name in types}) == len(types) and all(
+            has_cells(types[field.name], field) for field in state.columns.fields
+        )
+
+    def expressed(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
+        """What :meth:`changes` gives, by Spark's own expressions."""
+        state = plan.state
+        assert state.columns is not None
+        prefix = self.options.metadata_prefix
+        added = {name: prefix + name for name in self._needed}
+        if with_reads:
+            added["is_read"] = READ
+        has_updates = any(version.updates for version in plan.versions)
+        typed = typed_changes(
+            rows, state.columns.fields, state.keys, added, has_updates=has_updates
+        )
+        return self._with_keys(typed, state) if self.needs_key else typed
+
+    @property
+    def _needed(self) -> list[str]:
+        """What of :data:`METADATA` changes have, in its order."""
+        needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
+        if self.needs_key:
+            needed.add("source")
+        return [name for name in METADATA if name in needed]
+
+    def _keys(self, state: TableState) -> tuple[str, ...] | None:
+        """The key columns that the user gave a table."""
+        return self.options.keys.get(tuple(part for part in state.name if part is not None))
+
     def changes(self, state: TableState, rows: DataFrame, *, with_reads: bool) -> DataFrame:
         """One row for each change, in the types of the table's columns.
 
@@ -85,23 +139,19 @@ class TypedChanges:
     def _changes(self, state: TableState, rows: DataFrame) -> DataFrame:
         assert state.columns is not None
         prefix = self.options.metadata_prefix
-        needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
-        if self.needs_key:
-            needed.add("source")
         own = [StructField(field.name, field.dataType) for field in state.columns.fields]
         fields = {field.name.lower(): field for field in own}
         renamed = {
             each.name: fields[each.now.lower()] for each in state.retired if each.now is not None
         }
         own += [StructField(name, field.dataType) for name, field in renamed.items()]
-        added = [metadata_field(name, prefix) for name in METADATA if name in needed]
+        added = [metadata_field(name, prefix) for name in self._needed]
         options = {
             name: value
             for name, value in self.source.items()
             if name.lower() in map(str.lower, _OPTIONS)
         }
-        keys = self.options.keys.get(tuple(part for part in state.name if part is not None))
-        if keys:
+        if keys := self._keys(state):
             options["keyColumns"] = ",".join(keys)
         typed = changes(
             rows,

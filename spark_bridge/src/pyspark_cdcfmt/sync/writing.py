@@ -13,9 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
+from pyspark_cdcfmt.sync.cells import ODD_VALUE
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import Counts
+from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -36,6 +38,7 @@ class Write:
     plan: TablePlan
     rows: DataFrame
     typed: DataFrame
+    is_expressed: bool
     is_new: bool
     counts: Counts = attrs.field(factory=Counts)
 
@@ -51,6 +54,8 @@ class Writer:
     typed: TypedChanges
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
     """The columns that targets are known to have."""
+    _odd: set[TableName] = attrs.field(factory=set)
+    """Tables with values that Spark's own expressions do not tell."""
 
     def write(
         self, plans: Iterable[TablePlan], events: DataFrame, batch: Batch
@@ -87,19 +92,31 @@ class Writer:
         if not writes:
             return {}
         try:
-            for write, counts in zip(
-                writes, self.typed.count([write.typed for write in writes]), strict=True
-            ):
-                state = write.plan.state
-                late = state.has_tombstones and self.control.is_buried_since(state, counts.first)
-                write.counts = attrs.evolve(counts, late=late)
-            self._bury([write for write in writes if write.counts.deletes])
-            for _ in run(lambda write: self._apply(write, batch), writes):
-                pass
-            return {write.plan.state.text: write.counts for write in writes}
+            return self._bring(writes, batch, run)
+        except Exception as error:
+            expressed = [write.plan.state.name for write in writes if write.is_expressed]
+            if not expressed or ODD_VALUE not in str(error):
+                raise
+            # What is done already finds itself there, as when a batch runs again.
+            self._odd.update(expressed)
         finally:
             for write in writes:
                 write.typed.unpersist()
+        return self._write(plans, events, batch, run)
+
+    def _bring(
+        self, writes: list[Write], batch: Batch, run: Callable[..., Any]
+    ) -> dict[str, Counts]:
+        for write, counts in zip(
+            writes, self.typed.count([write.typed for write in writes]), strict=True
+        ):
+            state = write.plan.state
+            late = state.has_tombstones and self.control.is_buried_since(state, counts.first)
+            write.counts = attrs.evolve(counts, late=late)
+        self._bury([write for write in writes if write.counts.deletes])
+        for _ in run(lambda write: self._apply(write, batch), writes):
+            pass
+        return {write.plan.state.text: write.counts for write in writes}
 
     def _open(self, plan: TablePlan, events: DataFrame) -> Write | None:
         """Make the target ready, and the changes; None where there are none to write."""
@@ -114,8 +131,14 @@ class Writer:
             return None
         rows = self.typed.rows_of(of_table, self.store.wants_truncates)
         with_reads = self.store.minds_reads and plan.has_reads
-        typed = self.typed.changes(state, rows, with_reads=with_reads)
-        return Write(plan, rows, typed.persist(StorageLevel.MEMORY_AND_DISK), is_new)
+        is_expressed = state.name not in self._odd and self.typed.can_express(plan)
+        if is_expressed:
+            typed = self.typed.expressed(plan, rows, with_reads=with_reads)
+        else:
+            typed = self.typed.changes(state, rows, with_reads=with_reads)
+        if not (is_expressed and self.store.reads_once):
+            typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
+        return Write(plan, rows, typed, is_expressed, is_new)
 
     def _bury(self, writes: list[Write]) -> None:
         """Keep the keys of deleted rows, before the rows go."""

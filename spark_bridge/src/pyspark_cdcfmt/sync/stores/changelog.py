@@ -32,6 +32,7 @@ class Changelog:
     metadata = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
     needs_key = False
     minds_reads = False
+    reads_once = True
     wants_truncates = True
     buries = False
 

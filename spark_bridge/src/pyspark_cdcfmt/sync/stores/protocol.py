@@ -33,6 +33,10 @@ class Store(Protocol):
         """Whether changes are to have ``READ``: a row that was read may be there already."""
 
     @property
+    def reads_once(self) -> bool:
+        """Whether changes are read at most once for the rows of the target."""
+
+    @property
     def wants_truncates(self) -> bool:
         """Whether TRUNCATE is a change to keep, too."""
 

@@ -35,6 +35,7 @@ class CurrentRows:
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
     minds_reads = False
+    reads_once = True
     wants_truncates = False
     partition_by = None
 

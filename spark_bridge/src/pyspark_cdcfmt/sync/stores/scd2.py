@@ -43,6 +43,7 @@ class History:
     metadata = ("change_type", "sequence", "absent")
     needs_key = True
     minds_reads = True
+    reads_once = False
     wants_truncates = False
     buries = True
     partition_by = None
