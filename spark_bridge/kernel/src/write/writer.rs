@@ -17,6 +17,7 @@ use crate::write::row::{Messages, NO_OP, Writing};
 
 /// Messages are taken when they are more bytes.
 const FULL: usize = 4 << 20;
+
 pub enum Batch {
     Changes(Box<Changes>),
     Events(Box<Events>),
@@ -52,6 +53,8 @@ pub struct Writer {
     text: Vec<u8>,
     pub messages: Messages,
     pub begun: Begun,
+    /// Of the last row with a number.
+    pub last_number: i64,
     pub counts: HashMap<String, usize>,
 }
 
@@ -71,6 +74,7 @@ impl Writer {
             text: Vec::new(),
             messages: Messages::default(),
             begun: Begun::default(),
+            last_number: 0,
             counts: HashMap::new(),
         }
     }
@@ -151,6 +155,7 @@ impl Writer {
             text: &mut self.text,
             messages: &mut self.messages,
             begun: &mut self.begun,
+            last_number: &mut self.last_number,
             now,
         };
         let position = change.position;
@@ -198,6 +203,7 @@ impl Writer {
             text: &mut self.text,
             messages: &mut self.messages,
             begun: &mut self.begun,
+            last_number: &mut self.last_number,
             now,
         };
         writing.append(&row, op == "update", written, position)?;

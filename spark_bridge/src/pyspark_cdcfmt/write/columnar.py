@@ -119,14 +119,22 @@ class KernelWriter:
                 self._clear_tables()
 
     def _write(self, at: int) -> int:
-        if self._rules.batches is None:
-            return self._kernel.write(at, self._rules.now())
-        # The encoder has what was begun while the kernel does not write.
-        for partition, held in self._rules.take_held().items():
-            self._kernel.hold(partition, held.rows, held.key, held.value)
-        at = self._kernel.write(at, self._rules.now())
-        begun = self._kernel.take_held()
-        self._rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+        """The row up to which the kernel wrote.
+
+        What was begun, and the last number, are the encoder's while the kernel does not write.
+        """
+        rules, kernel = self._rules, self._kernel
+        if rules.numbers is not None:
+            kernel.last_number = rules.numbers.last
+        if rules.batches is not None:
+            for partition, held in rules.take_held().items():
+                kernel.hold(partition, held.rows, held.key, held.value)
+        at = kernel.write(at, rules.now())
+        if rules.batches is not None:
+            begun = kernel.take_held()
+            rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+        if rules.numbers is not None:
+            rules.numbers.last = kernel.last_number
         return at
 
     def _take(self) -> Taken:
