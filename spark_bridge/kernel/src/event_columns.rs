@@ -4,7 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, ListArray, StringArray, StructArray, TimestampMicrosecondArray,
+    ArrayRef, BinaryArray, Int32Array, ListArray, StringArray, StructArray,
+    TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field};
@@ -29,6 +30,7 @@ pub enum EventContent {
     EmitTime,
     KeyColumns,
     Extra,
+    TableNumber,
 }
 
 /// What the events of one message have in common.
@@ -98,6 +100,11 @@ pub fn array<'a>(
             plans
                 .map(|(_, _, plan)| Some(&*plan?.table))
                 .collect::<StringArray>(),
+        ),
+        EventContent::TableNumber => Arc::new(
+            plans
+                .map(|(_, _, plan)| plan?.number)
+                .collect::<Int32Array>(),
         ),
         EventContent::CommitTime => {
             times(plans.map(|(origin, _, _)| origin.commit_ts.map(|time| (time >> 18) * 1000)))

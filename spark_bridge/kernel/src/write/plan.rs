@@ -45,6 +45,8 @@ pub enum Shape {
         first_commit_ts: i64,
     },
     Events,
+    /// The same; a number tells the table of each.
+    NumberedEvents,
 }
 
 /// The operation that an operation is written as.

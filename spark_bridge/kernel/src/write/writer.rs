@@ -92,7 +92,8 @@ impl Writer {
             } => Changes::new(batch, self.table.as_ref()?, prefix, *first_commit_ts)
                 .map(Box::new)
                 .map(Batch::Changes),
-            Shape::Events => Events::new(batch).map(Box::new).map(Batch::Events),
+            Shape::Events => Events::new(batch, false).map(Box::new).map(Batch::Events),
+            Shape::NumberedEvents => Events::new(batch, true).map(Box::new).map(Batch::Events),
         }
     }
 

@@ -19,6 +19,7 @@ from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
+from pyspark_cdcfmt.kernel.tables import NumberedTables
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy
@@ -40,6 +41,8 @@ class Shape:
     ``split``: an update of the key is two changes, which the reference makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
     images are in it; there are no ``fields`` then.
+    ``numbered``: rows have the number of their table's schema in a column ``table_number``, and
+    values of JSON columns in images are their texts.
     ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``low_watermark`` may
     be duplicates.
     """
@@ -56,6 +59,7 @@ class Shape:
     events: Literal["json", "variant"] | None = None
     row_bytes: int = 0
     low_watermark: int = 0
+    numbered: NumberedTables | None = None
 
     @property
     def shows_source(self) -> bool:
@@ -204,6 +208,9 @@ def describe_settings(
             raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
     outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
+    if shape.numbered is not None:
+        number = "table_number"
+        outputs.append({"name": number, "content": "event", "column": number})
     if shape.shows_source:
         outputs += [{"name": name, "content": name} for name in ("index", "offset")]
     return {

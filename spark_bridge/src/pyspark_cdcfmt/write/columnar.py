@@ -6,55 +6,34 @@ its place, and the kernel goes on behind it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import pyarrow as pa
 
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import RowChange, TableSchema
-from cdcfmt_core.io.sources.whole_messages import begins_message
-from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
-from cdcfmt_core.toolkit.row_plans import describe_batches, describe_offsets, describe_table
-from cdcfmt_core.toolkit.value_printers import ROUNDED
+from cdcfmt_core.events import RowChange
+from cdcfmt_core.toolkit.row_messages import RowRules
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
+from pyspark_cdcfmt.write.kernel_writer import KernelWriter, Taken
 from pyspark_cdcfmt.write_options import WriteOptions
-
-try:
-    import cdcfmt_kernel
-except ImportError:
-    _INSTALLED = False
-else:
-    _INSTALLED = True
 
 ENOUGH: Final = 64
 """So many rows in a row are worth the kernel's while."""
 MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
-MAX_TABLE_BYTES: Final = 64 << 20
-
-_NONE: Final = RowMessages({})
-
-Taken: TypeAlias = Any
-"""Messages as lines and how many there are, or a record batch: key, value and perhaps partition."""
 
 
 @attrs.define
-class KernelWriter:
+class RowWriter:
     """Writes the rows of one task; ``rows_by`` counts those by the kernel and by the reference."""
 
-    _kernel: cdcfmt_kernel.Writer
+    kernel: KernelWriter
     _rows: EventInput | ChangeInput
-    _rules: RowRules
-    _line_format: str | None
     _revision: int = 0
-    _table_bytes: int = 0
-    _tables: list[TableSchema] = attrs.field(factory=list)
-    _allowed: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
     rows_by: tuple[int, int] = (0, 0)
 
     @classmethod
@@ -65,35 +44,23 @@ class KernelWriter:
         rules: RowRules | None,
         *,
         line_format: str | None,
-    ) -> KernelWriter | None:
+    ) -> RowWriter | None:
         """None where the reference writes everything; ``line_format`` is that of files."""
-        if not _INSTALLED or rules is None:
-            return None
         shape: Any = "events"
         if isinstance(rows, ChangeInput):
             changes = {"prefix": options["metadataPrefix"], "first_commit_ts": FIRST_TSO}
             shape = {"changes": changes}
-        settings = {
-            "shape": shape,
-            "ops": {op: {"op": as_op, "note": note} for op, (as_op, note) in rules.ops.items()},
-            "needs_commit_ts": rules.needs_commit_ts,
-            "splits": rules.splits,
-            "ordered": options["ordered"],
-            "max_bytes": rules.max_bytes,
-            "zone": describe_offsets(rules.time_zone),
-            "partitions": _partitions(rules),
-            "lines": line_format is not None,
-            "rounded": ROUNDED,
-            "batches": None if rules.batches is None else describe_batches(rules.batches),
-        }
-        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules, line_format)
+        ordered = options["ordered"]
+        kernel = KernelWriter.open(shape, rules, ordered=ordered, line_format=line_format)
+        if kernel is None:
+            return None
         if isinstance(rows, ChangeInput):
-            writer._add(rows.table, None)
-        return writer
+            kernel.add(rows.table, None)
+        return cls(kernel, rows)
 
     def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
         """The rows of a batch in order, with their messages; None: the reference writes these."""
-        if not self._kernel.open(batch):
+        if not self.kernel.begin(batch):
             yield self._of_reference(batch)
             return
         at, step = 0, 1
@@ -101,14 +68,11 @@ class KernelWriter:
             start = at
             # A preimage that waits may belong to any of the rows.
             if not (isinstance(self._rows, ChangeInput) and self._rows.waiting):
-                at = self._write(at)
+                at = self.kernel.write(at)
                 if at > start:
                     self._count(at - start, 0)
-                    yield batch.slice(start, at - start), self._take()
-                stop = self._kernel.stop
-                if not stop or stop == "full" or (stop == "unknown" and self._learn(batch, at)):
-                    continue
-                if stop == "not allowed" and self._allow():
+                    yield batch.slice(start, at - start), self.kernel.take()
+                if self.kernel.goes_on(partial(self._learn, batch, at)):
                     continue
             step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
             rows = batch.slice(at, step)
@@ -116,54 +80,12 @@ class KernelWriter:
             at += rows.num_rows
             if isinstance(self._rows, EventInput) and self._rows.revision != self._revision:
                 self._revision = self._rows.revision
-                self._clear_tables()
-
-    def _write(self, at: int) -> int:
-        """The row up to which the kernel wrote.
-
-        What was begun, and the last number, are the encoder's while the kernel does not write.
-        """
-        rules, kernel = self._rules, self._kernel
-        if rules.numbers is not None:
-            kernel.last_number = rules.numbers.last
-        if rules.batches is not None:
-            for partition, held in rules.take_held().items():
-                kernel.hold(partition, held.rows, held.key, held.value)
-        at = kernel.write(at, rules.now())
-        if rules.batches is not None:
-            begun = kernel.take_held()
-            rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
-        if rules.numbers is not None:
-            rules.numbers.last = kernel.last_number
-        return at
-
-    def _take(self) -> Taken:
-        if self._line_format is not None:
-            return self._kernel.take_lines()
-        return pa.record_batch(self._kernel.take())
+                self.kernel.clear_tables()
 
     def _of_reference(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, None]:
-        """Rows that the encoder writes next: it has to know what was written before them."""
-        self._spend()
+        self.kernel.hand_over()
         self._count(0, rows.num_rows)
         return rows, None
-
-    def _spend(self) -> None:
-        for of_rows, count in self._kernel.take_allowed():
-            self._allowed[of_rows].spend(count)
-        self._allowed.clear()
-
-    def _allow(self) -> bool:
-        """Whether the encoder allows rows like the one at which the kernel stopped."""
-        number, partition, version = of_rows = self._kernel.wanted
-        if of_rows in self._allowed:
-            self._spend()
-        allowance = self._rules.allow(self._tables[number], partition, version)
-        if allowance is None:
-            return False
-        self._allowed[of_rows] = allowance
-        self._kernel.allow(of_rows, allowance.rows, allowance.until)
-        return True
 
     def _count(self, by_kernel: int, by_reference: int) -> None:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
@@ -176,62 +98,5 @@ class KernelWriter:
             return False
         if not isinstance(read.event, RowChange):
             return False
-        self._add(read.event.table, at)
+        self.kernel.add(read.event.table, at)
         return True
-
-    def _add(self, table: TableSchema, row: int | None) -> None:
-        try:
-            messages = self._rules.messages(table) or _NONE
-        except EncodeError:
-            # The encoder says so of each row.
-            messages = _NONE
-        described = json.dumps(describe_table(table, messages, partial(_line, self._line_format)))
-        self._table_bytes += len(described)
-        if self._table_bytes > MAX_TABLE_BYTES:
-            self._clear_tables()
-            self._table_bytes = len(described)
-        self._kernel.add_table(described, row)
-        self._tables.append(table)
-
-    def _clear_tables(self) -> None:
-        # Numbers of tables begin anew.
-        self._spend()
-        self._tables.clear()
-        self._kernel.clear_tables()
-
-    def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
-        """The kernel's memory of positions, for :class:`OrderCheck`."""
-        kind = order_by if isinstance(order_by, str) else "\0".join(map(str, order_by))
-        position = list(order) if isinstance(order, tuple) else [order]
-        name = "\0".join(key).encode("utf-8", "surrogatepass")
-        last = self._kernel.check(name, kind.encode("utf-8", "surrogatepass"), position)
-        if last is None:
-            return None
-        return tuple(last[: len(position)]) if isinstance(order, tuple) else last[0]
-
-    def take_counts(self) -> dict[str, int]:
-        """How many rows were counted under which notes, since the last call."""
-        return dict(self._kernel.take_counts())
-
-
-def _partitions(rules: RowRules) -> dict[str, Any] | None:
-    if rules.partitions is None:
-        return None
-    name, columns = rules.partitioner
-    by: Any = {"index-value": "key", "table": "table", "ts": "commit_ts"}
-    return {"count": rules.partitions, "by": by.get(name, {"columns": columns})}
-
-
-def _line(line_format: str | None, message: RowMessage) -> str:
-    """What of a message is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
-    if line_format != "auto":
-        return line_format or "value"
-    first = message.value[0]
-    begins = first.encode() if isinstance(first, str) else first
-    is_value = (
-        message.key is None
-        and isinstance(begins, bytes)
-        and begins[:1] == b"{"
-        and not begins_message(begins)
-    )
-    return "value" if is_value else "message"
