@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain
 from typing import TypeAlias
 
 import attrs
@@ -14,9 +14,9 @@ from cdcfmt_core.cli.reading import Decoded, Reader
 from cdcfmt_core.encoding import MessageEncoder
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources import BadLine, one_by_one
 
-Lines: TypeAlias = tuple[bytes, int]
+LinesOfMessages: TypeAlias = tuple[bytes, int]
 """Whole messages as lines, each with its end, and how many there are."""
 
 FIRST = 4_000
@@ -31,7 +31,7 @@ class Conversion:
     encoder: MessageEncoder
     counts: Counter[str]
 
-    def messages(self, *, as_lines: bool) -> Iterator[Message | Lines]:
+    def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
         """What becomes of the whole input.
 
         ``as_lines``: whole messages in lines will do.  Where an engine is installed it goes on
@@ -39,14 +39,15 @@ class Conversion:
 
         :raises EncodeError: for an event that cannot be written.
         """
-        messages = self.reader.messages()
-        for number, message in enumerate(islice(messages, FIRST)):
-            yield from self.convert(number, message)
+        blocks, number = self.reader.blocks(), 0
         convert = None if self.reader.is_live else conversion_engine()
-        if convert is not None:
-            yield from convert(self, messages, FIRST, as_lines=as_lines)
-        for number, message in enumerate(messages, FIRST):
-            yield from self.convert(number, message)
+        for block in blocks:
+            if convert is not None and number >= FIRST:
+                yield from convert(self, chain([block], blocks), number, as_lines=as_lines)
+                break
+            for message in one_by_one([block]):
+                yield from self.convert(number, message)
+                number += 1
         yield from self.encoder.flush()
 
     def convert(self, number: int, message: Message | BadLine) -> Iterator[Message]:

@@ -19,11 +19,11 @@ from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
 from cdcfmt_core.events import Event, Message
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
 
 if TYPE_CHECKING:
-    from cdcfmt_core.cli.conversion import Conversion, Lines
+    from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages
 
 logger = open_logger("cdcfmt_core")
 
@@ -73,15 +73,14 @@ class ConversionEngine(Protocol):
     def __call__(
         self,
         conversion: Conversion,
-        messages: Iterator[Message | BadLine],
+        blocks: Iterator[Message | BadLine | Lines],
         number: int,
         *,
         as_lines: bool,
-    ) -> Iterator[Message | Lines]:
+    ) -> Iterator[Message | LinesOfMessages]:
         """What becomes of the messages, the first of which has this number.
 
-        Bytes, order and errors are those of ``conversion``.  Messages that are left are converted
-        by it.
+        Bytes, order and errors are those of ``conversion``.
         """
 
 

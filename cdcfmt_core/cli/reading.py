@@ -16,7 +16,8 @@ from cdcfmt_core.decoding import open_message_decoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.io.sources.lines import marked_lines
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.scan import SCANS, open_input_scan
@@ -87,6 +88,13 @@ class Reader:
         """Whether messages come one by one while somebody waits for them."""
         return self._source.live
 
+    def blocks(self, what: str = "reading") -> Iterator[Message | BadLine | Lines]:
+        """As :meth:`messages`, where lines may stay in one piece."""
+        with Progress(what, self._source.total, self._source.unit) as progress:
+            for item in self._source.blocks(progress.advance):
+                progress.count(len(item) if isinstance(item, Lines) else 1)
+                yield item
+
     def check_names(self) -> None:
         """To be called when all has been read; notes exclusions that matched nothing.
 
@@ -122,10 +130,14 @@ class Reader:
         scan = open_input_scan(self.settings.values, self.settings.codec)
         if scan is None:
             return
-        for message in self.messages("looking for table schemas"):
-            if isinstance(message, Message):
-                for record in scan(message):
-                    self.schemas.add(record)
+        may_tell = marked_lines(scan.marks, self.settings["lineFormat"], b"\n")
+        for block in self.blocks("looking for table schemas"):
+            if isinstance(block, Lines) and may_tell is not None and not may_tell(block.data):
+                continue
+            for message in one_by_one([block]):
+                if isinstance(message, Message):
+                    for record in scan(message):
+                        self.schemas.add(record)
 
 
 def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:

@@ -7,7 +7,6 @@ its place, and the bridge adds the plan of its table schema, so that the kernel 
 from __future__ import annotations
 
 import functools
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
@@ -83,7 +82,7 @@ class KernelChunks:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        for chunk in cut_chunks(messages, self._are_readable):
+        for chunk in cut_chunks(messages, self._format.reads):
             self.learner.forget_old_plans()
             if isinstance(chunk, Lines):
                 yield from self._read_lines(chunk, count_rows)
@@ -94,17 +93,6 @@ class KernelChunks:
             if self._is_full():
                 yield from self._finish(count_rows)
         yield from self._finish(count_rows)
-
-    def _are_readable(self, lines: Lines) -> bool:
-        """Whether lines are read in one piece, as messages of this format.
-
-        A file may begin with a byte order mark.
-        """
-        if lines.data.startswith(BOM_UTF8):
-            return False
-        if self._recognises is None:
-            return True
-        return not lines.are_whole and all(map(self._recognises, lines.messages()))
 
     def _read_messages(
         self, chunk: Sequence[Message | BadLine], count_rows: bool

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from cdcfmt_core.codec import CodecSpec
-from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
@@ -53,6 +54,17 @@ class Format:
         known = self.recognises is None or self.recognises(message)
         return message.value if known else None
 
+    def reads(self, lines: Lines) -> bool:
+        """Whether lines are read in one piece, as messages of this format.
+
+        A file may begin with a byte order mark.
+        """
+        if lines.data.startswith(BOM_UTF8):
+            return False
+        if self.recognises is None:
+            return True
+        return not lines.are_whole and all(map(self.recognises, lines.messages()))
+
 
 def find_format(
     options: Mapping[str, Any], codec_options: Mapping[str, Any], message: Message, last: str | None
@@ -87,3 +99,23 @@ def open_kernel(
     settings = describe_settings(layouts, shape, max_message_bytes)
     settings["zone"] = describe_zone(shape.policy.time_zone)
     return cdcfmt_kernel.Kernel(json.dumps(settings))
+
+
+@attrs.define
+class NumberedTables:
+    """Table schemas by numbers, for rows that are written again."""
+
+    schemas: list[TableSchema] = attrs.field(factory=list)
+    _numbers: dict[TableSchema, int] = attrs.field(factory=dict)
+
+    def number_of(self, table: TableSchema) -> int:
+        """The number, which is a new one for a new schema."""
+        if table not in self._numbers:
+            self._numbers[table] = len(self.schemas)
+            self.schemas.append(table)
+        return self._numbers[table]
+
+    def clear(self) -> None:
+        """Begin anew; no plan may have a number then."""
+        self.schemas.clear()
+        self._numbers.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import attrs
 import pyarrow as pa
@@ -19,12 +19,14 @@ from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
-from pyspark_cdcfmt.kernel.tables import NumberedTables
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_fields, match_keys
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
+
+if TYPE_CHECKING:
+    from pyspark_cdcfmt.kernel.formats import NumberedTables
 
 
 class Unlike(Exception):
