@@ -40,11 +40,14 @@ class Conversion:
         :raises EncodeError: for an event that cannot be written.
         """
         blocks, number = self.reader.blocks(), 0
-        convert = None if self.reader.is_live else conversion_engine()
+        may_load = not self.reader.is_live
         for block in blocks:
-            if convert is not None and number >= FIRST:
-                yield from convert(self, chain([block], blocks), number, as_lines=as_lines)
-                break
+            if may_load and number >= FIRST:
+                may_load = False
+                convert = conversion_engine()
+                if convert is not None:
+                    yield from convert(self, chain([block], blocks), number, as_lines=as_lines)
+                    break
             for message in one_by_one([block]):
                 yield from self.convert(number, message)
                 number += 1

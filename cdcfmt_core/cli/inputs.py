@@ -17,7 +17,6 @@ from cdcfmt_core.io.sources import (
     HowToRead,
     Lines,
     list_files,
-    one_by_one,
     plan_partitions,
     read_ends,
     read_lines,
@@ -134,7 +133,9 @@ class FilesInput:
         return sum(split.length for split in self._splits)
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
-        return one_by_one(self.blocks(advance))
+        for split in self._splits:
+            yield from self._read(split)
+            advance(split.length)
 
     def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
         for split in self._splits:

@@ -136,3 +136,10 @@ def test_several_formats_and_lines_of_values(tmp_path: Path) -> None:
     )
     for options in ((), ("-o", "lineSep=\r\n"), ("--line-format", "value")):
         check_equal(values, "--to", "debezium", *SKIP, *options)
+
+
+def test_few_messages_load_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "conversion_engine", lambda: pytest.fail("it is loaded"))
+    messages, _ = golden_messages("canal-json", "tidb-extension")
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    assert run("convert", path, "--to", "canal-json", *SKIP).exit_code == 0

@@ -27,7 +27,7 @@ _TIMES: Final = ("commit_ts", "source_time", "emit_time")
 _COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
 _ROW_BYTES: Final = 100
 _LOOKED_AT: Final = 64
-"""So many messages of a block may say how all are decoded."""
+"""So many messages may say how all are decoded."""
 
 
 def convert(
@@ -38,8 +38,10 @@ def convert(
     as_lines: bool,
 ) -> Iterator[Message | LinesOfMessages]:
     """What becomes of the messages, the first of which has this number."""
+    looked_at = 0
     for block in blocks:
-        for message in islice(one_by_one([block]), _LOOKED_AT):
+        for message in islice(one_by_one([block]), _LOOKED_AT - looked_at):
+            looked_at += 1
             if not isinstance(message, Message):
                 continue
             converter = _open(conversion, message, number, as_lines=as_lines)
