@@ -16,7 +16,13 @@ from cdcfmt_core.zoneless import warn_zoneless
 
 if TYPE_CHECKING:
     from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-    from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowBatches, RowMessages
+    from cdcfmt_core.toolkit.row_messages import (
+        Allowance,
+        Held,
+        RowBatches,
+        RowMessages,
+        RowNumbers,
+    )
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 
@@ -65,6 +71,8 @@ class Encoder(ABC):
     """What to set so that a kind is taken, for the text of the error that refuses it."""
     per_partition: ClassVar[bool] = False
     """Whether each partition needs an encoder of its own, as batches and bootstraps do."""
+    row_numbers: RowNumbers | None = None
+    """The number of the last row, where rows are numbered, over all partitions."""
 
     @abstractmethod
     def encode(self, event: Event) -> Iterable[Message]:

@@ -158,6 +158,7 @@ class MessageEncoder:
             batches=batches,
             take_held=self._take_held,
             hold=self._hold,
+            numbers=self._encoder.row_numbers,
         )
 
     def _take_held(self) -> dict[int, Held]:

@@ -16,7 +16,7 @@ from golden_rows import TYPES, images_of
 
 from cdcfmt_core.events import RowChange
 from cdcfmt_core.schemas.scan import open_input_scan
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.inputs import KafkaInput, KafkaSlice
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 

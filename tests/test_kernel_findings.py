@@ -9,7 +9,7 @@ import pytest
 from golden_data import load_variant, native_messages, reading_options
 from test_kernel import USUAL, check_events, update
 
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
 from pyspark_cdcfmt.testing import check_equal, parsed
 

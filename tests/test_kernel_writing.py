@@ -19,7 +19,7 @@ from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.testing.carries import Carries, without
 from cdcfmt_core.testing.strategies import event_lists
 from cdcfmt_core.types import Geometry
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="the kernel was not built: it needs Rust"

@@ -26,7 +26,7 @@ from test_kernel_writing import (
 from written_rows import Rows, check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Message, RowChange
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="the kernel was not built: it needs Rust"
@@ -75,11 +75,15 @@ def test_golden_changes(protocol: str, name: str, number: int) -> None:
         check_equal(rows, **common, **typed, **some_options(number + 1)[place % 2])
 
 
-def usual_rows(count: int) -> Rows:
+def usual_messages(count: int) -> list[Message]:
     """Those that are measured."""
     with gzip.open(GOLDEN_DATA / "bench" / "canal-json.jsonl.gz") as lines:
         values = (base64.b64decode(json.loads(line)["value_b64"]) for line in lines)
-        messages = [Message(None, value) for value in islice(values, count)]
+        return [Message(None, value) for value in islice(values, count)]
+
+
+def usual_rows(count: int) -> Rows:
+    messages = usual_messages(count)
     events, found = decoded(messages, sourceTimeZone="Asia/Shanghai")
     return event_rows(events, found)
 

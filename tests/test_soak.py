@@ -20,7 +20,7 @@ from table import BEGIN, END, Row, as_text, write_page
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import KAFKA_COLUMNS, decode
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 
 SCHEMA = "id int, name string, at date, _change_type string, _corrupt_record struct<reason: string>"
 

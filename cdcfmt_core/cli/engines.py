@@ -2,6 +2,7 @@
 
 - ``cdcfmt.doctor``: a function of the packages that ``--packages`` names; it gives checks.
 - ``cdcfmt.schema``: a module with what :class:`SchemaEngine` has.
+- ``cdcfmt.convert``: a :class:`ConversionEngine`.
 
 An entry point bears the name of the extra of its distribution that brings the engine.
 """
@@ -10,14 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cdcfmt_core.cli.checks import Check
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
-from cdcfmt_core.events import Event
+from cdcfmt_core.events import Event, Message
+from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.texts import open_logger
+
+if TYPE_CHECKING:
+    from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages
+
+logger = open_logger("cdcfmt_core")
 
 _INSTALL = "pip install 'pyspark-cdcfmt[spark]'"
 
@@ -57,6 +65,35 @@ class SchemaEngine(Protocol):
 
     def sql(self, columns: Iterable[Any], delta_table: tuple[str, ...] | None = None) -> str:
         """The columns as text of a schema, or the statement that makes a Delta table of them."""
+
+
+class ConversionEngine(Protocol):
+    """Converts many messages at a time."""
+
+    def __call__(
+        self,
+        conversion: Conversion,
+        blocks: Iterator[Message | BadLine | Lines],
+        number: int,
+        *,
+        as_lines: bool,
+    ) -> Iterator[Message | LinesOfMessages]:
+        """What becomes of the messages, the first of which has this number.
+
+        Bytes, order and errors are those of ``conversion``.
+        """
+
+
+def conversion_engine() -> ConversionEngine | None:
+    """None without one that can be imported: it is only faster."""
+    for entry in entry_points(group="cdcfmt.convert"):
+        try:
+            engine: ConversionEngine = entry.load()
+        except ImportError as error:
+            logger.debug("converted one by one: %s", error)
+        else:
+            return engine
+    return None
 
 
 def schema_engine() -> SchemaEngine:

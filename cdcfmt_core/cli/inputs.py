@@ -15,9 +15,11 @@ from cdcfmt_core.io.sources import (
     BadLine,
     FileSplit,
     HowToRead,
+    Lines,
     list_files,
     plan_partitions,
     read_ends,
+    read_lines,
     read_split,
 )
 from cdcfmt_core.io.sources.lines import line_parser
@@ -28,7 +30,9 @@ KAFKA = "kafka://"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
-"""Into how many pieces files are cut, for the progress bar's sake."""
+"""Into how many pieces files are cut at most, for the progress bar's sake."""
+_PIECE = 16 << 20
+"""Bytes of a piece at least: blocks of lines that two pieces share are cut."""
 
 
 class Input(Protocol):
@@ -52,6 +56,10 @@ class Input(Protocol):
     def unit(self) -> str: ...
 
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
+
+    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
+        """The same, where lines may stay in one piece."""
+        ...
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         """The first messages of every part: of every file, of every partition."""
@@ -116,7 +124,7 @@ class FilesInput:
             raise SourceError(f"no file in {', '.join(paths)}; names with _ or . first are hidden")
         size = sum(file.size or 0 for file in files)
         planned = plan_partitions(
-            files, max_partition_bytes=max(size // _PIECES, _BLOCK), min_partitions=1
+            files, max_partition_bytes=max(size // _PIECES, _PIECE), min_partitions=1
         )
         self._splits = [split for splits in planned for split in splits]
 
@@ -127,6 +135,11 @@ class FilesInput:
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]:
         for split in self._splits:
             yield from self._read(split)
+            advance(split.length)
+
+    def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
+        for split in self._splits:
+            yield from read_lines(split, **self._how())
             advance(split.length)
 
     def begin_at(self, partition: int, offset: int) -> None:
@@ -187,6 +200,8 @@ class StdinInput:
             elif isinstance(line, bytes) and line and not line.isspace():
                 yield parse(line, offset)
             advance(0)
+
+    blocks = messages
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
         return islice(self.messages(lambda _: None), count)

@@ -77,6 +77,8 @@ class KafkaInput:
                 done = message.offset + 1
             advance(each.end - done)
 
+    blocks = messages
+
     def heads(self, count: int) -> Iterator[Message]:
         for each in self._planned():
             yield from islice(read_range(each, self._options), count)

@@ -71,8 +71,9 @@ class Progress:
         if self._bar is not None and size:
             self._bar.advance(self._task, size)
 
-    def count(self) -> None:
-        """One more message."""
-        self._messages += 1
-        if self._bar is not None and self._messages % _EVERY == 0:
+    def count(self, messages: int = 1) -> None:
+        """So many more messages."""
+        before = self._messages // _EVERY
+        self._messages += messages
+        if self._bar is not None and self._messages // _EVERY > before:
             self._bar.update(self._task, messages=self._messages)

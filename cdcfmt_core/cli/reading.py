@@ -16,7 +16,8 @@ from cdcfmt_core.decoding import open_message_decoder
 from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import Corrupt, Event, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.io.sources.lines import marked_lines
 from cdcfmt_core.opening import claim_check_reader
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.scan import SCANS, open_input_scan
@@ -42,22 +43,25 @@ class Reader:
 
     Formats whose rows may lack their types need the schemas of the whole input: it is
     looked through when the first message of such a format comes, if it can be read twice.
+
+    - ``schemas``: those that the decoder goes by
+    - ``counts``: what was done to values without being an error
     """
 
     def __init__(
         self, source: Input, settings: Settings, event_filter: EventFilter | None = None
     ) -> None:
         self._source = source
-        self._settings = settings
-        self._schemas = SchemaStore(settings["maxCachedSchemaBytes"])
+        self.settings = settings
+        self.schemas = SchemaStore(settings["maxCachedSchemaBytes"])
         self.counts: Counter[str] = Counter()
-        self._filter = settings.event_filter() if event_filter is None else event_filter
-        self._decoder = open_message_decoder(
+        self.event_filter = settings.event_filter() if event_filter is None else event_filter
+        self.decoder = open_message_decoder(
             settings.values,
             settings.codec,
-            self._filter,
+            self.event_filter,
             claim_checks=claim_check_reader(settings.values, settings.storage_options),
-            schemas=self._schemas,
+            schemas=self.schemas,
             counts=self.counts,
         )
         scans = settings["scanSchemas"] and source.again
@@ -79,20 +83,32 @@ class Reader:
                 progress.count()
                 yield message
 
+    @property
+    def is_live(self) -> bool:
+        """Whether messages come one by one while somebody waits for them."""
+        return self._source.live
+
+    def blocks(self, what: str = "reading") -> Iterator[Message | BadLine | Lines]:
+        """As :meth:`messages`, where lines may stay in one piece."""
+        with Progress(what, self._source.total, self._source.unit) as progress:
+            for item in self._source.blocks(progress.advance):
+                progress.count(len(item) if isinstance(item, Lines) else 1)
+                yield item
+
     def check_names(self) -> None:
         """To be called when all has been read; notes exclusions that matched nothing.
 
         :raises CdcfmtError: for a table, or a pattern of tables, that matched nothing.
         """
-        left_nothing_out = self._filter.describe_unmatched_exclusions()
+        left_nothing_out = self.event_filter.describe_unmatched_exclusions()
         if left_nothing_out:
             note(left_nothing_out)
-        if self._filter.unmatched():
-            raise CdcfmtError(self._filter.describe_unmatched())
+        if self.event_filter.unmatched():
+            raise CdcfmtError(self.event_filter.describe_unmatched())
 
     def schemas_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
         """The table's schemas that the scan of the input has found by then."""
-        yield from self._schemas.versions_of(table)
+        yield from self.schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
         """What one of the messages says; other messages need not have been decoded before."""
@@ -102,22 +118,26 @@ class Reader:
         if self._scanning and self._needs_schemas(message):
             self._scanning = []
             self._scan()
-        events = self._decoder.decode(message)
-        return Decoded(number, message, events, self._decoder.protocol)
+        events = self.decoder.decode(message)
+        return Decoded(number, message, events, self.decoder.protocol)
 
     def _needs_schemas(self, message: Message) -> bool:
-        return self._settings["protocol"].lower() != AUTO or any(
+        return self.settings["protocol"].lower() != AUTO or any(
             confidence(codec, message) >= CERTAIN_ENOUGH for codec in self._scanning
         )
 
     def _scan(self) -> None:
-        scan = open_input_scan(self._settings.values, self._settings.codec)
+        scan = open_input_scan(self.settings.values, self.settings.codec)
         if scan is None:
             return
-        for message in self.messages("looking for table schemas"):
-            if isinstance(message, Message):
-                for record in scan(message):
-                    self._schemas.add(record)
+        may_tell = marked_lines(scan.marks, self.settings["lineFormat"], b"\n")
+        for block in self.blocks("looking for table schemas"):
+            if isinstance(block, Lines) and may_tell is not None and not may_tell(block.data):
+                continue
+            for message in one_by_one([block]):
+                if isinstance(message, Message):
+                    for record in scan(message):
+                        self.schemas.add(record)
 
 
 def _scanning_codecs(protocol: str) -> Iterable[CodecSpec]:

@@ -33,8 +33,8 @@ class Encoding:
       whose fractions are decimals, or ``doubles``.
     - ``json-number``: a number; ``wraps``: one without a sign, of which 64 bits with a sign were
       made; ``signless``: ``extra`` names the column of one below zero; ``doubles``: a decimal that
-      went through a double; writers give exponents of floats ``exponent_digits`` at least.
-      ``json-boolean``: true or false.
+      went through a double, and a FLOAT that Avro has as one; writers give exponents of floats
+      ``exponent_digits`` at least.  ``json-boolean``: true or false.
     - ``iso-text``: as ``mysql-text``, perhaps with a ``Z`` behind it; ``iso-instant``:
       ``2024-01-01T00:00:00.5Z``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,

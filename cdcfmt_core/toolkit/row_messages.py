@@ -32,10 +32,13 @@ class Number:
     - ``commit_ts``
     - ``source_millis``: the milliseconds of the commit_ts, or else of the source time
     - ``executed_millis``: those of the source time, or else of the commit_ts
+    - ``executed_seconds``: the same in seconds
     - ``emit_millis``: the milliseconds of the emit time, or else now
     """
 
-    name: Literal["commit_ts", "source_millis", "executed_millis", "emit_millis"]
+    name: Literal[
+        "commit_ts", "source_millis", "executed_millis", "executed_seconds", "emit_millis"
+    ]
 
 
 @attrs.frozen
@@ -101,18 +104,53 @@ class Digits:
 class OfExtra:
     """A value of the event's ``extra`` between ``head`` and ``tail``.
 
+    - ``type``: ``integers`` is a list of them, as an array of Avro's
     - ``default``: what stands in place of all that where there is none of this type
     - ``zero``: what stands there for 0, if it is something else
     - ``column``: whose integer stands there where ``extra`` has none, with 64 bits and a sign
     """
 
     name: str
-    type: Literal["text", "integer", "json"]
+    type: Literal["text", "integer", "integers", "json"]
     default: str | bytes
     head: str = ""
     tail: str = ""
     zero: str | None = None
     column: tuple[Which, str] | None = None
+
+
+@attrs.frozen
+class Texts:
+    """An object of the event's ``extra`` as a map of Avro's, with what of ``more`` it lacks.
+
+    Values that are no text are empty.
+    """
+
+    name: str
+    more: Mapping[str, str]
+
+
+@attrs.frozen
+class RowNumber:
+    """An integer of the event's ``extra``, or else one more than the last row's.
+
+    The encoder has :attr:`~cdcfmt_core.Encoder.row_numbers`.
+    """
+
+    name: str
+
+
+@attrs.frozen
+class Choice:
+    """Parts by a text of the event's ``extra``; None: such a row is the encoder's.
+
+    - ``among``: texts, and the parts of each of them
+    - ``default``: for any other text, and for none
+    """
+
+    name: str
+    among: tuple[tuple[tuple[str, ...], tuple[Part, ...] | None], ...]
+    default: tuple[Part, ...] | None
 
 
 @attrs.frozen
@@ -126,7 +164,8 @@ class Checksum:
     kinds: Mapping[str, Literal["number", "float", "double", "text"]]
 
 
-Part: TypeAlias = str | bytes | Number | Members | Either | Digits | OfExtra | Checksum
+ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
+Part: TypeAlias = str | bytes | Number | Members | Either | Digits | ByExtra | Checksum
 """What stands next in a message; text and bytes stand there as they are."""
 
 
@@ -215,6 +254,13 @@ class Held:
     value: bytes
 
 
+@attrs.define
+class RowNumbers:
+    """The number of the last row, which encoder and kernel keep together."""
+
+    last: int = 0
+
+
 @attrs.frozen
 class RowRules:
     """What becomes of the rows of one writer, and how the messages of each table are made.
@@ -231,6 +277,7 @@ class RowRules:
     - ``take_held``, ``hold``: messages that were begun, by partition: the encoder has them while
       the kernel does not write
     - ``allow``: of a table, a partition and a version, if the next row may be the kernel's
+    - ``numbers``: those of rows, where the format has them
     """
 
     ops: Mapping[Op, tuple[Op, str | None]]
@@ -246,3 +293,4 @@ class RowRules:
     batches: RowBatches | None
     take_held: Callable[[], dict[int, Held]]
     hold: Callable[[Mapping[int, Held]], None]
+    numbers: RowNumbers | None

@@ -18,6 +18,7 @@ from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import (
     Checksum,
+    Choice,
     Either,
     Member,
     Members,
@@ -27,6 +28,8 @@ from cdcfmt_core.toolkit.row_messages import (
     RowBatches,
     RowMessage,
     RowMessages,
+    RowNumber,
+    Texts,
 )
 from cdcfmt_core.types import LogicalType
 
@@ -85,6 +88,12 @@ def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> 
         kinds = part.kinds.items()
         columns = [{"place": places[name], "kind": kind} for name, kind in kinds]
         return {"checksum": {"columns": columns}}
+    if isinstance(part, Texts):
+        return {"texts": {"name": part.name, "more": list(part.more.items())}}
+    if isinstance(part, RowNumber):
+        return {"row_number": part.name}
+    if isinstance(part, Choice):
+        return {"choice": _choice(part, places, types)}
     described: dict[str, Any] = {
         name: _bytes(value) if name in _TEXTS and value is not None else value
         for name, value in attrs.asdict(part, recurse=False).items()
@@ -102,6 +111,16 @@ def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> 
         return {"members": {**described, "members": members}}
     kind = "either" if isinstance(part, Either) else "digits"
     return {kind: {**described, "place": places[described.pop("column")]}}
+
+
+def _choice(
+    choice: Choice, places: dict[str, int], types: dict[str, LogicalType]
+) -> dict[str, Any]:
+    def parts(some: tuple[Part, ...] | None) -> list[Any] | None:
+        return None if some is None else [_part(part, places, types) for part in some]
+
+    among = [(texts, parts(some)) for texts, some in choice.among]
+    return {"name": choice.name, "among": among, "default": parts(choice.default)}
 
 
 _TEXTS: Final = frozenset(
@@ -124,7 +143,11 @@ def _member(member: Member, place: int, type_: LogicalType) -> dict[str, Any]:
 def _encoding(encoding: Encoding, type_: LogicalType) -> dict[str, Any]:
     described: dict[str, Any] = {"encoding": encoding.name}
     if encoding.name == "json-number":
-        described |= {"wraps": encoding.wraps, "exponent_digits": encoding.exponent_digits}
+        described |= {
+            "wraps": encoding.wraps,
+            "doubles": encoding.doubles,
+            "exponent_digits": encoding.exponent_digits,
+        }
     elif encoding.name == "little-endian-bits":
         described["bits"] = getattr(type_, "bits", None) or 64
     return described

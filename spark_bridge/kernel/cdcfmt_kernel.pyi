@@ -136,6 +136,8 @@ class Writer:
         """Goes on with a message that the encoder has begun."""
     def take_held(self) -> list[tuple[int, int, bytes, bytes]]:
         """The messages that were begun: partition, number of rows, key and value."""
+    last_number: int
+    """Of the last row with a number, from which rows without one go on."""
     def take_lines(self) -> tuple[bytes, int]:
         """The values since the last call with a line break behind each, and how many."""
     def take(self) -> Rows:

@@ -34,9 +34,6 @@ AS_PRODUCED: dict[str, dict[str, Any]] = {
 }
 """Files of messages → the options of their producer."""
 
-BY_KERNEL = frozenset({"canal-json", "debezium", "open-protocol", "simple"})
-"""Formats whose rows the kernel writes."""
-
 TICDC = {
     "canal-json": 64_000,
     "open": 61_000,
@@ -78,7 +75,7 @@ def kernel_rate(name: str, protocol: str, rounds: int) -> float:
     """Rows a second from Arrow batches of typed changes to messages by the compiled kernel."""
     schema, batches = input_rows(table=TABLE)
     given = {**ZONE, "protocol": protocol, "table": TABLE, "keyColumns": "id"}
-    options = parse_write_options(given | AS_PRODUCED[name])
+    options = parse_write_options(given | AS_PRODUCED.get(name, {}))
 
     def write() -> EventWriter:
         writer = EventWriter(schema, options)
@@ -112,11 +109,10 @@ def measure(name: str, protocol: str, rounds: int) -> None:
         )
     encoding = len(events) / best_seconds(encode_all, rounds)
     decoding = len(events) / best_seconds(lambda: [decode(m) for m in messages], rounds)
-    kernel = kernel_rate(name, protocol, rounds) if protocol in BY_KERNEL else 0.0
-    by_kernel = f"{kernel:,.0f}" if kernel else ""
-    line = f"{name:<28}{encoding:>12,.0f}{by_kernel:>12}{decoding:>12,.0f}"
+    kernel = kernel_rate(name, protocol, rounds)
+    line = f"{name:<28}{encoding:>12,.0f}{kernel:>12,.0f}{decoding:>12,.0f}"
     if name in TICDC:
-        line += f"{TICDC[name]:>12,}{(kernel or encoding) / TICDC[name]:>8.2f}"
+        line += f"{TICDC[name]:>12,}{kernel / TICDC[name]:>8.2f}"
     print(line)
 
 
@@ -158,7 +154,8 @@ def measure_conversion(name: str, protocol: str, rounds: int) -> None:
         lambda: [message for event in events for message in encoder.encode(event)], rounds
     )
     decoding = len(messages) / best_seconds(lambda: [decode(m) for m in messages], rounds)
-    print(f"{name:<28}{encoding:>12,.0f}{'':>12}{decoding:>12,.0f}")
+    kernel = kernel_rate(name, protocol, rounds)
+    print(f"{name:<28}{encoding:>12,.0f}{kernel:>12,.0f}{decoding:>12,.0f}")
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ from pyspark_cdcfmt.testing import inferred_schema
 from pyspark_cdcfmt.write.encoding import EventWriter
 from pyspark_cdcfmt.write_options import parse_write_options
 
-NAMES = ("canal-json", "canal-json-default", "simple-json", "simple-avro")
+NAMES = ("canal-json", "canal-json-default", "simple-json", "simple-avro", "dts-avro")
 """Without other samples: Debezium's rows need `columnTypes`, as its times have units by type."""
 
 
@@ -35,7 +35,7 @@ def rewriter(
     schema = inferred_schema(messages, options_of(sample, "changes"))
     assert schema is not None
     given: dict[str, Any] = {"protocol": sample.protocol, "table": TABLE, "keyColumns": "id"}
-    options = parse_write_options(ZONE | given | AS_PRODUCED[name])
+    options = parse_write_options(ZONE | given | AS_PRODUCED.get(name, {}))
 
     def rewrite() -> list[Any]:
         writer = EventWriter(schema, options, by_kernel=by_kernel)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from canal_messages import INSERT, ddl_message, row_message, write_lines
@@ -12,8 +13,6 @@ from cli_tools import run, run_json, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
 from cdcfmt_core.cli.reading import Reader
-from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 
@@ -168,12 +167,17 @@ def test_all_tables_are_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path = write_messages(tmp_path / "canal.jsonl", messages)
     reads = []
 
-    def counted(self: Reader, what: str = "reading") -> Iterator[Message | BadLine]:
-        reads.append(what)
-        return read(self, what)
+    def count(name: str) -> None:
+        read = getattr(Reader, name)
 
-    read = Reader.messages
-    monkeypatch.setattr(Reader, "messages", counted)
+        def counted(self: Reader, what: str = "reading") -> Iterator[Any]:
+            reads.append(what)
+            return read(self, what)
+
+        monkeypatch.setattr(Reader, name, counted)
+
+    count("messages")
+    count("blocks")
     few = ("--as", "spark", "-o", "inferSampleMessages=1")
     text = run("schema", path, *few).stdout
     assert sorted(reads) == ["looking for table schemas", "reading"]

@@ -33,7 +33,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.whole_messages import wrap_line
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.testing import table_option
 

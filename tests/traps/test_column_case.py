@@ -19,7 +19,7 @@ from test_kernel_golden import golden
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt import decode
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.testing import inferred_schema, parsed, read
 
 BOTH = row_message("INSERT", {"id": "1", "ID": "2", "name": "a"})

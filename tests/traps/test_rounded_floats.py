@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import DataType, DoubleType, FloatType, NumericType, StructType
 
 from cdcfmt_core.events import Message
-from pyspark_cdcfmt.kernel.feeding import is_installed
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.policy import BadValue, to_binary32, to_double
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read
 

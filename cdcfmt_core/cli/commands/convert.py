@@ -12,11 +12,12 @@ from typing import BinaryIO
 import click
 
 from cdcfmt_core.cli.console import note
+from cdcfmt_core.cli.conversion import Conversion
 from cdcfmt_core.cli.inputs import open_input
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import Command, reads
 from cdcfmt_core.cli.progress import no_bars
-from cdcfmt_core.cli.reading import Decoded, Reader
+from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
@@ -99,29 +100,21 @@ def command(
     messages = 0
     shown = sys.stdout.isatty()
     with _opened(output) as file:
-        for message in _converted(reader, encoder):
+        # On a terminal each line is made harmless.
+        as_lines = lines == "message" and partitions is None and bool(output or not shown)
+        for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
+            if isinstance(part, tuple):
+                file.write(part[0])
+                messages += part[1]
+                continue
             messages += 1
-            line = wrap_line(message) if lines == "message" else _value(message)
+            line = wrap_line(part) if lines == "message" else _value(part)
             file.write((line if output or not shown else _harmless(line)) + b"\n")
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")
     reader.check_names()
-    for text, count in (reader.counts + counts).items():
+    for text, count in sorted((reader.counts + counts).items()):
         note(f"{text}: {number(count)}")
-
-
-def _converted(reader: Iterable[Decoded], encoder: MessageEncoder) -> Iterator[Message]:
-    for decoded in reader:
-        for event in decoded.events:
-            try:
-                yield from encoder.encode(event)
-            except EncodeError as error:
-                message = decoded.message
-                places = (f"{n} {v}" for n in ("topic", "partition", "offset")
-                          if (v := getattr(message, n)) is not None)  # fmt: skip
-                where = ", ".join([f"message {decoded.number + 1}", *places])
-                raise EncodeError(f"{where}: {error}") from error
-    yield from encoder.flush()
 
 
 def _open_encoder(

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, ListArray, StringArray, StructArray,
+    Array, ArrayRef, BinaryArray, BooleanArray, Int32Array, ListArray, StringArray, StructArray,
     TimestampMicrosecondArray,
 };
 use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer};
@@ -32,6 +32,7 @@ pub enum EventContent {
     KeyColumns,
     Columns,
     Extra,
+    TableNumber,
 }
 
 /// What the events of one message have in common.
@@ -101,6 +102,11 @@ pub fn array<'a>(
             plans
                 .map(|(_, _, plan)| Some(&*plan?.table))
                 .collect::<StringArray>(),
+        ),
+        EventContent::TableNumber => Arc::new(
+            plans
+                .map(|(_, _, plan)| plan?.number)
+                .collect::<Int32Array>(),
         ),
         EventContent::CommitTime => {
             times(plans.map(|(origin, _, _)| origin.commit_ts.map(|time| (time >> 18) * 1000)))

@@ -31,6 +31,8 @@ pub struct Shown {
     pub database: Arc<str>,
     pub schema: Option<Arc<str>>,
     pub table: Arc<str>,
+    /// Of its schema, for whoever writes the rows again.
+    pub number: Option<i32>,
 }
 
 /// First and last commit_ts, source time or position for which a schema holds.
@@ -82,6 +84,7 @@ impl Plan {
             database: shared.name(&shown.database),
             schema: shown.schema.map(|schema| shared.name(&schema)),
             table: shared.name(&shown.table),
+            number: shown.number,
         });
         Ok(Self {
             table,

@@ -3,6 +3,7 @@
 
 use serde::Deserialize;
 
+use crate::calendar::civil;
 use crate::refusal::{Refusal, Step};
 
 const DAY_MICROS: i64 = 86_400_000_000;
@@ -161,16 +162,7 @@ fn put_pair(value: i64, at: usize, out: &mut [u8]) {
 
 /// `YYYY-MM-DD` of days since 1970, for years of four digits.
 pub fn print_date(days: i64, out: &mut Vec<u8>) {
-    // Howard Hinnant's civil_from_days; the year begins in March.
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let part = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * part + 2) / 5 + 1;
-    let month = if part < 10 { part + 3 } else { part - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
+    let [year, month, day] = civil(days);
     let mut text = *b"0000-00-00";
     put_pair(year / 100, 0, &mut text);
     put_pair(year % 100, 2, &mut text);

@@ -1,4 +1,4 @@
-"""Dates and times as ``DateTime``, ``Timestamp`` and ``TimestampWithTimeZone``.
+"""Dates and times as the parts of ``DateTime``, or as an instant's two numbers.
 
 The way back of ``calendar``; the part ``millis`` holds microseconds.
 """
@@ -6,17 +6,14 @@ The way back of ``calendar``; the part ``millis`` holds microseconds.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.number_output import check_year
 from cdcfmt_core.mysql.temporal import MAX_TIME
-from cdcfmt_core.toolkit.avro_output import NULL, write_long, write_text
+from cdcfmt_core.toolkit.avro_output import NULL, write_long
 from cdcfmt_core.types import InvalidValue
-from cdcfmt_dts_avro import message as wire
-from cdcfmt_dts_avro.types import Family
 
 _PARTS = re.compile(
     r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?"
@@ -24,12 +21,8 @@ _PARTS = re.compile(
 _ZERO: Final = timedelta()
 
 
-def _datetime(*parts: int | None) -> bytes:
-    """The seven parts: year, month, day, hour, minute, second, microsecond."""
-    return write_long(wire.DATETIME) + _parts(*parts)
-
-
 def _parts(*parts: int | None) -> bytes:
+    """The seven parts: year, month, day, hour, minute, second, microsecond."""
     return b"".join(NULL if part is None else b"\x02" + write_long(part) for part in parts)
 
 
@@ -38,7 +31,7 @@ def render_date(value: Any) -> bytes:
         return _invalid(value.text)
     if type(value) is not date:
         raise TypeError("not a date")
-    return _datetime(value.year, value.month, value.day, None, None, None, None)
+    return _parts(value.year, value.month, value.day, None, None, None, None)
 
 
 def _wall_clock(value: Any) -> tuple[int | None, ...]:
@@ -55,7 +48,7 @@ def _wall_clock(value: Any) -> tuple[int | None, ...]:
 def render_datetime(value: Any) -> bytes:
     if type(value) is InvalidValue:
         return _invalid(value.text)
-    return _datetime(*_wall_clock(value))
+    return _parts(*_wall_clock(value))
 
 
 def _invalid(text: str) -> bytes:
@@ -65,7 +58,7 @@ def _invalid(text: str) -> bytes:
         raise ValueError("no date and no time")
     *parts, fraction = match.groups()
     micro = int(fraction.ljust(6, "0")) if fraction else None
-    return _datetime(*(None if part is None else int(part) for part in parts), micro)
+    return _parts(*(None if part is None else int(part) for part in parts), micro)
 
 
 def render_time(value: Any) -> bytes:
@@ -77,24 +70,26 @@ def render_time(value: Any) -> bytes:
     minutes, seconds = divmod(value.days * 86_400 + value.seconds, 60)
     hours, minutes = divmod(minutes, 60)
     clock = (sign * hours, sign * minutes, sign * seconds, sign * value.microseconds or None)
-    return _datetime(None, None, None, *clock)
+    return _parts(None, None, None, *clock)
 
 
 def render_year(value: Any) -> bytes:
-    return _datetime(check_year(value), None, None, None, None, None, None)
+    return _parts(check_year(value), None, None, None, None, None, None)
 
 
-def open_timestamp(family: Family) -> Callable[[Any], bytes]:
-    zoned = family == "postgresql"
+def render_zoned(value: Any) -> bytes:
+    """An instant as the parts of its wall clock in UTC."""
+    return _parts(*_wall_clock(_instant(value).astimezone(UTC).replace(tzinfo=None)))
 
-    def render(value: Any) -> bytes:
-        if value.tzinfo is None:
-            raise ValueError("a timestamp without a time zone is no instant")
-        if zoned:
-            clock = _wall_clock(value.astimezone(UTC).replace(tzinfo=None))
-            return write_long(wire.ZONED_TIMESTAMP) + _parts(*clock) + write_text("+00:00")
-        since = value - EPOCH_UTC
-        seconds = since.days * 86_400 + since.seconds
-        return write_long(wire.TIMESTAMP) + write_long(seconds) + write_long(since.microseconds)
 
-    return render
+def render_instant(value: Any) -> bytes:
+    """Seconds since 1970, and microseconds."""
+    since = _instant(value) - EPOCH_UTC
+    return write_long(since.days * 86_400 + since.seconds) + write_long(since.microseconds)
+
+
+def _instant(value: Any) -> datetime:
+    if value.tzinfo is None:
+        raise ValueError("a timestamp without a time zone is no instant")
+    instant: datetime = value
+    return instant

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
+
 from cdcfmt_core import Encoder, EncoderContext
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
@@ -31,17 +33,23 @@ from cdcfmt_core.toolkit.avro_output import (
     write_text,
 )
 from cdcfmt_core.toolkit.json_output import valid_name, valid_text
+from cdcfmt_core.toolkit.row_messages import RowMessages, RowNumbers
 from cdcfmt_dts_avro.encode_plans import EncodePlan, EncodePlans
-from cdcfmt_dts_avro.message import OP_OF_OPERATION, OPERATIONS, SOURCE_TYPES
+from cdcfmt_dts_avro.message import (
+    DEFAULT_SOURCE,
+    OP_OF_OPERATION,
+    OPERATIONS,
+    SOURCE_TYPES,
+)
 from cdcfmt_dts_avro.plans import PK_TAG
 from cdcfmt_dts_avro.record import DOT
+from cdcfmt_dts_avro.row_parts import row_messages
 
 _OPERATION_OF: Final[dict[Op, str]] = {op: word for word, op in OP_OF_OPERATION.items()}
 _NO_HEARTBEATS: Final = frozenset(
     {"INSERT", "UPDATE", "DELETE", "DDL", "BEGIN", "COMMIT", "ROLLBACK", "ABORT"}
 )
-_TEXT: Final = write_long(1)
-"""The branch of an image that is text."""
+_LARGEST: Final = (1 << 63) - 1
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -53,6 +61,14 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     return _Encoder(context)
 
 
+@attrs.frozen
+class _Known:
+    """Of a table: ``objectName``, and the tags that rows have of it."""
+
+    name: str
+    tags: dict[str, str]
+
+
 class _Encoder(Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
     ops = frozenset({"insert", "update", "delete", "read"})
@@ -60,8 +76,8 @@ class _Encoder(Encoder):
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
         self._plans = EncodePlans(context)
-        self._last_id = 0
-        self._names: Cache[TableSchema, str] = Cache(8 << 20)
+        self.row_numbers = self._numbers = RowNumbers()
+        self._known: Cache[TableSchema, _Known] = Cache(8 << 20)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -71,9 +87,8 @@ class _Encoder(Encoder):
         else:
             assert isinstance(event, (Transaction, Heartbeat))
             parts = self._border(event)
-        extra = event.extra or {}
-        born = extra.get("born_timestamp")
-        if type(born) is int:
+        born = _integer(event.extra or {}, "born_timestamp")
+        if born is not None:
             parts.append(write_long(born))
         value = b"".join(parts)
         self._context.large_messages.check(None, value)
@@ -92,12 +107,12 @@ class _Encoder(Encoder):
             raise UnsupportedEventError("the row has no columns, which the format cannot say")
         plan = self._plans.find(event.table, source_type_of(event))
         self._check_complete(plan, before, after)
+        known = self._known_of(event.table)
         tags = dict(_tags_of(event))
-        if PK_TAG not in tags and event.table.key_columns:
-            keys = {"PRIMARY": list(map(valid_name, event.table.key_columns))}
-            tags[PK_TAG] = json.dumps(keys, ensure_ascii=False)
+        if PK_TAG not in tags:
+            tags |= known.tags
         return [
-            *self._envelope(event, _OPERATION_OF[event.op], self._name_of(event.table), tags),
+            *self._envelope(event, _OPERATION_OF[event.op], known.name, tags),
             plan.fields,
             NULL if before is None else plan.image(before.values),
             NULL if after is None else plan.image(after.values),
@@ -111,12 +126,23 @@ class _Encoder(Encoder):
                     "cannot say"
                 )
 
-    def _name_of(self, table: TableSchema) -> str:
-        name = self._names.get(table)
-        if name is None:
+    def _known_of(self, table: TableSchema) -> _Known:
+        known = self._known.get(table)
+        if known is None:
             name = _object_name(table.database, table.schema, table.table)
-            self._names.add(table, name, text_size(name))
-        return name
+            tags = {}
+            if table.key_columns:
+                keys = {"PRIMARY": list(map(valid_name, table.key_columns))}
+                tags[PK_TAG] = json.dumps(keys, ensure_ascii=False)
+            known = _Known(name, tags)
+            self._known.add(table, known, text_size(name, *tags.values()))
+        return known
+
+    def row_messages(self, table: TableSchema) -> RowMessages | None:
+        if not table.columns:
+            return None
+        known = self._known_of(table)
+        return row_messages(self._plans, table, known.name, known.tags)
 
     def _schema_change(self, event: SchemaChange) -> list[bytes]:
         name = _object_name(event.database, event.schema, event.table) or None
@@ -173,8 +199,10 @@ class _Encoder(Encoder):
         """The record's, or one that counts."""
         id_ = _integer(extra, "id")
         if id_ is None:
-            id_ = self._last_id + 1
-        self._last_id = id_
+            id_ = self._numbers.last + 1
+            if id_ > _LARGEST:
+                raise EncodeError("the event has no id, and the one before it has the largest")
+        self._numbers.last = id_
         return id_
 
     def _text(self, value: Any) -> bytes:
@@ -182,9 +210,8 @@ class _Encoder(Encoder):
 
 
 def source_type_of(event: Any) -> str:
-    """The source; MySQL's where nobody tells another one, as type numbers are its own."""
     said = (event.extra or {}).get("source_type")
-    return said if said in SOURCE_TYPES else "MySQL"
+    return said if said in SOURCE_TYPES else DEFAULT_SOURCE
 
 
 def _tags_of(event: Any) -> dict[str, str]:
@@ -194,7 +221,7 @@ def _tags_of(event: Any) -> dict[str, str]:
 
 def _integer(extra: Mapping[str, Any], field: str) -> int | None:
     value = extra.get(field)
-    return value if type(value) is int and -(1 << 63) <= value < 1 << 63 else None
+    return value if type(value) is int and ~_LARGEST <= value <= _LARGEST else None
 
 
 def _object_name(database: str, schema: str | None, table: str) -> str:

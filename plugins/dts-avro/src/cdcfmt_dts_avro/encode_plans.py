@@ -13,13 +13,14 @@ from cdcfmt_core.mysql import parse_column_type, resolve_type
 from cdcfmt_core.mysql.codes import CODE_NAMES
 from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.toolkit.avro_output import write_array, write_long, write_text
+from cdcfmt_core.toolkit.avro_output import NULL, write_array, write_long, write_text
 from cdcfmt_core.toolkit.json_output import valid_name
+from cdcfmt_core.toolkit.row_messages import Member, Members, Which
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 from cdcfmt_dts_avro.message import EMPTY_OBJECT
 from cdcfmt_dts_avro.message import NULL as NULL_BRANCH
 from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, family_of
-from cdcfmt_dts_avro.values_output import Render, open_render
+from cdcfmt_dts_avro.values_output import Form, form_of
 
 _COLUMN_BYTES: Final = 800
 """Of a column of a plan, beside its schema."""
@@ -48,15 +49,15 @@ class EncodePlan:
 
     def __init__(self, table: TableSchema, source_type: str, context: EncoderContext) -> None:
         fields = []
-        self._renders: list[tuple[str, Render]] = []
+        self._forms: list[tuple[str, Form]] = []
         for column in table.columns:
             try:
                 number = _number_of(column, source_type)
-                render = open_render(column, number, family_of(source_type), context)
+                form = form_of(column, number, family_of(source_type), context)
             except EncodeError as error:
                 raise error.at(column=column.name) from error
             fields.append((valid_name(column.name), number))
-            self._renders.append((column.name, render))
+            self._forms.append((column.name, form))
         self.fields = _ARRAY + write_array(fields, lambda f: write_text(f[0]) + write_long(f[1]))
         self.size = len(fields)
         self._head = _ARRAY + write_long(self.size)
@@ -71,21 +72,31 @@ class EncodePlan:
         name = ""
         value: Any = None
         try:
-            for name, render in self._renders:
+            for name, form in self._forms:
                 if name not in values:
                     parts.append(_ABSENT)
                     continue
                 value = values[name]
-                parts.append(_SQL_NULL if value is None else render(value))
+                if value is None:
+                    parts.append(_SQL_NULL)
+                else:
+                    parts += form.head, form.render(value), form.tail
         except BAD_VALUE as error:
             raise value_error(name, value, error) from error
         except EncodeError as error:
             raise error.at(column=name) from error
-        if len(values) > self.size or not values.keys() <= {name for name, _ in self._renders}:
-            unknown = values.keys() - {name for name, _ in self._renders}
+        if unknown := values.keys() - {name for name, _ in self._forms}:
             raise EncodeError("the table's schema has no such column", column=min(unknown))
         parts.append(b"\x00")
         return b"".join(parts)
+
+    def members(self, which: Which) -> Members:
+        """The same of a whole image, as data for the kernel."""
+        members = {
+            name: Member("", form.encoding, form.head, form.tail, _SQL_NULL)
+            for name, form in self._forms
+        }
+        return Members(which, members, self._head, b"\x00", NULL, separator="")
 
 
 class EncodePlans:

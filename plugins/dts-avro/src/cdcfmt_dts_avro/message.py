@@ -36,6 +36,9 @@ SOURCE_TYPES: Final = (
     "OTHER",
 )
 
+DEFAULT_SOURCE: Final = "MySQL"
+"""The source of events that name none, as type numbers are MySQL's own."""
+
 OPERATIONS: Final = (
     "INSERT",
     "UPDATE",

@@ -45,6 +45,7 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
+from cdcfmt_dts_avro.message import SOURCE_TYPES
 
 Family: TypeAlias = Literal["mysql", "postgresql", "other"]
 
@@ -109,6 +110,11 @@ POSTGRESQL: Final[dict[int, tuple[str, LogicalType]]] = {
 def family_of(source_type: str) -> Family:
     """Whose numbers a source has; only MySQL's and PostgreSQL's are known."""
     return _FAMILIES.get(source_type, "other")
+
+
+def sources_of(family: Family) -> tuple[str, ...]:
+    """The sources that have these numbers."""
+    return tuple(source for source in SOURCE_TYPES if family_of(source) == family)
 
 
 def type_of_number(family: Family, number: int) -> LogicalType:

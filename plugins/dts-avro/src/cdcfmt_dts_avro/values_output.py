@@ -6,9 +6,12 @@ ways (YEAR as Integer, BINARY as Character), one is chosen for each type.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
+
+import attrs
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
@@ -22,7 +25,9 @@ from cdcfmt_core.mysql.number_output import (
 )
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_text
+from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -47,11 +52,12 @@ from cdcfmt_core.types import (
 )
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar_output import (
-    open_timestamp,
     render_date,
     render_datetime,
+    render_instant,
     render_time,
     render_year,
+    render_zoned,
 )
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.types import Family
@@ -68,14 +74,30 @@ _KINDS: Final[dict[Family, dict[int, str]]] = {
 }
 """What is TextObject and not Character, by number."""
 _UTF8: Final = "utf8mb4"
+_TEXT: Final = Encoding("text")
+_PARTS: Final = Encoding("calendar-parts")
+_OTHER: Final = Encoding("other")
+_ASCII: Final = "".join(map(chr, range(128)))
 _pack_double = struct.Struct("<d").pack
 
 
-def open_render(column: Column, number: int, family: Family, context: EncoderContext) -> Render:
+@attrs.frozen
+class Form:
     """How the values of a column are written, NULL apart.
 
-    :raises EncodeError: for a type that the format lacks.
+    - ``head``: the number of the branch, and the fields before the value
+    - ``render``: the value; ``encoding`` says the same to the kernel
+    - ``tail``: the fields behind it
     """
+
+    head: bytes
+    render: Render
+    encoding: Encoding
+    tail: bytes = b""
+
+
+def form_of(column: Column, number: int, family: Family, context: EncoderContext) -> Form:
+    """:raises EncodeError: for a type that the format lacks."""
     logical = column.type
     if isinstance(logical, (Int, Bool)) or _is_integer(logical, number, family):
         return _integer(logical, number, family)
@@ -84,7 +106,7 @@ def open_render(column: Column, number: int, family: Family, context: EncoderCon
         if kind is not None:
             # Of another DTS record: its definition is not on the wire.
             return _text_object(kind, lambda value: valid_text(_text(value), context))
-        return _character(logical, context)
+        return _character(logical)
     if isinstance(logical, Json):
         return _text_object("json", lambda value: valid_text(_text(value), context))
     if isinstance(logical, Geometry):
@@ -94,8 +116,8 @@ def open_render(column: Column, number: int, family: Family, context: EncoderCon
         def refuse(value: Any) -> bytes:
             raise unknown_type(logical)
 
-        return refuse
-    open_one = _OPEN.get(type(logical))
+        return Form(b"", refuse, _OTHER)
+    open_one = _FORMS.get(type(logical))
     if open_one is None:
         raise EncodeError(f"DTS has no {column.source_type or type(logical).__name__}")
     return open_one(logical, number, family)
@@ -111,8 +133,9 @@ def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
 # Numbers
 
 
-def _integer(logical: LogicalType, number: int, family: Family) -> Render:
+def _integer(logical: LogicalType, number: int, family: Family) -> Form:
     size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
+    encoding = MYSQL_TEXT
     if isinstance(logical, Int):
         size = size if family == "mysql" else logical.bits // 8
         print_value: Callable[[Any], str] = _checked(check_int(*logical.bounds))
@@ -121,9 +144,9 @@ def _integer(logical: LogicalType, number: int, family: Family) -> Render:
     elif isinstance(logical, Bit):
         print_value = _checked(check_int(0, (1 << (logical.bits or 64)) - 1))
     else:
-        print_value = _integral
+        print_value, encoding = _integral, Encoding("integer-text")
     head = write_long(wire.INTEGER) + write_long(size)
-    return lambda value: head + write_text(print_value(value))
+    return Form(head, lambda value: write_text(print_value(value)), encoding)
 
 
 def _checked(check: Callable[[Any], int]) -> Callable[[Any], str]:
@@ -137,27 +160,22 @@ def _integral(value: Any) -> str:
     return text
 
 
-def _decimal(logical: Any, number: int, family: Family) -> Render:
-    head = write_long(wire.DECIMAL)
-    tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
-
+def _decimal(logical: Any, number: int, family: Family) -> Form:
     def render(value: Any) -> bytes:
         # NaN of PostgreSQL is such a value.
-        text = value.text if type(value) is InvalidValue else print_decimal(value)
-        return head + write_text(text) + tail
+        return write_text(value.text if type(value) is InvalidValue else print_decimal(value))
 
-    return render
+    tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
+    return Form(write_long(wire.DECIMAL), render, MYSQL_TEXT, tail)
 
 
-def _float(logical: Any, number: int, family: Family) -> Render:
-    head = write_long(wire.FLOAT)
-    tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
-
+def _float(logical: Any, number: int, family: Family) -> Form:
     def render(value: Any) -> bytes:
         finite_text(value)
-        return head + _pack_double(value) + tail
+        return _pack_double(value)
 
-    return render
+    tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
+    return Form(write_long(wire.FLOAT), render, Encoding("json-number", doubles=True), tail)
 
 
 # Text and bytes
@@ -169,12 +187,11 @@ def _text(value: Any) -> str:
     return value
 
 
-def _character(logical: Text, context: EncoderContext) -> Render:
+def _character(logical: Text) -> Form:
     charset = logical.charset or _UTF8
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
         charset, codec = _UTF8, "utf_8"
-    head = write_long(wire.CHARACTER) + write_text(charset)
     is_latin1 = charset.lower() == "latin1"
 
     def render(value: Any) -> bytes:
@@ -185,9 +202,18 @@ def _character(logical: Text, context: EncoderContext) -> Render:
             if not is_latin1:
                 raise ValueError(f"text that {charset} does not have") from None
             data = b"".join(map(_latin1, text))
-        return head + write_bytes(data)
+        return write_bytes(data)
 
-    return render
+    head = write_long(wire.CHARACTER) + write_text(charset)
+    return Form(head, render, _text_encoding(codec))
+
+
+@functools.cache
+def _text_encoding(codec: str) -> Encoding:
+    if codec == "utf_8":
+        return _TEXT
+    has_ascii = _ASCII.encode(codec, "replace") == _ASCII.encode()
+    return Encoding("charset-text", charset=codec) if has_ascii else _OTHER
 
 
 def _latin1(character: str) -> bytes:
@@ -200,17 +226,17 @@ def _latin1(character: str) -> bytes:
         return character.encode("latin_1")
 
 
-def _binary(logical: Any, number: int, family: Family) -> Render:
-    head = write_long(wire.BINARY_OBJECT) + write_text("blob" if number in _BLOBS else "binary")
-    return lambda value: head + write_bytes(value)
+def _binary(logical: Any, number: int, family: Family) -> Form:
+    kind = "blob" if number in _BLOBS else "binary"
+    return Form(write_long(wire.BINARY_OBJECT) + write_text(kind), write_bytes, MYSQL_TEXT)
 
 
-def _text_object(kind: str, print_value: Callable[[Any], str]) -> Render:
+def _text_object(kind: str, print_value: Callable[[Any], str]) -> Form:
     head = write_long(wire.TEXT_OBJECT) + write_text(kind)
-    return lambda value: head + write_text(print_value(value))
+    return Form(head, lambda value: write_text(print_value(value)), _TEXT)
 
 
-def _geometry(column: Column, context: EncoderContext) -> Render:
+def _geometry(column: Column, context: EncoderContext) -> Form:
     kind = write_text(column.source_type or "geometry")
 
     def render(value: Any) -> bytes:
@@ -224,23 +250,29 @@ def _geometry(column: Column, context: EncoderContext) -> Render:
             raise ValueError("a geometry without WKB and WKT")
         return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
 
-    return render
+    return Form(b"", render, _OTHER)
 
 
-def _always(render: Render) -> Callable[[Any, int, Family], Render]:
-    return lambda logical, number, family: render
+def _parts(render: Render) -> Callable[[Any, int, Family], Form]:
+    return lambda logical, number, family: Form(write_long(wire.DATETIME), render, _PARTS)
 
 
-_OPEN: Final[dict[type, Callable[[Any, int, Family], Render]]] = {
+def _timestamp(logical: Any, number: int, family: Family) -> Form:
+    if family == "postgresql":
+        return Form(write_long(wire.ZONED_TIMESTAMP), render_zoned, _PARTS, write_text("+00:00"))
+    return Form(write_long(wire.TIMESTAMP), render_instant, Encoding("epoch-pair"))
+
+
+_FORMS: Final[dict[type, Callable[[Any, int, Family], Form]]] = {
     Binary: _binary,
     Bit: _integer,
-    Date: _always(render_date),
-    DateTime: _always(render_datetime),
+    Date: _parts(render_date),
+    DateTime: _parts(render_datetime),
     Decimal: _decimal,
     Enum: lambda logical, number, family: _text_object("enum", enum_name(logical.names)),
     Float: _float,
     Set: lambda logical, number, family: _text_object("set", set_names(logical.names)),
-    Time: _always(render_time),
-    Timestamp: lambda logical, number, family: open_timestamp(family),
-    Year: _always(render_year),
+    Time: _parts(render_time),
+    Timestamp: _timestamp,
+    Year: _parts(render_year),
 }

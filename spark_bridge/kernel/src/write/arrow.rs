@@ -157,6 +157,10 @@ impl Named<'_> {
         optional(self.column(name), |array| array.as_primitive_opt().cloned())
     }
 
+    pub fn int(&self, name: &str) -> Option<Option<PrimitiveArray<Int32Type>>> {
+        optional(self.column(name), |array| array.as_primitive_opt().cloned())
+    }
+
     pub fn instant(&self, name: &str) -> Option<Option<PrimitiveArray<TimestampMicrosecondType>>> {
         optional(self.column(name), |array| array.as_primitive_opt().cloned())
     }

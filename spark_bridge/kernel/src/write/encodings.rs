@@ -25,6 +25,8 @@ pub enum Encoding {
     JsonNumber {
         /// Beyond 63 bits, as the integer with a sign of the same bits.
         wraps: bool,
+        /// Of Avro's, a FLOAT in 64 bits.
+        doubles: bool,
         /// The fewest.
         exponent_digits: usize,
     },
@@ -44,6 +46,14 @@ pub enum Encoding {
     LittleEndianBits {
         bits: u32,
     },
+    /// Text in a charset that has ASCII.
+    CharsetText,
+    /// Of a decimal that is an integer.
+    IntegerText,
+    /// Year to microsecond, some of them null.
+    CalendarParts,
+    /// Seconds since 1970, and microseconds.
+    EpochPair,
     /// Only NULL is printed.
     #[serde(other)]
     Other,
@@ -79,11 +89,7 @@ impl Encoding {
     ) -> Step<()> {
         let (escapes, zone) = (style.wire.escapes(), style.zone);
         if style.wire == Wire::Avro {
-            return match self {
-                Encoding::MysqlText => printer.sized(cell, zone, &mut scratch.text, out),
-                Encoding::MysqlJson | Encoding::JsonNumber { .. } => printer.binary(cell, out),
-                _ => Err(MISFIT),
-            };
+            return self.binary(printer, cell, zone, &mut scratch.text, out);
         }
         match (self, printer, cell) {
             (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json, _) => {

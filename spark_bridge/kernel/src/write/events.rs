@@ -22,8 +22,7 @@ const EXTRA: Refusal = Refusal::new("something unusual in extra", 0);
 pub struct Events {
     kind: StringArray,
     op: StringArray,
-    names: [Option<StringArray>; 3],
-    described: Described,
+    tables: Tables,
     before: Option<Variants>,
     after: Option<Variants>,
     commit_ts: Option<PrimitiveArray<Int64Type>>,
@@ -31,6 +30,12 @@ pub struct Events {
     emit_time: Option<PrimitiveArray<TimestampMicrosecondType>>,
     extra: Option<Variants>,
     source: Option<Source>,
+}
+
+/// What tells the table of a row.
+enum Tables {
+    Described(Box<[Option<StringArray>; 3]>, Box<Described>),
+    Numbered(PrimitiveArray<Int32Type>),
 }
 
 struct Source {
@@ -75,17 +80,23 @@ impl<'a> EventRow<'a> {
 
 impl Events {
     /// None for a batch with columns of other types.
-    pub fn new(batch: &RecordBatch) -> Option<Self> {
+    pub fn new(batch: &RecordBatch, numbered: bool) -> Option<Self> {
         let named = Named(batch);
-        Some(Self {
-            kind: named.text("kind")??,
-            op: named.text("op")??,
-            names: [
+        let tables = if numbered {
+            Tables::Numbered(named.int("table_number")??)
+        } else {
+            let names = [
                 named.text("database")?,
                 named.text("schema")?,
                 named.text("table")?,
-            ],
-            described: Described::new(named.list("columns")??, named.list("key_columns")?)?,
+            ];
+            let described = Described::new(named.list("columns")??, named.list("key_columns")?)?;
+            Tables::Described(Box::new(names), Box::new(described))
+        };
+        Some(Self {
+            kind: named.text("kind")??,
+            op: named.text("op")??,
+            tables,
             before: named.variants("before")?,
             after: named.variants("after")?,
             commit_ts: named.long("commit_ts")?,
@@ -114,11 +125,20 @@ impl Events {
 
     /// Appends what tells a row's table.
     pub fn identity(&self, row: usize, out: &mut Vec<u8>) -> Step<()> {
-        for array in &self.names {
-            text(array.as_ref(), row, out);
+        match &self.tables {
+            Tables::Described(names, described) => {
+                for array in names.iter() {
+                    text(array.as_ref(), row, out);
+                }
+                text(self.protocol(row), row, out);
+                described.append(row, out).ok_or(NO_ROW)
+            }
+            Tables::Numbered(numbers) => {
+                let number = small(numbers, row).ok_or(NO_ROW)?;
+                out.extend_from_slice(&number.to_le_bytes());
+                Ok(())
+            }
         }
-        text(self.protocol(row), row, out);
-        self.described.append(row, out).ok_or(NO_ROW)
     }
 
     fn protocol(&self, row: usize) -> Option<&StringArray> {

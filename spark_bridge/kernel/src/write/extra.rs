@@ -1,12 +1,16 @@
 //! Parts of messages that events have in `extra`.
 
+use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
 use crate::write::cell::Cell;
 use crate::write::json_text::{self, Escapes};
 use crate::write::message::Row;
-use crate::write::plan::{ColumnOf, Extra, ExtraType, Wire};
+use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
+use crate::write::printing::sized;
 
 const UNUSUAL: Refusal = Refusal::new("a value of extra that is written otherwise", 0);
+/// So many texts of a map are looked at for a name that comes twice.
+const MOST_TEXTS: usize = 64;
 
 impl Extra {
     pub fn append(&self, row: &impl Row, wire: Wire, out: &mut Vec<u8>) -> Step<()> {
@@ -17,6 +21,10 @@ impl Extra {
             (found, _) => found,
         };
         let instead = match (self.of, found) {
+            (ExtraType::Text, Some(Cell::Text(text))) if wire == Wire::Avro => {
+                sized(text, out);
+                None
+            }
             (ExtraType::Text, Some(Cell::Text(text))) => {
                 json_text::string(text, Escapes::Few, out);
                 None
@@ -26,6 +34,18 @@ impl Extra {
                 self.zero.as_ref().filter(|_| value == 0)
             }
             (ExtraType::Integer, Some(Cell::Decimal(..))) => return Err(UNUSUAL),
+            (ExtraType::Integers, Some(Cell::Nested(list))) if !list.is_object() => {
+                let items = list.items()?;
+                block(items.count, out);
+                for number in 0..items.count {
+                    match items.value(number)?.cell()? {
+                        Cell::Int(value) => encode_long(value, out),
+                        _ => return Err(UNUSUAL),
+                    }
+                }
+                out.push(0);
+                None
+            }
             (ExtraType::Json, Some(cell)) => {
                 check(cell)?;
                 json_text::value(cell, 0, wire.escapes(), out)?;
@@ -41,6 +61,52 @@ impl Extra {
             None => out.extend_from_slice(&self.tail.0),
         }
         Ok(())
+    }
+}
+
+impl Texts {
+    pub fn append(&self, row: &impl Row, out: &mut Vec<u8>) -> Step<()> {
+        let found = match row.facts().of_extra(&self.name)? {
+            Some(Cell::Nested(texts)) if texts.is_object() => Some(texts.items()?),
+            _ => None,
+        };
+        let count = found.map_or(0, |items| items.count);
+        if count > MOST_TEXTS {
+            return Err(UNUSUAL);
+        }
+        let mut names = Vec::with_capacity(count);
+        for number in 0..count {
+            let name = found.ok_or(UNUSUAL)?.name(number)?;
+            if std::str::from_utf8(name).is_err() || names.contains(&name) {
+                return Err(UNUSUAL);
+            }
+            names.push(name);
+        }
+        let is_missing = |(name, _): &&(String, String)| !names.contains(&name.as_bytes());
+        let more = self.more.iter().filter(is_missing);
+        let size = count + more.clone().count();
+        block(size, out);
+        for (number, name) in names.iter().enumerate() {
+            sized(name, out);
+            match found.ok_or(UNUSUAL)?.value(number)?.cell()? {
+                Cell::Text(text) => sized(text, out),
+                _ => sized(b"", out),
+            }
+        }
+        for (name, text) in more {
+            sized(name.as_bytes(), out);
+            sized(text.as_bytes(), out);
+        }
+        out.push(0);
+        Ok(())
+    }
+}
+
+/// Begins an array or a map of Avro's, in one block; a zero ends it.
+fn block(count: usize, out: &mut Vec<u8>) {
+    if count > 0 {
+        #[allow(clippy::cast_possible_wrap)]
+        encode_long(count as i64, out);
     }
 }
 

@@ -8,11 +8,12 @@ use crate::write::cell::Cell;
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
-use crate::write::plan::{Image, Member, Members, Number, Part, Table, Wire};
+use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Table, Wire};
 use crate::write::printing::MISFIT;
 use crate::write::variants::Variant;
 
 const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);
+const NO_CHOICE: Refusal = Refusal::new("a row of a source that is written otherwise", 0);
 
 /// A change: when it was, and its images.
 pub trait Row {
@@ -38,6 +39,8 @@ pub struct Printing<'a> {
     pub style: Style<'a>,
     /// Microseconds since 1970.
     pub now: i64,
+    /// Of the last row with a number.
+    pub last_number: i64,
     pub scratch: &'a mut Scratch,
 }
 
@@ -75,6 +78,20 @@ impl Printing<'_> {
                     out.extend_from_slice(&text.0);
                 }
                 Part::Extra(extra) => extra.append(row, self.style.wire, out)?,
+                Part::Texts(texts) => texts.append(row, out)?,
+                Part::Choice(choice) => {
+                    let chosen = choice.of(row.facts())?.as_ref().ok_or(NO_CHOICE)?;
+                    self.append(chosen, row, out)?;
+                }
+                Part::RowNumber(name) => {
+                    self.last_number = match row.facts().of_extra(name)? {
+                        Some(Cell::Int(number)) => number,
+                        // Of more bits, if it is one.
+                        Some(Cell::Decimal(..)) => return Err(MISFIT),
+                        _ => self.last_number.checked_add(1).ok_or(MISFIT)?,
+                    };
+                    self.style.wire.integer(self.last_number, out);
+                }
                 Part::Checksum(checksum) => {
                     let text = &mut self.scratch.text;
                     checksum.append(row, self.table, self.style.wire, text, out)?;
@@ -151,6 +168,17 @@ impl Wire {
     }
 }
 
+impl Choice {
+    fn of(&self, facts: &Facts) -> Step<&Option<Vec<Part>>> {
+        let Some(Cell::Text(text)) = facts.of_extra(&self.name)? else {
+            return Ok(&self.default);
+        };
+        let mut among = self.among.iter();
+        let found = among.find(|(texts, _)| texts.iter().any(|one| one.as_bytes() == text));
+        Ok(found.map_or(&self.default, |(_, parts)| parts))
+    }
+}
+
 /// Whether values that are printed alike are other ones.
 fn differ(one: Cell, other: Cell) -> Step<bool> {
     match (one, other) {
@@ -193,6 +221,10 @@ fn number(name: Number, facts: &Facts, now: i64) -> Step<i64> {
         Number::CommitTs => facts.commit_ts,
         Number::SourceMillis => of_commit.or(of_source).or(of_sequence),
         Number::ExecutedMillis => of_source.or(of_commit).or(of_sequence),
+        Number::ExecutedSeconds => of_source
+            .or(of_commit)
+            .or(of_sequence)
+            .map(|millis| millis.div_euclid(1_000)),
         Number::EmitMillis => Some(facts.emit_time.unwrap_or(now).div_euclid(1_000)),
     };
     found.ok_or(Refusal::new("a row without a time", 0))

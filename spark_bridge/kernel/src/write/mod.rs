@@ -5,6 +5,7 @@
 pub mod allowed;
 pub mod arrow;
 pub mod batches;
+pub mod binary;
 pub mod cell;
 pub mod changes;
 pub mod checksum;

@@ -45,6 +45,8 @@ pub enum Shape {
         first_commit_ts: i64,
     },
     Events,
+    /// The same; a number tells the table of each.
+    NumberedEvents,
 }
 
 /// The operation that an operation is written as.
@@ -148,6 +150,8 @@ pub enum Number {
     SourceMillis,
     /// Milliseconds of when it was executed, or else of the commit_ts.
     ExecutedMillis,
+    /// The same in seconds.
+    ExecutedSeconds,
     /// Milliseconds of when it was written, or else now.
     EmitMillis,
 }
@@ -186,7 +190,27 @@ pub enum Part {
         fine: Raw,
     },
     Extra(Extra),
+    Texts(Texts),
+    Choice(Choice),
+    /// The integer of the event's `extra` with this name, or else the number behind the last row's.
+    RowNumber(String),
     Checksum(Checksum),
+}
+
+/// Parts by a text of the event's `extra`; None: the row is refused.
+#[derive(Debug, Deserialize)]
+pub struct Choice {
+    pub name: String,
+    pub among: Vec<(Vec<String>, Option<Vec<Part>>)>,
+    /// Where there is none of these texts.
+    pub default: Option<Vec<Part>>,
+}
+
+/// A map of texts of the event's `extra`, and those of `more` that it lacks.
+#[derive(Debug, Deserialize)]
+pub struct Texts {
+    pub name: String,
+    pub more: Vec<(String, String)>,
 }
 
 /// Members of an image; `missing` where the row has no such image.
@@ -242,5 +266,7 @@ pub struct ColumnOf {
 pub enum ExtraType {
     Text,
     Integer,
+    /// A list of them, as an array of Avro's.
+    Integers,
     Json,
 }

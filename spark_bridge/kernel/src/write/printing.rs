@@ -255,7 +255,7 @@ impl Printer {
 }
 
 /// Appends bytes behind their length.
-fn sized(data: &[u8], out: &mut Vec<u8>) {
+pub fn sized(data: &[u8], out: &mut Vec<u8>) {
     #[allow(clippy::cast_possible_wrap)]
     encode_long(data.len() as i64, out);
     out.extend_from_slice(data);

@@ -125,6 +125,17 @@ impl PyWriter {
             .collect()
     }
 
+    /// Of the last row with a number.
+    #[getter]
+    fn last_number(&self) -> i64 {
+        self.writer.last_number
+    }
+
+    #[setter]
+    fn set_last_number(&mut self, number: i64) {
+        self.writer.last_number = number;
+    }
+
     /// The values since the last call with a line break behind each, and how many.
     fn take_lines<'py>(&mut self, py: Python<'py>) -> (Bound<'py, PyBytes>, usize) {
         let messages = &mut self.writer.messages;

@@ -41,6 +41,7 @@ pub struct Writing<'a> {
     pub text: &'a mut Vec<u8>,
     pub messages: &'a mut Messages,
     pub begun: &'a mut Begun,
+    pub last_number: &'a mut i64,
     pub now: i64,
 }
 
@@ -147,6 +148,7 @@ impl Writing<'_> {
                 wire: message.wire,
             },
             now: self.now,
+            last_number: *self.last_number,
             scratch: self.scratch,
         };
         let Messages { values, keys, .. } = &mut *self.messages;
@@ -159,12 +161,14 @@ impl Writing<'_> {
         if values.len() - value + keys.len() - key > self.settings.max_bytes {
             return Err(TOO_LARGE);
         }
+        let last_number = printing.last_number;
         // Avro's texts were looked at one by one.
         for data in [&values[value..], &keys[key..]] {
             if message.wire != Wire::Avro {
                 simdutf8::basic::from_utf8(data).map_err(|_| NO_UTF8)?;
             }
         }
+        *self.last_number = last_number;
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use crate::write::row::{Messages, NO_OP, Writing};
 
 /// Messages are taken when they are more bytes.
 const FULL: usize = 4 << 20;
+
 pub enum Batch {
     Changes(Box<Changes>),
     Events(Box<Events>),
@@ -52,6 +53,8 @@ pub struct Writer {
     text: Vec<u8>,
     pub messages: Messages,
     pub begun: Begun,
+    /// Of the last row with a number.
+    pub last_number: i64,
     pub counts: HashMap<String, usize>,
 }
 
@@ -71,6 +74,7 @@ impl Writer {
             text: Vec::new(),
             messages: Messages::default(),
             begun: Begun::default(),
+            last_number: 0,
             counts: HashMap::new(),
         }
     }
@@ -88,7 +92,8 @@ impl Writer {
             } => Changes::new(batch, self.table.as_ref()?, prefix, *first_commit_ts)
                 .map(Box::new)
                 .map(Batch::Changes),
-            Shape::Events => Events::new(batch).map(Box::new).map(Batch::Events),
+            Shape::Events => Events::new(batch, false).map(Box::new).map(Batch::Events),
+            Shape::NumberedEvents => Events::new(batch, true).map(Box::new).map(Batch::Events),
         }
     }
 
@@ -151,6 +156,7 @@ impl Writer {
             text: &mut self.text,
             messages: &mut self.messages,
             begun: &mut self.begun,
+            last_number: &mut self.last_number,
             now,
         };
         let position = change.position;
@@ -198,6 +204,7 @@ impl Writer {
             text: &mut self.text,
             messages: &mut self.messages,
             begun: &mut self.begun,
+            last_number: &mut self.last_number,
             now,
         };
         writing.append(&row, op == "update", written, position)?;

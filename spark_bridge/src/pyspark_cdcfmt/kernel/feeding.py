@@ -7,21 +7,15 @@ its place, and the bridge adds the plan of its table schema, so that the kernel 
 from __future__ import annotations
 
 import functools
-import json
-from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 
 import attrs
 import pyarrow as pa
 
-from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines
-from cdcfmt_core.layout import Layout
-from cdcfmt_core.registry import default_registry
 from cdcfmt_core.texts import open_logger
-from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
     Origins,
@@ -33,55 +27,39 @@ from pyspark_cdcfmt.kernel.batches import (
     in_order,
     rows_of_each,
 )
+from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, open_kernel
 from pyspark_cdcfmt.kernel.learning import Learner
-from pyspark_cdcfmt.kernel.plans import describe_zone
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike, describe_settings
+from pyspark_cdcfmt.kernel.settings import Shape, Unlike
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
-
-try:
-    import cdcfmt_kernel
-except ImportError:
-    _INSTALLED = False
-else:
-    _INSTALLED = True
 
 logger = open_logger("pyspark_cdcfmt")
 
 _VALUE, _KEY, _OFFSET = attrgetter("value"), attrgetter("key"), attrgetter("offset")
 
 
-def is_installed() -> bool:
-    """Whether the wheel cdcfmt-kernel is there."""
-    return _INSTALLED
-
-
 class KernelChunks:
     """Decodes the messages of one format.
 
-    ``recognises`` finds messages of the format where others may come, which are the reference's.
     ``by_kernel`` and ``by_reference`` count messages; ``learner`` has the first refusal.
     """
 
     def __init__(
         self,
-        protocol: str,
-        layouts: Sequence[Layout],
+        format_: Format,
         shape: Shape,
         reference: Reference,
         max_message_bytes: int,
-        recognises: Callable[[Message], bool] | None = None,
     ) -> None:
-        self._protocol = protocol
+        self._format = format_
+        self._protocol = format_.protocol
         self._shape = shape
         self._reference = reference
-        self._recognises = recognises
-        settings = describe_settings(layouts, shape, max_message_bytes)
-        settings["zone"] = describe_zone(shape.policy.time_zone)
-        self._kernel = cdcfmt_kernel.Kernel(json.dumps(settings))
-        self.learner = Learner(self._kernel, layouts, shape, reference.decoder)
+        self._recognises = format_.recognises
+        self._kernel = open_kernel(format_.layouts, shape, max_message_bytes)
+        self.learner = Learner(self._kernel, format_.layouts, shape, reference.decoder)
         self._buffer = Buffer()
-        self._keyed = layouts[0].max_events is not None or any(each.keyed for each in layouts)
+        self._keyed = format_.keyed
         self._taken = self.by_reference = 0
 
     @property
@@ -104,7 +82,7 @@ class KernelChunks:
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
         """
-        for chunk in cut_chunks(messages, self._are_readable):
+        for chunk in cut_chunks(messages, self._format.reads):
             self.learner.forget_old_plans()
             if isinstance(chunk, Lines):
                 yield from self._read_lines(chunk, count_rows)
@@ -116,24 +94,13 @@ class KernelChunks:
                 yield from self._finish(count_rows)
         yield from self._finish(count_rows)
 
-    def _are_readable(self, lines: Lines) -> bool:
-        """Whether lines are read in one piece, as messages of this format.
-
-        A file may begin with a byte order mark.
-        """
-        if lines.data.startswith(BOM_UTF8):
-            return False
-        if self._recognises is None:
-            return True
-        return not lines.are_whole and all(map(self._recognises, lines.messages()))
-
     def _read_messages(
         self, chunk: Sequence[Message | BadLine], count_rows: bool
     ) -> Iterator[SizedBatch]:
         if self._recognises is None and set(map(type, chunk)) == {Message}:
             values, keys = list(map(_VALUE, chunk)), list(map(_KEY, chunk)) if self._keyed else []
         else:
-            values = [self._value(item) for item in chunk]
+            values = [self._format.value(item) for item in chunk]
             keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
         offsets = list(map(_OFFSET, chunk))
         at = 0
@@ -147,13 +114,6 @@ class KernelChunks:
                 elif not self.learner.skips(chunk[at]):
                     yield from self._pass_over(chunk[at], count_rows)
                     at += 1
-
-    def _value(self, message: Message | BadLine) -> bytes | None:
-        """The value, if it is for the kernel."""
-        if isinstance(message, BadLine):
-            return None
-        known = self._recognises is None or self._recognises(message)
-        return message.value if known else None
 
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[SizedBatch]:
         data, at, are_whole = lines.data, 0, lines.are_whole
@@ -250,44 +210,17 @@ class Opening:
 
     def open(self, message: Message) -> KernelChunks | None:
         """What decodes messages like this one; None for the reference."""
-        codec = self._codec_of(message)
-        if codec is None or codec.open_layouts is None:
+        format_ = find_format(
+            self.options.values, self.options.codec, message, self.reference.decoder.protocol
+        )
+        if format_ is None:
             return None
-        options = self.options.codec
-        layouts = codec.open_layouts({each.name: options[each.name] for each in codec.options})
-        records = [each for each in layouts if each.avro is not None]
-        if not records or message.value is None or message.value.startswith(b"{"):
-            records = [each for each in layouts if each.avro is None]
-        if records and not is_installed():
+        if not is_installed():
             _warn_once()
             return None
-        return self._open_kernel(codec, records) if records else None
-
-    @property
-    def _guesses(self) -> bool:
-        return str(self.options["protocol"]).lower() == AUTO
-
-    def _codec_of(self, message: Message) -> CodecSpec | None:
-        if self._guesses:
-            return recognise(default_registry().codecs().values(), message)
-        protocol = self.reference.decoder.protocol
-        return None if protocol is None else default_registry().get_codec(protocol)
-
-    def _recogniser(self, codec: CodecSpec) -> Callable[[Message], bool] | None:
-        """What finds messages of the format where others may come."""
-        if not self._guesses:
-            return None
-        return lambda message: confidence(codec, message) >= CERTAIN_ENOUGH
-
-    def _open_kernel(self, codec: CodecSpec, layouts: Sequence[Layout]) -> KernelChunks | None:
         try:
             return KernelChunks(
-                codec.name,
-                layouts,
-                self.shape,
-                self.reference,
-                self.options["maxMessageBytes"],
-                self._recogniser(codec),
+                format_, self.shape, self.reference, self.options["maxMessageBytes"]
             )
         except Unlike as error:
             logger.debug("not by the kernel: %s", error)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+import attrs
 import orjson
 from pyspark.sql.types import DataType, NullType, NumericType
 
@@ -67,6 +68,8 @@ def describe_plan(
         encoding = encodings.get(column.name)
         if encoding is None:
             raise Unlike(f"{column.name} has no value encoding")
+        if shape.numbered is not None and isinstance(column.type, logical.Json):
+            column = attrs.evolve(column, type=logical.Text())
         use: Any = "nothing"
         target: DataType = NullType()
         if _has_images(shape):
@@ -104,11 +107,12 @@ def describe_plan(
         "keyed": shape.is_keyed(table),
         "event": _event(layout, table, shape, wire) if shape.events else None,
     }
-    shown = {"database": table.database, "schema": table.schema, "table": table.table}
+    number = None if shape.numbered is None else shape.numbered.number_of(table)
+    names = {"database": table.database, "schema": table.schema, "table": table.table}
     return {
         "rows": rows,
         "repeats": table_bytes(table, of_types=shape.shows_columns),
-        "shown": shown if shape.events else None,
+        "shown": {**names, "number": number} if shape.events else None,
         **spans,
     }
 

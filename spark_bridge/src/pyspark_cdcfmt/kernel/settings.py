@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import attrs
 import pyarrow as pa
@@ -25,6 +25,9 @@ from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES, MAX_ROWS, fixed_bytes
 from pyspark_cdcfmt.rows.row_schemas import metadata_fields
 
+if TYPE_CHECKING:
+    from pyspark_cdcfmt.kernel.formats import NumberedTables
+
 
 class Unlike(Exception):
     """Such messages are for the reference."""
@@ -40,6 +43,8 @@ class Shape:
     ``split``: an update of the key is two changes, which the reference makes.
     ``schemas`` are those that the decoder goes by.  ``events``: of the events shape, and what
     images are in it; there are no ``fields`` then.
+    ``numbered``: rows have the number of their table's schema in a column ``table_number``, and
+    values of JSON columns in images are their texts.
     ``row_bytes`` are those of a row of NULLs.  Rows with a commit_ts before ``low_watermark`` may
     be duplicates.
     """
@@ -56,6 +61,7 @@ class Shape:
     events: Literal["json", "variant"] | None = None
     row_bytes: int = 0
     low_watermark: int = 0
+    numbered: NumberedTables | None = None
 
     @property
     def shows_source(self) -> bool:
@@ -210,6 +216,9 @@ def describe_settings(
             raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
     outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
+    if shape.numbered is not None:
+        number = "table_number"
+        outputs.append({"name": number, "content": "event", "column": number})
     if shape.shows_source:
         outputs += [{"name": name, "content": name} for name in ("index", "offset")]
     return {

@@ -7,9 +7,9 @@ its place, and the kernel goes on behind it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -20,16 +20,14 @@ from cdcfmt_core.io.sources.whole_messages import begins_message
 from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
 from cdcfmt_core.toolkit.row_plans import describe_batches, describe_offsets, describe_table
 from cdcfmt_core.toolkit.value_printers import ROUNDED
+from cdcfmt_core.types import Json, Text
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
 from pyspark_cdcfmt.write_options import WriteOptions
 
-try:
-    import cdcfmt_kernel
-except ImportError:
-    _INSTALLED = False
-else:
-    _INSTALLED = True
+if TYPE_CHECKING:
+    from cdcfmt_kernel import Writer
 
 ENOUGH: Final = 64
 """So many rows in a row are worth the kernel's while."""
@@ -45,40 +43,45 @@ Taken: TypeAlias = Any
 
 @attrs.define
 class KernelWriter:
-    """Writes the rows of one task; ``rows_by`` counts those by the kernel and by the reference."""
+    """Writes rows of one table, or of events, after the rules of an encoder.
 
-    _kernel: cdcfmt_kernel.Writer
-    _rows: EventInput | ChangeInput
+    With ``json_texts`` the values of JSON columns are their texts.
+    """
+
+    _kernel: Writer
     _rules: RowRules
     _line_format: str | None
-    _revision: int = 0
+    _json_texts: bool
     _table_bytes: int = 0
     _tables: list[TableSchema] = attrs.field(factory=list)
     _allowed: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
-    rows_by: tuple[int, int] = (0, 0)
 
     @classmethod
     def open(
         cls,
-        rows: EventInput | ChangeInput,
-        options: WriteOptions,
+        shape: Any,
         rules: RowRules | None,
         *,
+        ordered: bool,
         line_format: str | None,
+        json_texts: bool = False,
     ) -> KernelWriter | None:
-        """None where the reference writes everything; ``line_format`` is that of files."""
-        if not _INSTALLED or rules is None:
+        """None where the encoder writes everything.
+
+        - ``shape``: of the rows, as the kernel takes it
+        - ``ordered``: whether a change out of order is refused
+        - ``line_format``: of files
+        """
+        if not is_installed() or rules is None:
             return None
-        shape: Any = "events"
-        if isinstance(rows, ChangeInput):
-            changes = {"prefix": options["metadataPrefix"], "first_commit_ts": FIRST_TSO}
-            shape = {"changes": changes}
+        from cdcfmt_kernel import Writer
+
         settings = {
             "shape": shape,
             "ops": {op: {"op": as_op, "note": note} for op, (as_op, note) in rules.ops.items()},
             "needs_commit_ts": rules.needs_commit_ts,
             "splits": rules.splits,
-            "ordered": options["ordered"],
+            "ordered": ordered,
             "max_bytes": rules.max_bytes,
             "zone": describe_offsets(rules.time_zone),
             "partitions": _partitions(rules),
@@ -86,61 +89,51 @@ class KernelWriter:
             "rounded": ROUNDED,
             "batches": None if rules.batches is None else describe_batches(rules.batches),
         }
-        writer = cls(cdcfmt_kernel.Writer(json.dumps(settings)), rows, rules, line_format)
-        if isinstance(rows, ChangeInput):
-            writer._add(rows.table, None)
-        return writer
+        return cls(Writer(json.dumps(settings)), rules, line_format, json_texts)
 
-    def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
-        """The rows of a batch in order, with their messages; None: the reference writes these."""
-        if not self._kernel.open(batch):
-            yield self._of_reference(batch)
-            return
-        at, step = 0, 1
-        while at < batch.num_rows:
-            start = at
-            # A preimage that waits may belong to any of the rows.
-            if not (isinstance(self._rows, ChangeInput) and self._rows.waiting):
-                at = self._write(at)
-                if at > start:
-                    self._count(at - start, 0)
-                    yield batch.slice(start, at - start), self._take()
-                stop = self._kernel.stop
-                if not stop or stop == "full" or (stop == "unknown" and self._learn(batch, at)):
-                    continue
-                if stop == "not allowed" and self._allow():
-                    continue
-            step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
-            rows = batch.slice(at, step)
-            yield self._of_reference(rows)
-            at += rows.num_rows
-            if isinstance(self._rows, EventInput) and self._rows.revision != self._revision:
-                self._revision = self._rows.revision
-                self._clear_tables()
+    def begin(self, batch: pa.RecordBatch) -> bool:
+        """Take the next rows; False where the encoder writes all of them."""
+        return self._kernel.open(batch)
 
-    def _write(self, at: int) -> int:
-        if self._rules.batches is None:
-            return self._kernel.write(at, self._rules.now())
-        # The encoder has what was begun while the kernel does not write.
-        for partition, held in self._rules.take_held().items():
-            self._kernel.hold(partition, held.rows, held.key, held.value)
-        at = self._kernel.write(at, self._rules.now())
-        begun = self._kernel.take_held()
-        self._rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+    def write(self, at: int) -> int:
+        """Write rows from ``at`` on; the number of the first that was not written.
+
+        What was begun, and the last number, are the encoder's while the kernel does not write.
+        """
+        rules, kernel = self._rules, self._kernel
+        if rules.numbers is not None:
+            kernel.last_number = rules.numbers.last
+        if rules.batches is not None:
+            for partition, held in rules.take_held().items():
+                kernel.hold(partition, held.rows, held.key, held.value)
+        at = kernel.write(at, rules.now())
+        if rules.batches is not None:
+            begun = kernel.take_held()
+            rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+        if rules.numbers is not None:
+            rules.numbers.last = kernel.last_number
         return at
 
-    def _take(self) -> Taken:
+    def take(self) -> Taken:
+        """The messages since the last call."""
         if self._line_format is not None:
             return self._kernel.take_lines()
         return pa.record_batch(self._kernel.take())
 
-    def _of_reference(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, None]:
-        """Rows that the encoder writes next: it has to know what was written before them."""
-        self._spend()
-        self._count(0, rows.num_rows)
-        return rows, None
+    def goes_on(self, learn: Callable[[], bool]) -> bool:
+        """Whether the kernel writes the row at which it stopped after all.
 
-    def _spend(self) -> None:
+        ``learn`` says whether the row's table could be added.
+        """
+        stop = self._kernel.stop
+        if stop == "unknown":
+            return learn()
+        if stop == "not allowed":
+            return self._allow()
+        return stop in ("", "full")
+
+    def hand_over(self) -> None:
+        """To be called before the encoder writes: it has to know what was written before."""
         for of_rows, count in self._kernel.take_allowed():
             self._allowed[of_rows].spend(count)
         self._allowed.clear()
@@ -149,7 +142,7 @@ class KernelWriter:
         """Whether the encoder allows rows like the one at which the kernel stopped."""
         number, partition, version = of_rows = self._kernel.wanted
         if of_rows in self._allowed:
-            self._spend()
+            self.hand_over()
         allowance = self._rules.allow(self._tables[number], partition, version)
         if allowance is None:
             return False
@@ -157,42 +150,31 @@ class KernelWriter:
         self._kernel.allow(of_rows, allowance.rows, allowance.until)
         return True
 
-    def _count(self, by_kernel: int, by_reference: int) -> None:
-        self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
-
-    def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
-        """Whether the table of a row could be made known."""
-        try:
-            (read,) = self._rows.events([batch.slice(at, 1)])
-        except EncodeError:
-            return False
-        if not isinstance(read.event, RowChange):
-            return False
-        self._add(read.event.table, at)
-        return True
-
-    def _add(self, table: TableSchema, row: int | None) -> None:
+    def add(self, table: TableSchema, row: int | None) -> None:
+        """Add the table of a row, or the one of all rows."""
         try:
             messages = self._rules.messages(table) or _NONE
         except EncodeError:
             # The encoder says so of each row.
             messages = _NONE
-        described = json.dumps(describe_table(table, messages, partial(_line, self._line_format)))
+        held = _with_texts(table) if self._json_texts else table
+        described = json.dumps(describe_table(held, messages, partial(_line, self._line_format)))
         self._table_bytes += len(described)
         if self._table_bytes > MAX_TABLE_BYTES:
-            self._clear_tables()
+            self.clear_tables()
             self._table_bytes = len(described)
         self._kernel.add_table(described, row)
         self._tables.append(table)
 
-    def _clear_tables(self) -> None:
+    def clear_tables(self) -> None:
+        """Forget all tables."""
         # Numbers of tables begin anew.
-        self._spend()
+        self.hand_over()
         self._tables.clear()
         self._kernel.clear_tables()
 
     def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
-        """The kernel's memory of positions, for :class:`OrderCheck`."""
+        """The kernel's memory of positions, for ``OrderCheck``."""
         kind = order_by if isinstance(order_by, str) else "\0".join(map(str, order_by))
         position = list(order) if isinstance(order, tuple) else [order]
         name = "\0".join(key).encode("utf-8", "surrogatepass")
@@ -204,6 +186,15 @@ class KernelWriter:
     def take_counts(self) -> dict[str, int]:
         """How many rows were counted under which notes, since the last call."""
         return dict(self._kernel.take_counts())
+
+
+def _with_texts(table: TableSchema) -> TableSchema:
+    """The table with text in place of JSON."""
+    columns = (
+        attrs.evolve(column, type=Text()) if isinstance(column.type, Json) else column
+        for column in table.columns
+    )
+    return attrs.evolve(table, columns=tuple(columns))
 
 
 def _partitions(rules: RowRules) -> dict[str, Any] | None:
@@ -227,3 +218,78 @@ def _line(line_format: str | None, message: RowMessage) -> str:
         and not begins_message(begins)
     )
     return "value" if is_value else "message"
+
+
+@attrs.define
+class RowWriter:
+    """Writes the rows of one task; ``rows_by`` counts those by the kernel and by the reference."""
+
+    kernel: KernelWriter
+    _rows: EventInput | ChangeInput
+    _revision: int = 0
+    rows_by: tuple[int, int] = (0, 0)
+
+    @classmethod
+    def open(
+        cls,
+        rows: EventInput | ChangeInput,
+        options: WriteOptions,
+        rules: RowRules | None,
+        *,
+        line_format: str | None,
+    ) -> RowWriter | None:
+        """None where the reference writes everything; ``line_format`` is that of files."""
+        shape: Any = "events"
+        if isinstance(rows, ChangeInput):
+            changes = {"prefix": options["metadataPrefix"], "first_commit_ts": FIRST_TSO}
+            shape = {"changes": changes}
+        ordered = options["ordered"]
+        kernel = KernelWriter.open(shape, rules, ordered=ordered, line_format=line_format)
+        if kernel is None:
+            return None
+        if isinstance(rows, ChangeInput):
+            kernel.add(rows.table, None)
+        return cls(kernel, rows)
+
+    def write(self, batch: pa.RecordBatch) -> Iterator[tuple[pa.RecordBatch, Taken | None]]:
+        """The rows of a batch in order, with their messages; None: the reference writes these."""
+        if not self.kernel.begin(batch):
+            yield self._of_reference(batch)
+            return
+        at, step = 0, 1
+        while at < batch.num_rows:
+            start = at
+            # A preimage that waits may belong to any of the rows.
+            if not (isinstance(self._rows, ChangeInput) and self._rows.waiting):
+                at = self.kernel.write(at)
+                if at > start:
+                    self._count(at - start, 0)
+                    yield batch.slice(start, at - start), self.kernel.take()
+                if self.kernel.goes_on(partial(self._learn, batch, at)):
+                    continue
+            step = 1 if at - start >= ENOUGH else min(2 * step, MOST_AT_ONCE)
+            rows = batch.slice(at, step)
+            yield self._of_reference(rows)
+            at += rows.num_rows
+            if isinstance(self._rows, EventInput) and self._rows.revision != self._revision:
+                self._revision = self._rows.revision
+                self.kernel.clear_tables()
+
+    def _of_reference(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, None]:
+        self.kernel.hand_over()
+        self._count(0, rows.num_rows)
+        return rows, None
+
+    def _count(self, by_kernel: int, by_reference: int) -> None:
+        self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
+
+    def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
+        """Whether the table of a row could be made known."""
+        try:
+            (read,) = self._rows.events([batch.slice(at, 1)])
+        except EncodeError:
+            return False
+        if not isinstance(read.event, RowChange):
+            return False
+        self.kernel.add(read.event.table, at)
+        return True

@@ -22,7 +22,7 @@ from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
-from pyspark_cdcfmt.write.columnar import KernelWriter, Taken
+from pyspark_cdcfmt.write.columnar import RowWriter, Taken
 from pyspark_cdcfmt.write.watermarks import Watermarks, sources_of
 from pyspark_cdcfmt.write_options import WriteOptions
 
@@ -101,28 +101,28 @@ class EventWriter:
         rows = open_input(self.schema, self.options)
         encoder = open_encoder(self.options, self.partitions, self.counts)
         rules = encoder.row_rules() if self.by_kernel else None
-        kernel = KernelWriter.open(rows, self.options, rules, line_format=line_format)
+        writer = RowWriter.open(rows, self.options, rules, line_format=line_format)
         order = OrderCheck() if self.options["ordered"] else None
-        if kernel is None:
+        if writer is None:
             yield from self._encode(rows.events(batches), encoder, order)
         else:
             if order is not None:
-                order.remember = kernel.remember
-            yield from self._by_kernel(kernel, batches, rows, encoder, order)
+                order.remember = writer.kernel.remember
+            yield from self._by_kernel(writer, batches, rows, encoder, order)
         for read in rows.flush():
             yield from encoder.encode(read.event)
         yield from encoder.flush()
 
     def _by_kernel(
         self,
-        kernel: KernelWriter,
+        writer: RowWriter,
         batches: Iterable[pa.RecordBatch],
         rows: EventInput | ChangeInput,
         encoder: MessageEncoder,
         order: OrderCheck | None,
     ) -> Iterator[Message | Taken]:
         try:
-            for some, taken in chain.from_iterable(map(kernel.write, batches)):
+            for some, taken in chain.from_iterable(map(writer.write, batches)):
                 if taken is None:
                     yield from self._encode(rows.events([some]), encoder, order)
                 else:
@@ -130,8 +130,8 @@ class EventWriter:
                         self.watermarks.setdefault(source, None)
                     yield taken
         finally:
-            self.counts.update(kernel.take_counts())
-            self.rows_by = kernel.rows_by
+            self.counts.update(writer.kernel.take_counts())
+            self.rows_by = writer.rows_by
         logger.info("cdc: %d rows written by kernel, %d by reference", *self.rows_by)
 
     def _encode(

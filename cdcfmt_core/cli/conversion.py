@@ -1,0 +1,70 @@
+"""From messages of one format to messages of another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+from typing import TypeAlias
+
+import attrs
+
+from cdcfmt_core.cli.engines import conversion_engine
+from cdcfmt_core.cli.reading import Decoded, Reader
+from cdcfmt_core.encoding import MessageEncoder
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine, one_by_one
+
+LinesOfMessages: TypeAlias = tuple[bytes, int]
+"""Whole messages as lines, each with its end, and how many there are."""
+
+FIRST = 4_000
+"""So many messages are converted in the time that it takes to load an engine."""
+
+
+@attrs.define
+class Conversion:
+    """Decodes and encodes messages, one by one; ``counts`` are the encoder's."""
+
+    reader: Reader
+    encoder: MessageEncoder
+    counts: Counter[str]
+
+    def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
+        """What becomes of the whole input.
+
+        ``as_lines``: whole messages in lines will do.  Where an engine is installed it goes on
+        behind the first messages.
+
+        :raises EncodeError: for an event that cannot be written.
+        """
+        blocks, number = self.reader.blocks(), 0
+        may_load = not self.reader.is_live
+        for block in blocks:
+            if may_load and number >= FIRST:
+                may_load = False
+                convert = conversion_engine()
+                if convert is not None:
+                    yield from convert(self, chain([block], blocks), number, as_lines=as_lines)
+                    break
+            for message in one_by_one([block]):
+                yield from self.convert(number, message)
+                number += 1
+        yield from self.encoder.flush()
+
+    def convert(self, number: int, message: Message | BadLine) -> Iterator[Message]:
+        """The messages that are complete with this one."""
+        return self.encode(self.reader.decode(number, message))
+
+    def encode(self, decoded: Decoded) -> Iterator[Message]:
+        """The messages that are complete with these events."""
+        for event in decoded.events:
+            try:
+                yield from self.encoder.encode(event)
+            except EncodeError as error:
+                message = decoded.message
+                places = (f"{n} {v}" for n in ("topic", "partition", "offset")
+                          if (v := getattr(message, n)) is not None)  # fmt: skip
+                where = ", ".join([f"message {decoded.number + 1}", *places])
+                raise EncodeError(f"{where}: {error}") from error

@@ -1,0 +1,173 @@
+//! Value encodings printed as Avro has them.
+//!
+//! The Python half of what only DTS has is `cdcfmt_dts_avro/values_output.py`.
+
+use crate::avro::{encode_long, shortest_double};
+use crate::calendar::civil;
+use crate::clocks::MAX_TIME;
+use crate::refusal::Step;
+use crate::temporal;
+use crate::write::cell::Cell;
+use crate::write::digits::decimal;
+use crate::write::encodings::Encoding;
+use crate::write::printing::{self, MISFIT, Offsets, Printer, sized};
+
+const SECOND: i64 = 1_000_000;
+const DAY: i64 = 86_400;
+
+/// Year, month, day, hour, minute, second and microsecond.
+type Parts = [Option<i64>; 7];
+
+impl Encoding {
+    /// Appends a value that is not NULL.
+    pub fn binary(
+        &self,
+        printer: &Printer,
+        cell: Cell,
+        zone: &Offsets,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Step<()> {
+        match (self, printer, cell) {
+            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json, _) => {
+                printer.sized(cell, zone, scratch, out)?;
+            }
+            (Encoding::Text, _, Cell::Text(text)) => {
+                simdutf8::basic::from_utf8(text).map_err(|_| MISFIT)?;
+                sized(text, out);
+            }
+            // Other characters are for Python, which has tables of them.
+            (Encoding::CharsetText, Printer::Text, Cell::Text(text)) if text.is_ascii() => {
+                sized(text, out);
+            }
+            (Encoding::IntegerText, Printer::Decimal, _) => {
+                scratch.clear();
+                match cell {
+                    Cell::Bool(_) => return Err(MISFIT),
+                    cell => decimal(cell.integer().ok_or(MISFIT)?, 0, scratch),
+                }
+                sized(scratch, out);
+            }
+            (Encoding::JsonNumber { doubles: true, .. }, Printer::Float { .. }, _) => {
+                out.extend_from_slice(&wide(cell)?.to_le_bytes());
+            }
+            (Encoding::MysqlJson | Encoding::JsonNumber { .. }, ..) => printer.binary(cell, out)?,
+            (Encoding::CalendarParts, ..) => {
+                for part in parts(printer, cell)? {
+                    match part {
+                        Some(part) => {
+                            out.push(2);
+                            encode_long(part, out);
+                        }
+                        None => out.push(0),
+                    }
+                }
+            }
+            (Encoding::EpochPair, Printer::Timestamp { .. }, Cell::Instant(micros)) => {
+                temporal::check_instant(micros)?;
+                encode_long(micros.div_euclid(SECOND), out);
+                encode_long(micros.rem_euclid(SECOND), out);
+            }
+            _ => return Err(MISFIT),
+        }
+        Ok(())
+    }
+}
+
+/// A finite double; of a column of 32 bits that with its digits.
+fn wide(cell: Cell) -> Step<f64> {
+    let single = match cell {
+        Cell::Double(value) if value.is_finite() => return Ok(value),
+        Cell::Single(value) if value == 0.0 || value.is_normal() => value,
+        _ => return Err(MISFIT),
+    };
+    let (exact, short) = (f64::from(single), shortest_double(single));
+    if exact.to_bits() != short.to_bits() {
+        return Ok(short);
+    }
+    // Nine digits tell any two apart.
+    format!("{exact:.8e}").parse().map_err(|_| MISFIT)
+}
+
+fn parts(printer: &Printer, cell: Cell) -> Step<Parts> {
+    match (printer, cell) {
+        (Printer::Date, Cell::Date(days)) => {
+            printing::check_day(days)?;
+            let [year, month, day] = civil(days.into());
+            Ok([Some(year), Some(month), Some(day), None, None, None, None])
+        }
+        (Printer::DateTime { .. }, Cell::Clock(micros))
+        | (Printer::Timestamp { .. }, Cell::Instant(micros)) => {
+            temporal::check_instant(micros)?;
+            let seconds = micros.div_euclid(SECOND);
+            let [year, month, day] = civil(seconds.div_euclid(DAY));
+            let [hour, minute, second] = clock(seconds.rem_euclid(DAY));
+            let fraction = micros.rem_euclid(SECOND);
+            let mut parts = [year, month, day, hour, minute, second, fraction].map(Some);
+            parts[6] = parts[6].filter(|fraction| *fraction != 0);
+            Ok(parts)
+        }
+        (Printer::Time { .. }, _) => {
+            let micros = match cell {
+                Cell::Duration(micros) => Some(micros),
+                Cell::Text(text) => std::str::from_utf8(text).ok().and_then(temporal::time),
+                _ => None,
+            };
+            let micros = micros.filter(|micros| (-MAX_TIME..=MAX_TIME).contains(micros));
+            let micros = micros.ok_or(MISFIT)?;
+            // Each part has the sign.
+            let [hour, minute, second] = clock(micros / SECOND);
+            let fraction = Some(micros % SECOND).filter(|part| *part != 0);
+            Ok([
+                None,
+                None,
+                None,
+                Some(hour),
+                Some(minute),
+                Some(second),
+                fraction,
+            ])
+        }
+        (Printer::Year, _) => {
+            let year = i64::try_from(printer.integer(cell)?).map_err(|_| MISFIT)?;
+            Ok([Some(year), None, None, None, None, None, None])
+        }
+        _ => Err(MISFIT),
+    }
+}
+
+/// Hours, minutes and seconds, with the sign of all of them.
+fn clock(seconds: i64) -> [i64; 3] {
+    [seconds / 3600, seconds / 60 % 60, seconds % 60]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_calendars() {
+        let time = Printer::Time { fsp: None };
+        let date_time = Printer::DateTime { fsp: None };
+        for (printer, cell, text) in [
+            (
+                &time,
+                Cell::Duration(-3_601_000_005),
+                "0 0 0 2-1 20 2-1 2-5",
+            ),
+            (
+                &date_time,
+                Cell::Clock(-1),
+                "21969 212 231 223 259 259 2999999",
+            ),
+            (&Printer::Date, Cell::Date(0), "21970 21 21 0 0 0 0"),
+            (&Printer::Year, Cell::Int(0), "20 0 0 0 0 0 0"),
+        ] {
+            let found = parts(printer, cell).unwrap();
+            let shown = found.map(|part| part.map_or("0".to_owned(), |part| format!("2{part}")));
+            assert_eq!(shown.join(" "), text);
+        }
+        assert!(parts(&time, Cell::Duration(MAX_TIME + 1)).is_err());
+        assert!(parts(&Printer::Date, Cell::Clock(0)).is_err());
+    }
+}

@@ -1,0 +1,95 @@
+"""``cdcfmt convert`` by the compiled kernel, once a message says of which format they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from cdcfmt_core.codec import Projection
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt.cli.converter import Converter
+from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
+from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+from pyspark_cdcfmt.rows.policy import ValuePolicy
+from pyspark_cdcfmt.write.columnar import KernelWriter
+
+if TYPE_CHECKING:
+    from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages
+
+logger = open_logger("pyspark_cdcfmt")
+
+_TIMES: Final = ("commit_ts", "source_time", "emit_time")
+_COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
+_ROW_BYTES: Final = 100
+_LOOKED_AT: Final = 64
+"""So many messages may say how all are decoded."""
+
+
+def convert(
+    conversion: Conversion,
+    blocks: Iterator[Message | BadLine | Lines],
+    number: int,
+    *,
+    as_lines: bool,
+) -> Iterator[Message | LinesOfMessages]:
+    """What becomes of the messages, the first of which has this number."""
+    looked_at = 0
+    for block in blocks:
+        for message in islice(one_by_one([block]), _LOOKED_AT - looked_at):
+            looked_at += 1
+            if not isinstance(message, Message):
+                continue
+            converter = _open(conversion, message, number, as_lines=as_lines)
+            if converter is not None:
+                yield from converter.parts(chain([block], blocks))
+                return
+        for message in one_by_one([block]):
+            yield from conversion.convert(number, message)
+            number += 1
+
+
+def _open(
+    conversion: Conversion, message: Message, number: int, *, as_lines: bool
+) -> Converter | None:
+    """For messages like this one; None for the reference."""
+    reader, rules = conversion.reader, conversion.encoder.row_rules()
+    settings, last = reader.settings, reader.decoder.protocol
+    format_ = find_format(settings.values, settings.codec, message, last)
+    if format_ is None or not is_installed():
+        return None
+    writer = KernelWriter.open(
+        "numbered_events",
+        rules,
+        ordered=False,
+        line_format="message" if as_lines else None,
+        json_texts=True,
+    )
+    if writer is None:
+        return None
+    policy = ValuePolicy(counts=reader.counts)
+    if settings["sourceTimeZone"] is not None:
+        policy.time_zone = settings["sourceTimeZone"]
+    shape = Shape(
+        schema=pa.schema([]),
+        metadata=dict(zip(_COLUMNS, _COLUMNS, strict=True)),
+        fields=(),
+        projection=Projection(),
+        event_filter=reader.event_filter,
+        schemas=reader.schemas,
+        policy=policy,
+        inferred=False,
+        split=False,
+        events="variant",
+        row_bytes=_ROW_BYTES,
+        numbered=NumberedTables(),
+    )
+    try:
+        return Converter(conversion, format_, shape, writer, number)
+    except Unlike as error:
+        logger.debug("not by the kernel: %s", error)
+        return None

@@ -1,0 +1,121 @@
+"""Which format the kernel reads, and the kernel for it."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.events import Message, TableSchema
+from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
+from pyspark_cdcfmt.kernel.plans import describe_zone
+from pyspark_cdcfmt.kernel.settings import Shape, describe_settings
+
+try:
+    import cdcfmt_kernel
+except ImportError:
+    _INSTALLED = False
+else:
+    _INSTALLED = True
+
+
+def is_installed() -> bool:
+    """Whether the wheel cdcfmt-kernel is there."""
+    return _INSTALLED
+
+
+@attrs.frozen
+class Format:
+    """A format that the kernel reads.
+
+    ``recognises`` finds its messages where others may come, which are the reference's.
+    """
+
+    protocol: str
+    layouts: Sequence[Layout]
+    recognises: Callable[[Message], bool] | None = None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether keys of messages count."""
+        return self.layouts[0].max_events is not None or any(each.keyed for each in self.layouts)
+
+    def value(self, message: Message | BadLine) -> bytes | None:
+        """The value, if it is for the kernel."""
+        if isinstance(message, BadLine):
+            return None
+        known = self.recognises is None or self.recognises(message)
+        return message.value if known else None
+
+    def reads(self, lines: Lines) -> bool:
+        """Whether lines are read in one piece, as messages of this format.
+
+        A file may begin with a byte order mark.
+        """
+        if lines.data.startswith(BOM_UTF8):
+            return False
+        if self.recognises is None:
+            return True
+        return not lines.are_whole and all(map(self.recognises, lines.messages()))
+
+
+def find_format(
+    options: Mapping[str, Any], codec_options: Mapping[str, Any], message: Message, last: str | None
+) -> Format | None:
+    """The format of a message, if the kernel reads it; ``last`` is that of the one before."""
+    registry = default_registry()
+    guesses = str(options["protocol"]).lower() == AUTO
+    codec: CodecSpec | None = None
+    if guesses:
+        codec = recognise(registry.codecs().values(), message)
+    elif last is not None:
+        codec = registry.get_codec(last)
+    if codec is None or codec.open_layouts is None:
+        return None
+    layouts = codec.open_layouts({each.name: codec_options[each.name] for each in codec.options})
+    records = [each for each in layouts if each.avro is not None]
+    if not records or message.value is None or message.value.startswith(b"{"):
+        records = [each for each in layouts if each.avro is None]
+    if not records:
+        return None
+
+    def recognises(message: Message) -> bool:
+        return confidence(codec, message) >= CERTAIN_ENOUGH
+
+    return Format(codec.name, records, recognises if guesses else None)
+
+
+def open_kernel(
+    layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
+) -> cdcfmt_kernel.Kernel:
+    """:raises Unlike: if no message is for the kernel."""
+    settings = describe_settings(layouts, shape, max_message_bytes)
+    settings["zone"] = describe_zone(shape.policy.time_zone)
+    return cdcfmt_kernel.Kernel(json.dumps(settings))
+
+
+@attrs.define
+class NumberedTables:
+    """Table schemas by numbers, for rows that are written again."""
+
+    schemas: list[TableSchema] = attrs.field(factory=list)
+    _numbers: dict[TableSchema, int] = attrs.field(factory=dict)
+
+    def number_of(self, table: TableSchema) -> int:
+        """The number, which is a new one for a new schema."""
+        if table not in self._numbers:
+            self._numbers[table] = len(self.schemas)
+            self.schemas.append(table)
+        return self._numbers[table]
+
+    def clear(self) -> None:
+        """Begin anew; no plan may have a number then."""
+        self.schemas.clear()
+        self._numbers.clear()

@@ -1,0 +1,145 @@
+"""``convert`` by the compiled kernel: what the reference gives, in bytes, order and errors."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import pytest
+from cli_tools import run, write_messages
+from test_kernel_writing import golden_messages
+from test_kernel_writing_simple import usual_messages
+
+from cdcfmt_core.cli import conversion
+from cdcfmt_core.events import Message
+from cdcfmt_core.zoneless import warn_once
+from pyspark_cdcfmt.kernel.formats import is_installed
+
+pytestmark = pytest.mark.skipif(
+    not is_installed(), reason="the kernel was not built: it needs Rust"
+)
+
+NEVER = 1 << 60
+SOURCES = [
+    ("canal-json", "tidb-extension"),
+    ("canal-json", "default"),
+    ("open", "default"),
+    ("debezium", "tidb-extension"),
+    ("simple-json", "default"),
+    ("simple-avro", "default"),
+    ("native", "dts/dts"),
+    ("native", "canal/canal_flat"),
+    ("native", "debezium/schema_default"),
+]
+STAMPED = ("-w", "synthesizeCommitTs=true")
+TARGETS: dict[str, tuple[str, ...]] = {
+    "canal-json": ("-w", "upsertAs=update", "--lines", "value"),
+    "debezium": ("-w", "splitKeyUpdates=true", *STAMPED),
+    "open-protocol": ("-w", "maxBatchSize=3", *STAMPED),
+    "simple": ("-w", "encodingFormat=avro", "-w", "sendBootstrapInMsgCount=7", *STAMPED),
+    "dts-avro": ("--partitions", "3"),
+    "cloudcanal-json": ("-w", "maxMessageBytes=2000", "-w", "upsertAs=insert"),
+}
+SKIP = ("-w", "unsupportedEvents=skip")
+
+
+def converted(first: int, *arguments: object) -> tuple[int, bytes, str]:
+    """Exit code, output and notes, where the engine begins behind so many messages."""
+    warn_once.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.time_ns", lambda: 1_700_000_000_000_000_000)
+        patch.setattr(conversion, "FIRST", first)
+        result = run("convert", *arguments)
+    return result.exit_code, result.stdout_bytes, result.stderr
+
+
+def check_equal(path: Path, *arguments: object, first: int = 0) -> int:
+    """Convert both ways; the exit code."""
+    found = converted(first, path, *arguments)
+    assert found == converted(NEVER, path, *arguments)
+    return found[0]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("source", SOURCES, ids=str)
+def test_golden_messages(source: tuple[str, str], target: str, tmp_path: Path) -> None:
+    messages, _ = golden_messages(*source)
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    options = ("--to", target, *TARGETS[target])
+    check_equal(path, *options, *SKIP, "--source-time-zone", "Asia/Shanghai")
+    check_equal(path, *options, first=5)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_usual_rows_are_the_kernels(
+    target: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = write_messages(tmp_path / "m.jsonl", usual_messages(1_000))
+    with caplog.at_level(logging.DEBUG, "pyspark_cdcfmt"):
+        assert check_equal(path, "--to", target, *SKIP) == 0
+    counts = dict(re.findall(r"(read|written) by .*: (\d+)", caplog.text))
+    assert int(counts["read"]) > 990
+    # Bytes are quoted with tables of characters that Python has.
+    assert int(counts["written"]) > (600 if target == "open-protocol" else 990)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        ("--include-tables", "golden.all_types", "--op", "insert,delete"),
+        ("--kind", "ddl,watermark"),
+        ("--exclude-tables", "golden.all_*", "--starting-commit-ts", "470604868600000000"),
+        ("--from", "canal-json", "--include-tables", "golden.nothing"),
+        ("--from", "debezium"),
+    ],
+    ids=str,
+)
+def test_filters(chosen: tuple[str, ...], tmp_path: Path) -> None:
+    messages, _ = golden_messages("canal-json", "tidb-extension")
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    check_equal(path, "--to", "canal-json", *chosen, *SKIP)
+
+
+def spoilt(messages: Sequence[Message], chance: random.Random) -> list[Message]:
+    """The messages with some bytes changed."""
+    changed = []
+    for message in messages:
+        value = bytearray(message.value or b"")
+        if value and chance.random() < 0.3:
+            value[chance.randrange(len(value))] = chance.choice(b'0"{}[],\\x\xff')
+        changed.append(attrs.evolve(message, value=bytes(value)))
+    return changed
+
+
+@pytest.mark.parametrize("source", SOURCES[:1] + SOURCES[2:7], ids=str)
+def test_damaged_messages(source: tuple[str, str], tmp_path: Path) -> None:
+    chance = random.Random(str(source))
+    messages, _ = golden_messages(*source)
+    path = write_messages(tmp_path / "m.jsonl", spoilt(messages, chance))
+    for target in chance.sample(list(TARGETS), 2):
+        check_equal(path, "--to", target, *TARGETS[target], *SKIP)
+
+
+def test_several_formats_and_lines_of_values(tmp_path: Path) -> None:
+    canal, _ = golden_messages("canal-json", "tidb-extension")
+    debezium, _ = golden_messages("debezium", "tidb-extension")
+    mixed = [message for pair in zip(canal, debezium, strict=False) for message in pair]
+    path = write_messages(tmp_path / "m.jsonl", mixed)
+    check_equal(path, "--to", "canal-json", *SKIP)
+    values = tmp_path / "values.jsonl"
+    values.write_bytes(
+        b"\r\n".join([b"\xef\xbb\xbf", *(m.value or b"" for m in canal), b" ", b"x"])
+    )
+    for options in ((), ("-o", "lineSep=\r\n"), ("--line-format", "value")):
+        check_equal(values, "--to", "debezium", *SKIP, *options)
+
+
+def test_few_messages_load_no_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversion, "conversion_engine", lambda: pytest.fail("it is loaded"))
+    messages, _ = golden_messages("canal-json", "tidb-extension")
+    path = write_messages(tmp_path / "m.jsonl", messages)
+    assert run("convert", path, "--to", "canal-json", *SKIP).exit_code == 0
