@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
-from cdcfmt_core.cli.checks import Check
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.errors import MissingDependencyError
 from cdcfmt_core.events import Event
+from cdcfmt_core.transport import Check
 
 _INSTALL = "pip install 'pyspark-cdcfmt[spark]'"
 
