@@ -14,7 +14,7 @@ from kafka_broker import PASSWORD, USER, Broker, send
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
-from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.offsets import LATEST, OffsetRange
 from cdcfmt_core.options import validate
 from cdcfmt_kafka import client, reader
 from cdcfmt_kafka.client import KafkaClient
@@ -306,3 +306,16 @@ def test_wrong_servers_are_named(
     options = parse(servers, subscribe="x")
     with pytest.raises(SourceError, match=f"no Kafka broker answers at {servers}.*bootstrap"):
         KafkaClient(options).complete_topics()
+
+
+def test_a_leader_that_cannot_be_reached_tells_no_offset(kafka: Broker) -> None:
+    """The client answers for it, with an offset that is none."""
+    topic = kafka.create_topic("astray-reading")
+    kafka.produce(topic, [Message(None, b"v")])
+    asked = {(topic, 0): LATEST}
+    assert KafkaClient(parse(kafka.servers, subscribe=topic)).list_offsets(asked) == {(topic, 0): 1}
+    options = parse(kafka.astray_servers, subscribe=topic)
+    astray = KafkaClient(options)
+    # It learns of the leader first.
+    astray._all_names()
+    assert astray.list_offsets(asked) == {}

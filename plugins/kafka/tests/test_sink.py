@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pickle
 import socket
+import time
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from kafka_broker import PASSWORD, USER, Broker
+from kafka_broker import NOWHERE, PASSWORD, USER, Broker
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_kafka import sink as kafka_sink
+from cdcfmt_kafka.explain import explain
 from cdcfmt_kafka.sink import KafkaSink
 
 
@@ -79,6 +81,28 @@ def test_a_broker_that_stops_meanwhile(kafka: Broker) -> None:
     found = [int(message.value()) for message in reader.consume(150, timeout=30)]
     assert found == [*range(50), *range(100)]
     reader.close()
+
+
+def test_a_wrong_address_that_a_broker_advertises(
+    kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told in the time of a first contact, not after that of a delivery."""
+    assert kafka_sink.FIRST_CONTACT_SECONDS == 15
+    monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 3.0)
+    topic = kafka.create_topic("astray", 3)
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.astray_servers})
+    started = time.monotonic()
+    with pytest.raises(SinkError, match=f"topic astray: broker 1 names itself {NOWHERE}") as caught:
+        sink.partitions()
+    assert time.monotonic() - started < 10
+    assert "Connection refused" in str(caught.value)
+    assert "set its advertised.listeners to an address" in str(caught.value)
+
+
+def test_the_doctor_tells_of_it(kafka: Broker) -> None:
+    *_, last = explain(kafka.astray_servers)
+    assert (last.state, f"broker 1 names itself {NOWHERE}" in last.text) == ("bad", True)
+    assert "advertised.listeners" in last.remedy
 
 
 def test_no_topic(kafka: Broker) -> None:

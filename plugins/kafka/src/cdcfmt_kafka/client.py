@@ -28,6 +28,11 @@ UNKNOWN_TOPIC_SECONDS = 3.0
 
 _PAUSE = 0.25
 _NO_ID = "A" * 22
+
+NO_MESSAGE = -1
+"""The offset of a time after the last message.  A lower one is no answer: so the client has it
+of a leader that it cannot reach."""
+
 _INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 
 _T = TypeVar("_T")
@@ -148,7 +153,7 @@ class KafkaClient:
         for place, answer in self._ask(ask).items():
             if isinstance(answer, KafkaError):
                 logger.info("kafka: %s-%s: %s", place.topic, place.partition, answer.str())
-            else:
+            elif answer.offset >= NO_MESSAGE:
                 found[place.topic, place.partition] = answer.offset
         return found
 

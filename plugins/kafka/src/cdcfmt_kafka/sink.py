@@ -15,6 +15,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
+from cdcfmt_kafka.client import NO_MESSAGE
 from cdcfmt_kafka.config import (
     SERVERS,
     admin_config,
@@ -79,7 +80,8 @@ class KafkaSink:
     def partitions(self) -> int:
         """How many partitions the topic has.
 
-        :raises SinkError: if there is no such topic, or no broker answers.
+        :raises SinkError: if there is no such topic, or no broker answers, also where the brokers
+            send their clients to.
         """
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
@@ -88,22 +90,52 @@ class KafkaSink:
         config = {**admin_config(self.config), "error_cb": trouble.note}
         admin = open_client(lambda: AdminClient(config))
         deadline = time.monotonic() + FIRST_CONTACT_SECONDS
+        silent = problem = None
         while True:
             try:
                 found = admin.list_topics(self.topic, timeout=_QUESTION_SECONDS)
-                break
+                topic = found.topics[self.topic]
+                if topic.error is not None or not topic.partitions:
+                    why = "no partitions" if topic.error is None else topic.error.str()
+                    raise SinkError(f"topic {self.topic} on {self.servers}: {why}; create it first")
+                silent = self._silent_leader(admin, found)
+                if silent is None:
+                    return len(topic.partitions)
             except KafkaException as error:
-                # What the connections met: the answer tells only that there is none.
-                admin.poll(0)
-                if trouble.refused or time.monotonic() > deadline:
-                    raise SinkError(f"topic {self.topic}: {trouble.text(error.args[0])}") from None
-        topic = found.topics[self.topic]
-        if topic.error is not None or not topic.partitions:
-            raise SinkError(
-                f"topic {self.topic} on {self.servers}: "
-                f"{'no partitions' if topic.error is None else topic.error.str()}; create it first"
-            )
-        return len(topic.partitions)
+                problem = error.args[0]
+            # What the connections met: the answer tells only that there is none.
+            admin.poll(0)
+            if trouble.refused or time.monotonic() > deadline:
+                why = trouble.text(problem) if silent is None else trouble.of_leader(silent)
+                raise SinkError(f"topic {self.topic}: {why}")
+
+    def _silent_leader(self, admin: Any, found: Any) -> Any:
+        """A broker that leads a partition and does not answer at the address that it advertises."""
+        from confluent_kafka import KafkaException, TopicPartition
+        from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+        places = {
+            partition.leader: TopicPartition(self.topic, partition.id)
+            for partition in found.topics[self.topic].partitions.values()
+            if partition.leader in found.brokers
+        }
+        asked = {
+            leader: admin.list_offsets(
+                {place: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+                request_timeout=_QUESTION_SECONDS,
+            )[place]
+            for leader, place in places.items()
+        }
+        for leader, answer in asked.items():
+            try:
+                answers = answer.result().offset >= NO_MESSAGE
+            except KafkaException as error:
+                # What a broker says of a partition the producer meets, and tells; the client's
+                # own codes are below zero.
+                answers = error.args[0].code() > 0
+            if not answers:
+                return found.brokers[leader]
+        return None
 
     @contextmanager
     def open(self) -> Iterator[KafkaProducer]:

@@ -44,6 +44,15 @@ class Trouble:
             "kafka.bootstrap.servers, kafka.security.protocol and what the brokers advertise"
         )
 
+    def of_leader(self, broker: Any) -> str:
+        """Why a broker, which the others name, does not answer."""
+        detail = "" if self._last is None else f" ({self._last.str()})"
+        return (
+            f"broker {broker.id} names itself {broker.host}:{broker.port}, which does not answer "
+            f"from here{detail}; check that it runs, and set its advertised.listeners to an "
+            "address that driver and executors reach"
+        )
+
 
 def no_answer() -> frozenset[int]:
     """The codes of errors after which asking again may help."""
