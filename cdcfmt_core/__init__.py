@@ -26,6 +26,7 @@ from cdcfmt_core.hookspecs import hookimpl
 from cdcfmt_core.opening import open_decoder, open_encoder
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
+from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, TypeMap
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "TableSchema",
     "TableSchemaEvent",
     "Transaction",
+    "TransportSpec",
     "TypeMap",
     "Watermark",
     "default_registry",

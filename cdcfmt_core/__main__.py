@@ -24,7 +24,8 @@ def report(registry: Registry) -> tuple[str, bool]:
         lines.append("  ".join([*cells, row[4]]).rstrip())
     if not listing.formats:
         lines.append(NOTHING)
-    lines += ["", "type maps: " + ", ".join(listing.type_maps)]
+    lines += ["", "transports: " + ", ".join(listing.transports)]
+    lines.append("type maps: " + ", ".join(listing.type_maps))
     lines += listing.notes + listing.problems
     return "\n".join(lines), not listing.problems
 

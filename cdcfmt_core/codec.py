@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from cdcfmt_core.errors import PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
+from cdcfmt_core.lazy import function_of
 from cdcfmt_core.options import Option
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.zoneless import warn_zoneless
@@ -40,30 +40,6 @@ Decode: TypeAlias = Callable[[Message], Iterable[Event]]
 ScanSchemas: TypeAlias = Callable[[Message], Iterable["SchemaRecord"]]
 ScanStatements: TypeAlias = Callable[[Message], Iterable["Statement"]]
 Explain: TypeAlias = Callable[[Message, Mapping[str, Any]], Iterable[tuple[str, Any]]]
-
-
-_PATH = re.compile(r"[\w.]+:\w+")
-
-
-@attrs.frozen
-class _Imported:
-    """A function that is imported when it is first called: who lists formats does not pay."""
-
-    path: str
-
-    def __call__(self, *arguments: Any) -> Any:
-        module, _, name = self.path.partition(":")
-        return getattr(importlib.import_module(module), name)(*arguments)
-
-
-def _function(given: Callable[..., Any] | str | None) -> Any:
-    """:raises ValueError: for a path that is none."""
-    if not isinstance(given, str):
-        return given
-    if _PATH.fullmatch(given) is None:
-        raise ValueError(f"{given!r} names no function: write package.module:function")
-    return _Imported(given)
-
 
 _Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "Statement"])
 
@@ -192,27 +168,27 @@ class CodecSpec:
     summary: str
     spec_url: str
     open_decoder: Callable[[Mapping[str, Any], DecoderContext], Decode] = attrs.field(
-        converter=_function
+        converter=function_of
     )
-    sniff: Callable[[Message], float] = attrs.field(converter=_function)
+    sniff: Callable[[Message], float] = attrs.field(converter=function_of)
     emits: frozenset[Kind]
     options: tuple[Option, ...] = ()
     type_map: str = "mysql"
     open_encoder: Callable[[Mapping[str, Any], EncoderContext], Encoder] | None = attrs.field(
-        default=None, converter=_function
+        default=None, converter=function_of
     )
     encode_options: tuple[Option, ...] = ()
     ddl_partitions: Literal["all", "first"] = "all"
     scan_schemas: Callable[[Mapping[str, Any], DecoderContext], ScanSchemas] | None = attrs.field(
-        default=None, converter=_function
+        default=None, converter=function_of
     )
     scan_statements: Callable[[Mapping[str, Any], DecoderContext], ScanStatements] | None = (
-        attrs.field(default=None, converter=_function)
+        attrs.field(default=None, converter=function_of)
     )
     needs_schemas: bool = False
-    explain: Explain | None = attrs.field(default=None, converter=_function)
+    explain: Explain | None = attrs.field(default=None, converter=function_of)
     open_layouts: Callable[[Mapping[str, Any]], Sequence[Layout]] | None = attrs.field(
-        default=None, converter=_function
+        default=None, converter=function_of
     )
     aliases: tuple[str, ...] = ()
     api_version: int = API_VERSION

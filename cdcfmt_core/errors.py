@@ -31,7 +31,7 @@ class OptionError(CdcfmtError, ValueError):
 
 
 class UnknownFormatError(CdcfmtError, LookupError):
-    """No installed package registers this format."""
+    """No installed package registers this format, type map or transport."""
 
 
 class DuplicateFormatError(CdcfmtError):
@@ -39,7 +39,7 @@ class DuplicateFormatError(CdcfmtError):
 
 
 class BrokenPluginError(CdcfmtError):
-    """The package that registers this format could not be loaded."""
+    """The package that registers this format or transport could not be loaded."""
 
 
 class PluginApiError(CdcfmtError):

@@ -1,4 +1,4 @@
-"""The two hooks of cdcfmt: this is all that a plugin implements (docs/hooks.md).
+"""The three hooks of cdcfmt: this is all that a plugin implements (docs/hooks.md).
 
 A plugin is a module (or object) behind an entry point of the group ``cdcfmt``::
 
@@ -25,6 +25,7 @@ from collections.abc import Iterable
 import pluggy
 
 from cdcfmt_core.codec import CodecSpec
+from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import TypeMap
 
 PROJECT = "cdcfmt"
@@ -37,6 +38,11 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def cdcfmt_register_codecs() -> Iterable[CodecSpec]:  # type: ignore[empty-body]
     """The formats that this package brings."""
+
+
+@hookspec
+def cdcfmt_register_transports() -> Iterable[TransportSpec]:  # type: ignore[empty-body]
+    """The transports that this package brings."""
 
 
 @hookspec

@@ -1,4 +1,4 @@
-"""What is installed: formats, type maps, overrides, and what is broken and why."""
+"""What is installed: formats, transports, type maps, overrides, and what is broken and why."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Listing:
     """``problems`` are errors in words, each with what to do; ``notes`` are not errors."""
 
     formats: list[ListedFormat]
+    transports: list[str]
     type_maps: list[str]
     notes: list[str]
     problems: list[str]
@@ -45,10 +46,20 @@ def list_installed(registry: Registry) -> Listing:
         )
         for spec in registry.codecs().values()
     ]
+    transports = [
+        f"{name} ({plugin.dist} {plugin.version})"
+        for plugin in plugins
+        for name in plugin.transports
+        if name in registry.transports()
+    ]
     maps = [f"{name} ({plugin.dist})" for plugin in plugins for name in plugin.type_maps]
     problems = registry.conflicts()
     problems += [f"broken: {plugin.error}" for plugin in plugins if plugin.error is not None]
     disabled = [f"disabled: {p.entry_point} of {p.dist}" for p in plugins if p.disabled]
     return Listing(
-        formats, ["mysql (cdcfmt-core)", *maps], registry.overrides() + disabled, problems
+        formats,
+        ["files (cdcfmt-core)", *transports],
+        ["mysql (cdcfmt-core)", *maps],
+        registry.overrides() + disabled,
+        problems,
     )

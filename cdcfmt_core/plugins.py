@@ -13,11 +13,12 @@ import pluggy
 from cdcfmt_core import hookspecs
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import BrokenPluginError, CdcfmtError, PluginApiError
+from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import TypeMap
 
 _NO_HOOK = (
-    "it brings no hook: mark cdcfmt_register_codecs or cdcfmt_register_type_maps with "
-    "@cdcfmt_core.hookimpl"
+    "it brings no hook: mark cdcfmt_register_codecs, cdcfmt_register_transports or "
+    "cdcfmt_register_type_maps with @cdcfmt_core.hookimpl"
 )
 
 
@@ -29,6 +30,7 @@ class PluginInfo:
     dist: str
     version: str
     codecs: tuple[str, ...] = ()
+    transports: tuple[str, ...] = ()
     type_maps: tuple[str, ...] = ()
     error: CdcfmtError | None = None
     disabled: bool = False
@@ -40,6 +42,7 @@ class Loaded:
 
     info: PluginInfo
     codecs: list[CodecSpec] = attrs.field(factory=list)
+    transports: list[TransportSpec] = attrs.field(factory=list)
     type_maps: list[TypeMap] = attrs.field(factory=list)
 
 
@@ -107,19 +110,22 @@ class PluginLoader:
             self._manager.check_pending()
             ask = self._manager.subset_hook_caller
             codecs = _flatten(ask("cdcfmt_register_codecs", others)())
+            transports = _flatten(ask("cdcfmt_register_transports", others)())
             type_maps = _flatten(ask("cdcfmt_register_type_maps", others)())
             _check_results(codecs, CodecSpec)
+            _check_results(transports, TransportSpec)
             _check_results(type_maps, TypeMap)
             if names is not None:
-                _check_names([spec.name for spec in codecs], names)
+                _check_names([spec.name for spec in (*codecs, *transports)], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
         except Exception as error:
             if self._manager.has_plugin(pluginname):
                 self._manager.unregister(name=pluginname)
             return self._reject(info, error)
         info.codecs = tuple(spec.name for spec in codecs)
+        info.transports = tuple(spec.name for spec in transports)
         info.type_maps = tuple(type_map.name for type_map in type_maps)
-        return Loaded(info, codecs, type_maps)
+        return Loaded(info, codecs, transports, type_maps)
 
     def _reject(self, info: PluginInfo, cause: Exception) -> Loaded:
         error: CdcfmtError
@@ -158,7 +164,8 @@ def _check_names(registered: Iterable[str], entry_points: set[str]) -> None:
         if name.lower() not in entry_points:
             raise ValueError(
                 f"it registers {name!r}, but has no entry point of that name (an entry point "
-                "is named after its format, or after the type map that it brings or overrides)"
+                "is named after its format or transport, or after the type map that it brings or "
+                "overrides)"
             )
 
 

@@ -1,10 +1,10 @@
-"""Which formats are installed: look-up by name, conflicts and overrides.
+"""Which formats and transports are installed: look-up by name, conflicts and overrides.
 
 A package that is broken, written for another plugin API, or in conflict with another one
 is kept aside with its reason and harms nobody else; the reason is raised when *its*
-format is asked for.  Every Spark worker pays for imports, so a look-up by name loads the
-entry points of that name only; for that to be the whole answer, an entry point must bear
-the name of the format it brings, or of the type map that it brings or overrides.
+format or transport is asked for.  Every Spark worker pays for imports, so a look-up by name
+loads the entry points of that name only; for that to be the whole answer, an entry point must
+bear the name of what it brings, or of the type map that it overrides.
 
 Environment: ``CDCFMT_DISABLED_PLUGINS`` (comma-separated entry-point or distribution
 names) leaves plugins out; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure at once.
@@ -17,12 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
-import attrs
-
+from cdcfmt_core.claims import Claim, Claims, duplicate
 from cdcfmt_core.codec import CodecSpec, Decode, DecoderContext
 from cdcfmt_core.errors import (
     CdcfmtError,
-    DuplicateFormatError,
     UnknownFormatError,
     join_names,
 )
@@ -30,6 +28,7 @@ from cdcfmt_core.mysql import MYSQL
 from cdcfmt_core.options import validate
 from cdcfmt_core.plugins import Loaded, PluginInfo, PluginLoader
 from cdcfmt_core.texts import did_you_mean
+from cdcfmt_core.transport import TransportSpec
 from cdcfmt_core.types import LogicalType, Unknown
 
 KNOWN_PACKAGES = {
@@ -42,28 +41,25 @@ KNOWN_PACKAGES = {
 }
 """First-party formats and the packages that bring them, for the error that says so."""
 
-
-@attrs.define
-class _Claim:
-    """A codec or type map, and the plugin that brought it."""
-
-    value: Any
-    plugin: PluginInfo
+KNOWN_TRANSPORTS = {"kafka": "cdcfmt-kafka"}
+"""First-party transports, whose prefix is their name, and the packages that bring them."""
 
 
 class Registry:
-    """The formats and type maps of one set of entry points.
+    """The formats, transports and type maps of one set of entry points.
 
     ``entry_points`` is for tests; by default it is what is installed.
     """
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None) -> None:
         self._loader = PluginLoader(entry_points)
-        self._codecs: dict[str, list[_Claim]] = {}
-        self._aliases: dict[str, list[_Claim]] = {}
-        self._type_maps: dict[str, list[_Claim]] = {}
+        self._codecs = Claims("format")
+        self._aliases = Claims("format")
+        self._transports = Claims("transport")
+        self._prefixes = Claims("prefix of options")
+        self._type_maps = Claims("type map")
         core = PluginInfo("core", "cdcfmt-core", _version("cdcfmt-core"), type_maps=("mysql",))
-        self._type_maps["mysql"] = [_Claim(MYSQL, core)]
+        self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
 
     # Look-up
@@ -79,22 +75,54 @@ class Registry:
         self._load(wanted)
         if wanted not in self._codecs:
             self.discover()
-        claims = self._codecs.get(wanted) or self._aliases.get(wanted)
-        if claims is None:
+        spec: CodecSpec | None = self._codecs.only(wanted) or self._aliases.only(wanted)
+        if spec is None:
             raise self._missing(name)
-        if len(claims) > 1:
-            raise _duplicate("format", name, claims)
-        spec: CodecSpec = claims[0].value
         return spec
 
     def codecs(self) -> dict[str, CodecSpec]:
         """Every usable format by its name, sorted."""
         self.discover()
-        return {
-            claims[0].value.name: claims[0].value
-            for _, claims in sorted(self._codecs.items())
-            if len(claims) == 1
-        }
+        return self._codecs.usable()
+
+    def get_transport(self, name: str) -> TransportSpec:
+        """The transport of this name, which is in lower case.
+
+        :raises UnknownFormatError: names what is installed and the package to install.
+        :raises DuplicateFormatError: names both packages that claim it, or its prefix.
+        :raises BrokenPluginError: or PluginApiError, for the package that would bring it.
+        """
+        self._load(name)
+        if name not in self._transports:
+            self.discover()
+        spec: TransportSpec | None = self._transports.only(name)
+        if spec is None:
+            raise self._missing_transport(name)
+        self._prefixes.only(spec.prefix)
+        return spec
+
+    def transport_of(self, option: str) -> TransportSpec | None:
+        """The transport whose prefix an option, in lower case, begins with; None without one.
+
+        :raises: as :meth:`get_transport`, also for the prefix of a first-party transport that is
+            not installed.
+        """
+        name, dot, _ = option.partition(".")
+        if not dot:
+            return None
+        self._load(name)
+        if name + dot not in self._prefixes:
+            self.discover()
+        spec: TransportSpec | None = self._prefixes.only(name + dot)
+        if spec is not None or name in KNOWN_TRANSPORTS:
+            return self.get_transport(name if spec is None else spec.name)
+        return None
+
+    def transports(self) -> dict[str, TransportSpec]:
+        """Every usable transport by its name, sorted."""
+        self.discover()
+        prefixes = self._prefixes.usable()
+        return {name: spec for name, spec in self._transports.usable().items() if name in prefixes}
 
     def plugins(self) -> list[PluginInfo]:
         """Every entry point with what it brought or why it brought nothing."""
@@ -104,12 +132,9 @@ class Registry:
     def conflicts(self) -> list[str]:
         """A line for every name that more than one package claims."""
         self.discover()
-        formats = self._aliases | self._codecs
-        return [
-            str(_duplicate("format", name, claims))
-            for name, claims in sorted(formats.items())
-            if len(claims) > 1
-        ] + [
+        formats = Claims("format", self._aliases | self._codecs)
+        lines = [*formats.conflicts(), *self._transports.conflicts(), *self._prefixes.conflicts()]
+        return lines + [
             str(error)
             for name in sorted(self._type_maps)
             if isinstance(error := self._pick_type_map(name), CdcfmtError)
@@ -164,11 +189,9 @@ class Registry:
         It takes the place of the one that was registered under this name before.
         """
         loaded = self._loader.adopt(plugin, name)
-        for known in (self._codecs, self._aliases, self._type_maps):
-            for claimed in list(known):
-                known[claimed] = [c for c in known[claimed] if c.plugin.dist != name]
-                if not known[claimed]:
-                    del known[claimed]
+        for known in vars(self).values():
+            if isinstance(known, Claims):
+                known.drop(name)
         self._add(loaded)
         return loaded.info
 
@@ -184,11 +207,14 @@ class Registry:
 
     def _add(self, loaded: Loaded) -> None:
         for spec in loaded.codecs:
-            self._codecs.setdefault(spec.name.lower(), []).append(_Claim(spec, loaded.info))
+            self._codecs.add(spec.name.lower(), spec, loaded.info)
             for alias in spec.aliases:
-                self._aliases.setdefault(alias.lower(), []).append(_Claim(spec, loaded.info))
+                self._aliases.add(alias.lower(), spec, loaded.info)
+        for transport in loaded.transports:
+            self._transports.add(transport.name, transport, loaded.info)
+            self._prefixes.add(transport.prefix, transport, loaded.info)
         for type_map in loaded.type_maps:
-            self._type_maps.setdefault(type_map.name, []).append(_Claim(type_map, loaded.info))
+            self._type_maps.add(type_map.name, type_map, loaded.info)
 
     # Errors
 
@@ -202,10 +228,20 @@ class Registry:
             text += f". Install it: pip install {package}"
         else:
             text += did_you_mean(wanted, [*self._codecs, *self._aliases])
+        return UnknownFormatError(text + self._broken())
+
+    def _missing_transport(self, name: str) -> CdcfmtError:
+        package = KNOWN_TRANSPORTS.get(name)
+        if aside := self._kept_aside("transport", name, package):
+            return aside
+        text = f"unknown transport {name!r}; installed: {join_names(self.transports())}"
+        if package is not None:
+            text += f". Install it, on driver and executors: pip install {package}"
+        return UnknownFormatError(text + self._broken())
+
+    def _broken(self) -> str:
         broken = [info.dist for info in self._loader.infos.values() if info.error is not None]
-        if broken:
-            text += f". Broken: {join_names(broken)} (see python -m cdcfmt_core)"
-        return UnknownFormatError(text)
+        return f". Broken: {join_names(broken)} (see python -m cdcfmt_core)" if broken else ""
 
     def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
         """Why the plugin that would bring this name does not, if there is one."""
@@ -220,7 +256,7 @@ class Registry:
                     )
         return None
 
-    def _pick_type_map(self, name: str) -> list[_Claim] | CdcfmtError:
+    def _pick_type_map(self, name: str) -> list[Claim] | CdcfmtError:
         own = self._type_maps.get(name)
         if own is None:
             return self._kept_aside("type map", name) or UnknownFormatError(
@@ -233,9 +269,9 @@ class Registry:
             if claim.value.overrides == name
         ]
         if len(own) > 1:
-            return _duplicate("type map", name, own)
+            return duplicate("type map", name, own)
         if len(over) > 1:
-            return _duplicate("override of type map", name, over)
+            return duplicate("override of type map", name, over)
         return over + own
 
 
@@ -243,14 +279,6 @@ class Registry:
 def default_registry() -> Registry:
     """The registry of what is installed, made once per process."""
     return Registry()
-
-
-def _duplicate(what: str, name: str, claims: list[_Claim]) -> DuplicateFormatError:
-    dists = " and ".join(f"{claim.plugin.dist} {claim.plugin.version}" for claim in claims)
-    return DuplicateFormatError(
-        f"{what} {name!r} is registered by {dists}: uninstall one, or leave one out with "
-        "CDCFMT_DISABLED_PLUGINS"
-    )
 
 
 def _version(dist: str) -> str:

@@ -24,6 +24,7 @@ from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
 from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
@@ -48,9 +49,16 @@ TYPE_CHOICES = {
 def tables() -> dict[Path, dict[str, str]]:
     """Every generated table: file, name, text."""
     messages, types = samples(), type_tables()
+    transports = default_registry().transports().values()
+    reading: dict[str, Sequence[Option]] = {}
+    for name, group in OPTION_GROUPS.items():
+        reading[name] = group
+        if name == "Topics":
+            reading |= {spec.title: _own(spec.options) for spec in transports}
     writing = {name: group for name, group in OUTPUT_GROUPS.items() if name != "Messages"}
+    writing |= {spec.title: spec.sink_options for spec in transports}
     result = {
-        ROOT / "docs/spark.md": {"options": option_groups(OPTION_GROUPS), "types": type_table()},
+        ROOT / "docs/spark.md": {"options": option_groups(reading), "types": type_table()},
         ROOT / "docs/writing.md": {"options": option_groups(writing)},
         ROOT / "docs/sync.md": {"options": option_table(SYNC_OPTIONS)},
         ROOT / "docs/troubleshooting.md": {"errors": error_table()},
@@ -81,6 +89,11 @@ def tables() -> dict[Path, dict[str, str]]:
             encode_table = option_table(spec.encode_options)
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
+    for name, transport in default_registry().transports().items():
+        result[ROOT / f"plugins/{name}/README.md"] = {
+            "options": option_table(_own(transport.options)),
+            "sink-options": option_table(transport.sink_options),
+        }
     result[ROOT / "docs/cli.md"] = {
         "options": "\n\n".join(
             f"**{section}**\n\n{option_table(options)}" for section, options in SECTIONS.items()
@@ -96,6 +109,11 @@ def option_groups(groups: Mapping[str, Sequence[Option]]) -> str:
     return "\n\n".join(
         f"**{group}**\n\n{option_table(options)}" for group, options in groups.items()
     )
+
+
+def _own(options: Iterable[Option]) -> list[Option]:
+    """The options of a transport that are not those of all topics."""
+    return [option for option in options if option not in TOPIC_OPTIONS]
 
 
 def conversions() -> str:

@@ -31,14 +31,17 @@ WRONG_LOGIN = {
 }
 """Options beside :attr:`Broker.sasl_servers`."""
 
+NOWHERE = "127.0.0.1:1"
+"""An address at which nothing listens."""
+
 _SETTINGS = """
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners={clients},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners={clients}
+listeners={clients},ASTRAY://{astray},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={clients},ASTRAY://{nowhere}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,ASTRAY:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
 listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
@@ -103,7 +106,7 @@ class Broker:
     """A broker in a folder of its own; it may be stopped and started again."""
 
     folder: Path
-    _ports: list[int] = attrs.field(factory=lambda: _free_ports(4))
+    _ports: list[int] = attrs.field(factory=lambda: _free_ports(5))
     _process: subprocess.Popen[bytes] | None = None
     _admin: AdminClient | None = None
     _producer: Producer | None = None
@@ -122,6 +125,11 @@ class Broker:
     def scram_servers(self) -> str:
         """``bootstrap.servers`` that want TLS and SASL SCRAM-SHA-512 as :data:`USER`."""
         return f"127.0.0.1:{self._ports[3]}"
+
+    @property
+    def astray_servers(self) -> str:
+        """``bootstrap.servers`` that answer, and send their clients to :data:`NOWHERE`."""
+        return f"127.0.0.1:{self._ports[4]}"
 
     @property
     def authority(self) -> Path:
@@ -173,6 +181,8 @@ class Broker:
         return _SETTINGS.format(
             clients=",".join(f"{protocol}://{at}" for protocol, at in clients.items()),
             controller=self._ports[2],
+            astray=self.astray_servers,
+            nowhere=NOWHERE,
             folder=self.folder,
             user=USER,
             password=PASSWORD,

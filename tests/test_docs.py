@@ -26,6 +26,10 @@ DOCS = sorted(
 PLUGINS = sorted(path for path in (ROOT / "plugins").iterdir() if path.is_dir())
 
 
+TRANSPORTS = [path for path in PLUGINS if path.name in default_registry().transports()]
+FORMATS = [path for path in PLUGINS if path not in TRANSPORTS]
+
+
 def toml(path: Path) -> dict[str, Any]:
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
@@ -43,7 +47,7 @@ def test_generated_tables_are_those_of_the_code(path: Path) -> None:
 
 def test_every_hook_is_documented() -> None:
     hooks = [name for name, item in vars(hookspecs).items() if hasattr(item, "cdcfmt_spec")]
-    assert len(hooks) == 2
+    assert len(hooks) == 3
     text = (ROOT / "docs/hooks.md").read_text(encoding="utf-8")
     for hook in hooks:
         assert f"`{hook}()`" in text
@@ -85,6 +89,9 @@ def test_every_option_is_documented() -> None:
     assert missing("docs/spark.md", bridge_options()) == []
     own = [option for option in output_options() if option not in ENCODING_OPTIONS]
     assert missing("docs/writing.md", own) == []
+    for transport in default_registry().transports().values():
+        assert missing("docs/spark.md", transport.options) == []
+        assert missing("docs/writing.md", transport.sink_options) == []
     for name, spec in default_registry().codecs().items():
         assert missing(f"docs/formats/{name}.md", spec.options) == []
         for option in spec.options:
@@ -122,16 +129,23 @@ def test_every_plugin_is_complete(plugin: Path) -> None:
     assert (plugin / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     (name,) = project["entry-points"]["cdcfmt"]
     assert (plugin.name, project["name"]) == (name, f"cdcfmt-{name}")
-    conformance = (plugin / "tests/test_conformance.py").read_text(encoding="utf-8")
-    assert f'codec = "{name}"' in conformance
     root = toml(ROOT / "pyproject.toml")
     assert project["name"] in root["dependency-groups"]["dev"]
     assert root["tool"]["uv"]["sources"][project["name"]] == {"workspace": True}
     assert project["version"] == root["project"]["version"]
-    assert (ROOT / f"docs/formats/{name}.md").is_file()
+    page = f"docs/{name}.md" if plugin in TRANSPORTS else f"docs/formats/{name}.md"
+    assert (ROOT / page).is_file()
+    assert f"]({page})" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"### {project['name']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("plugin", FORMATS, ids=relative)
+def test_every_format_passes_the_kit_and_is_listed(plugin: Path) -> None:
+    name = plugin.name
+    conformance = (plugin / "tests/test_conformance.py").read_text(encoding="utf-8")
+    assert f'codec = "{name}"' in conformance
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert f"| [{name}](docs/formats/{name}.md) |" in readme
-    assert f"### {project['name']}\n" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", DOCS, ids=relative)
@@ -160,7 +174,7 @@ def _anchor(heading: str) -> str:
 
 
 def test_plugin_snippets_run(capsys: pytest.CaptureFixture[str]) -> None:
-    for plugin in PLUGINS:
+    for plugin in FORMATS:
         runnable = [s for s in snippets(relative(plugin / "README.md")) if s.runs and not s.needs]
         assert runnable
         for snippet in runnable:

@@ -17,7 +17,7 @@ from golden_rows import TYPES, images_of
 from cdcfmt_core.events import RowChange
 from cdcfmt_core.schemas.scan import open_input_scan
 from pyspark_cdcfmt.kernel.formats import is_installed
-from pyspark_cdcfmt.read.inputs import KafkaInput, KafkaSlice
+from pyspark_cdcfmt.read.inputs import TopicInput, TopicSlice
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, table_option
 
 CHARACTERS = {"bad_utf8", "bad_latin1"}
@@ -80,10 +80,10 @@ def test_both_paths_agree(variant: Variant) -> None:
 
 def test_of_a_topic_the_first_partition_is_looked_at() -> None:
     options = parsed({"subscribe": "a,b", "kafka.bootstrap.servers": "x:1", "protocol": "open"})
-    assert options.kafka is not None
-    source = KafkaInput(options.kafka, options)
+    assert options.source is not None
+    source = TopicInput(options.source, options)
     places = [("a", 0, 0), ("a", 0, 9), ("a", 1, 0), ("b", 3, 0), ("b", 2, 0)]
-    slices = [KafkaSlice(topic, number, at, at + 9) for topic, number, at in places]
+    slices = [TopicSlice(topic, number, at, at + 9) for topic, number, at in places]
     assert [(s.topic, s.partition, s.start) for s in source.first_partitions(slices)] == [
         ("a", 0, 0),
         ("a", 0, 9),

@@ -18,10 +18,10 @@ from simple_topics import PARTITIONS, golden
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
-from cdcfmt_core.io.sources.kafka.config import client_config, open_client
+from cdcfmt_kafka.config import client_config, open_client
 
 PAGE = "docs/kafka.md"
-ELSEWHERE = ("README.md", "spark_bridge/README.md")
+ELSEWHERE = ("README.md", "spark_bridge/README.md", "plugins/kafka/README.md")
 SNIPPETS = snippets(PAGE) + [
     each for file in ELSEWHERE for each in snippets(file) if "kafka.bootstrap" in each.code
 ]

@@ -14,21 +14,17 @@ from golden_data import load_variant, native_messages, open_decoder, scan_schema
 from kafka_broker import Broker
 
 from cdcfmt_core.events import Event, Message, RowChange
-from cdcfmt_core.io.sources.kafka import (
-    KAFKA_OPTIONS,
-    KafkaOptions,
-    TopicSchemaStore,
-    parse_kafka_options,
-    read_range,
-)
-from cdcfmt_core.io.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
+from cdcfmt_core.offsets import TopicPartition
 from cdcfmt_core.options import validate
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.types import Unknown
+from cdcfmt_kafka.options import KAFKA_OPTIONS
+from cdcfmt_kafka.source import KafkaSource, open_source
 from pyspark_cdcfmt.options import parse_options
-from pyspark_cdcfmt.read.inputs import KafkaSlice, begins_around
+from pyspark_cdcfmt.read.inputs import TopicSlice, begins_around
 
 OPTIONS = {"protocol": "debezium", "timePrecisionMode": "adaptive_time_microseconds"}
 
@@ -106,7 +102,7 @@ def shown(events: list[Event]) -> list[str]:
 class Query:
     """A query of this name, with its schema store; each batch has a task for each partition."""
 
-    kafka: KafkaOptions
+    source: KafkaSource
     folder: Path
     name: str
     dice: random.Random
@@ -121,10 +117,10 @@ class Query:
             # As with minPartitions: two tasks, the later one first.
             middle = (start + end) // 2
             for low, high in [(middle, end), (start, middle)]:
-                found |= self.task(KafkaSlice(*place, low, high), begins)
+                found |= self.task(TopicSlice(*place, low, high), begins)
         return found
 
-    def task(self, slice_: KafkaSlice, begins: dict[TopicPartition, int]) -> Found:
+    def task(self, slice_: TopicSlice, begins: dict[TopicPartition, int]) -> Found:
         options = parse_options(OPTIONS)
         scan = open_schema_scan(options.values, options.codec)
         assert scan is not None
@@ -132,7 +128,7 @@ class Query:
             KeptSchemaStore(SchemaDirectory(str(self.folder))),
             slice_.range,
             begins_around(slice_, begins),
-            self.kafka,
+            self.source,
             scan,
             reach=1_000_000,
             run=self.name,
@@ -141,7 +137,7 @@ class Query:
         place = slice_.topic, slice_.partition
         return {
             (*place, message.offset or 0): shown(decoder.decode(message))
-            for message in store.follow(read_range(slice_.range, self.kafka))
+            for message in store.follow(self.source.read(slice_.range))
         }
 
 
@@ -151,9 +147,9 @@ def test_however_a_topic_is_cut(kafka: Broker, tmp_path: Path, case: str) -> Non
     assert sum("RowChange(" in event for events in truth.values() for event in events) > 200
     topics = ",".join({topic for topic, _ in ends})
     values = validate({"subscribe": topics}, KAFKA_OPTIONS, owner="the test")
-    options = parse_kafka_options(values, {"bootstrap.servers": kafka.servers})
+    source = open_source(values, {"bootstrap.servers": kafka.servers})
     dice = random.Random(len(case))
-    query = Query(options, tmp_path, case, dice)
+    query = Query(source, tmp_path, case, dice)
     # It begins in the middle, and partitions do not move alike.
     first = at = {place: dice.randrange(end // 2 + 1) for place, end in ends.items()}
     batches: list[tuple[Ranges, Found]] = []

@@ -31,7 +31,7 @@ EXIT_CODES = {
     "values that Spark changes (`validate --strict`)",
     2: "the command line is wrong: an option, a value, a command or a format that is not there",
     3: "the input cannot be read, or a file not be written: no such file, no library for it, "
-    "no answer from Kafka",
+    "no answer from a broker",
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away, as in `cdcfmt cat … | head`",
 }
@@ -126,5 +126,5 @@ def app() -> None:
     """What is in these change-data-capture messages, and what is wrong with them.
 
     INPUT is a file, a directory, a glob, a URL that fsspec opens, - for standard input, or
-    kafka://host:port/topic. Nothing here starts Spark.
+    a topic, such as kafka://host:port/topic. Nothing here starts Spark.
     """

@@ -6,12 +6,10 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
-from typing import Any, Literal
-
-import attrs
 
 from cdcfmt_core.listing import NOTHING, list_installed
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.transport import Check
 
 _OLDEST_PYTHON = (3, 11)
 
@@ -20,22 +18,8 @@ _EXTRAS = (
     ("zstandard", "zstandard", "files", "reading .zst files"),
     ("cramjam", "cramjam", "compression", "messages compressed with snappy"),
     ("lz4", "lz4", "compression", "messages compressed with lz4"),
-    ("confluent_kafka", "confluent-kafka", "kafka", "reading topics"),
 )
 """Module, distribution, the core's extra that brings it, and what it is for."""
-
-
-@attrs.frozen
-class Check:
-    """One finding; ``remedy`` is what to do, as a command where that is possible."""
-
-    subject: str
-    state: Literal["ok", "warn", "bad"]
-    text: str
-    remedy: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        return attrs.asdict(self)
 
 
 def check_python() -> Iterator[Check]:
@@ -66,6 +50,8 @@ def check_plugins() -> Iterator[Check]:
         yield Check("Formats", "bad", "no format is installed", NOTHING.rpartition(": ")[2])
     for item in listing.formats:
         yield Check("Formats", "ok", f"{item.spec.name} ({item.package} {item.version})")
+    for transport in listing.transports:
+        yield Check("Formats", "ok", f"transport {transport}")
     for note in listing.notes:
         yield Check("Formats", "warn", note)
     for problem in listing.problems:

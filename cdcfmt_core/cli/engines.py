@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cdcfmt_core.cli.checks import Check
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
@@ -21,6 +20,7 @@ from cdcfmt_core.errors import MissingDependencyError
 from cdcfmt_core.events import Event, Message
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.transport import Check
 
 if TYPE_CHECKING:
     from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages

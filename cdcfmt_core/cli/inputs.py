@@ -24,9 +24,10 @@ from cdcfmt_core.io.sources import (
 )
 from cdcfmt_core.io.sources.lines import line_parser
 from cdcfmt_core.io.sources.reader import cut_lines
+from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.transport import TransportSpec
 
 STDIN = "-"
-KAFKA = "kafka://"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
@@ -74,14 +75,31 @@ class Input(Protocol):
         ...
 
 
-def is_kafka(path: str) -> bool:
-    return path.lower().startswith(KAFKA)
+def transport_of_url(path: str) -> TransportSpec | None:
+    """The transport that an input such as ``kafka://…`` names; None for files.
+
+    :raises CdcfmtError: for one that is not installed; it says what to install.
+    """
+    return default_registry().get_transport(_scheme(path)) if is_topic(path) else None
+
+
+def is_topic(path: str) -> bool:
+    """Whether an input is an address of a transport, installed or not."""
+    scheme = _scheme(path)
+    return bool(scheme) and (
+        scheme in KNOWN_TRANSPORTS or scheme in default_registry().transports()
+    )
+
+
+def _scheme(path: str) -> str:
+    scheme, mark, _ = path.partition("://")
+    return scheme.lower() if mark else ""
 
 
 def public(paths: Sequence[str]) -> list[str]:
     """The inputs as they may be shown: without what may hold secrets."""
     return [
-        f"{path.partition('?')[0]}?…" if is_kafka(path) and "?" in path else path for path in paths
+        f"{path.partition('?')[0]}?…" if is_topic(path) and "?" in path else path for path in paths
     ]
 
 
@@ -91,14 +109,17 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
     :raises SourceError: for a path that does not exist.
     :raises OptionError: for inputs of different kinds, and options that it does not have.
     """
-    if any(map(is_kafka, paths)):
+    for path in paths:
+        transport = transport_of_url(path)
+        if transport is None:
+            continue
         if len(paths) > 1:
-            raise OptionError("a kafka:// input is read alone; it may name several topics")
-        from cdcfmt_core.cli.kafka_input import KafkaInput
+            raise OptionError(f"{_scheme(path)}:// is read alone; it may name several topics")
+        from cdcfmt_core.cli.topic_input import TopicInput
 
-        return KafkaInput(paths[0], settings.kafka, follow=follow)
+        return TopicInput(path, transport, settings.topic, follow=follow)
     if follow:
-        raise OptionError("--follow is for kafka:// inputs; pipe what grows into -")
+        raise OptionError("--follow is for topics, such as kafka://…; pipe what grows into -")
     if STDIN in paths:
         if len(paths) > 1:
             raise OptionError("standard input (-) is read alone")

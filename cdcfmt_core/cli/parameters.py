@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from cdcfmt_core.cli.console import Quiet
-from cdcfmt_core.cli.inputs import is_kafka
+from cdcfmt_core.cli.inputs import transport_of_url
 from cdcfmt_core.cli.settings import SECTIONS, parse_settings
 from cdcfmt_core.cli.writers import NUMBERS
 from cdcfmt_core.options import Option
@@ -18,8 +18,8 @@ from cdcfmt_core.options import Option
 F = TypeVar("F", bound=Callable[..., Any])
 
 _INPUTS = (
-    "Files, directories and globs, also as URLs that fsspec opens; - for standard input; or "
-    "kafka://host:port/topic?option=value."
+    "Files, directories and globs, also as URLs that fsspec opens; - for standard input; or a "
+    "topic, such as kafka://host:port/topic?option=value."
 )
 _METAVARS = {
     "string": "TEXT",
@@ -85,11 +85,13 @@ class Command(click.Command):
             )
 
 
-def command(name: str, short_help: str) -> Callable[[Callable[..., Any]], click.Command]:
+def command(
+    name: str, short_help: str, cls: type[Command] = Command
+) -> Callable[[Callable[..., Any]], click.Command]:
     """Like ``click.command``, with options by section; ``short_help`` is for the list of them."""
     return click.command(
         name,
-        cls=Command,
+        cls=cls,
         short_help=short_help,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
@@ -114,12 +116,8 @@ def reads(
         @functools.wraps(function)
         def call(pairs: tuple[str, ...], **given: Any) -> Any:
             options = {name: given.pop(key) for key, name in names.items()}
-            kafka = None
-            if any(map(is_kafka, given["paths"])):
-                from cdcfmt_core.cli.kafka_input import kafka_option_names
-
-                kafka = kafka_option_names()
-            settings = parse_settings(options, pairs, own, more() if pairs else (), kafka)
+            transport = next(filter(None, map(transport_of_url, given["paths"])), None)
+            settings = parse_settings(options, pairs, own, more() if pairs else (), transport)
             return function(settings=settings, **given)
 
         wrapped: Any = call
@@ -131,7 +129,7 @@ def reads(
             cls=SectionOption,
             section="How to read",
             help="Any option by the name that it has in Spark, also the formats' own "
-            "(cdcfmt formats NAME lists them) and Kafka's.",
+            "(cdcfmt formats NAME lists them) and a topic's.",
         )(wrapped)
         wrapped = click.option(
             "-q",

@@ -15,6 +15,7 @@ from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.recognition import AUTO
+from cdcfmt_core.transport import TransportSpec
 
 OWNER = "cdcfmt"
 
@@ -56,14 +57,14 @@ SECTIONS: dict[str, tuple[Option, ...]] = {
 class Settings:
     """Validated options by declared name: the common ones, the formats', and the others given.
 
-    ``rest`` are options that the command will judge itself and ``kafka`` those that a topic
+    ``rest`` are options that the command will judge itself and ``topic`` those that a transport
     will, still as text.
     """
 
     values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any] = attrs.field(repr=False)
     rest: Mapping[str, str]
-    kafka: Mapping[str, str] = attrs.field(factory=dict, repr=False)
+    topic: Mapping[str, str] = attrs.field(factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name]
@@ -106,12 +107,12 @@ def parse_settings(
     pairs: Iterable[str] = (),
     own: Iterable[Option] = (),
     more: Iterable[str] = (),
-    kafka: Iterable[str] | None = None,
+    transport: TransportSpec | None = None,
 ) -> Settings:
     """Settings from click's values and the ``name=value`` texts of ``-o``.
 
     ``own`` are further options of the command, ``more`` names that it will judge itself,
-    ``kafka`` the names of a topic's options where one is read.
+    ``transport`` that of the topics that are read.
 
     :raises OptionError: for an option that nobody declares, and for a value it cannot have.
     """
@@ -138,7 +139,9 @@ def parse_settings(
     )
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
     names = {name.lower(): name for name in more}
-    of_topics = {name.lower(): name for name in kafka or ()}
+    of_topics = (
+        {option.name.lower(): option.name for option in transport.options} if transport else {}
+    )
     codec: dict[str, str] = {}
     rest: dict[str, str] = {}
     topic: dict[str, str] = {}
@@ -149,7 +152,7 @@ def parse_settings(
             rest[names[_key(name)]] = value
         elif _key(name) in of_topics:
             topic[of_topics[_key(name)]] = value
-        elif kafka is not None and name.lower().startswith("kafka."):
+        elif transport is not None and name.lower().startswith(transport.prefix):
             # The client's own settings, judged by the client.
             topic[name.lower()] = value
         else:

@@ -1,1 +1,1 @@
-"""Files and topics: sources and sinks."""
+"""Files as a source and a sink, and what all sources of topics share."""

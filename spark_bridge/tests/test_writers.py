@@ -102,7 +102,7 @@ def test_what_does_not_go_together(tmp_path: Path) -> None:
         ({"ifExists": "error"}, True, "ifExists goes with mode append; overwrite replaces files"),
         ({"ifExists": "never"}, False, "ifExists"),
         ({"path": None}, False, r"no path: give save\(path\)"),
-        ({"singleTask": "true"}, False, "singleTask is for Kafka"),
+        ({"singleTask": "true"}, False, "singleTask is for topics"),
         ({"txnAppId": "x"}, False, "txnAppId and txnVersion go together"),
     ]
     for options, overwrite, said in batch:

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
-pytest.importorskip("cdcfmt_core.io.sources.kafka")
-
 from cli_tools import run, run_json, run_lines, start
 from kafka_orders import order, orders
 

@@ -55,6 +55,7 @@ def test_nothing_installed() -> None:
         "FORMAT  PACKAGE  READS  WRITES  SUMMARY\n"
         "no format is installed; for example: pip install cdcfmt-canal-json\n"
         "\n"
+        "transports: files (cdcfmt-core)\n"
         "type maps: mysql (cdcfmt-core)"
     )
 
@@ -69,6 +70,7 @@ def test_formats_and_overrides() -> None:
         "acme-json  acme in this process   yes    yes     the acme-json format\n"
         "b          types in this process  yes    no      the b format\n"
         "\n"
+        "transports: files (cdcfmt-core)\n"
         "type maps: mysql (cdcfmt-core), b-types (types)\n"
         "type map mysql is overridden by b-types (types in this process)"
     )

@@ -30,7 +30,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Int, Text, Unknown
 
 HEADER = """
-from cdcfmt_core import CodecSpec, Option, TypeMap, hookimpl
+from cdcfmt_core import CodecSpec, Option, TransportSpec, TypeMap, hookimpl
 from cdcfmt_core.events import Heartbeat
 from cdcfmt_core.types import Text
 calls = 0
@@ -51,6 +51,23 @@ def codec_module(*names: str, more: str = "") -> str:
                     open_decoder=lambda options, context: lambda message: [Heartbeat()],
                     emits=frozenset(), {more}
                 )
+                for name in {names!r}
+            ]
+        """
+    )
+
+
+def transport_module(*names: str, more: str = "open_source='x.y:z'") -> str:
+    """The source of a plugin that registers these transports."""
+    return HEADER + dedent(
+        f"""
+        @hookimpl
+        def cdcfmt_register_transports():
+            return [
+                TransportSpec(**{{
+                    "name": name, "title": name.title(), "summary": "of " + __name__,
+                    "delivers": "replayable", "abilities": frozenset({{"keys"}}), **dict({more}),
+                }})
                 for name in {names!r}
             ]
         """
@@ -164,6 +181,56 @@ BROKEN = {
         "it registers 'good', but has no entry point of that name",
     ),
 }
+
+
+BROKEN_TRANSPORTS = {
+    "no spec": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_transports():\n    return [1]",
+        "a hook returned 1 where TransportSpec belongs",
+    ),
+    "capitals": (transport_module("Bad"), "transport 'Bad': a name has lower-case letters"),
+    "another name": (transport_module("good"), "it registers 'good', but has no entry point"),
+    "a path to no function": (
+        transport_module("bad", more="open_source='x.y'"),
+        "'x.y' names no function: write package.module:function",
+    ),
+    "no end": (transport_module("bad", more=""), "it has neither open_source nor open_sink"),
+    "a prefix without a dot": (
+        transport_module("bad", more="open_sink='x:y', prefix='bad'"),
+        "transport bad: the prefix 'bad' is not a name with a dot behind",
+    ),
+    "an ability that is none": (
+        transport_module("bad", more="open_sink='x:y', abilities=frozenset({'speed'})"),
+        "transport bad: unknown abilities: speed",
+    ),
+    "delivers in another way": (
+        transport_module("bad", more="open_sink='x:y', delivers='twice'"),
+        "transport bad: delivers 'twice'",
+    ),
+    "an option twice": (
+        transport_module("bad", more="open_sink='x:y', options=(Option('a', ''), Option('A', ''))"),
+        "transport bad: options declared twice: a",
+    ),
+    "chosen by what it lacks": (
+        transport_module("bad", more="open_sink='x:y', chosen_by=('queue',)"),
+        "transport bad: chosen by options that it lacks: queue",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN_TRANSPORTS)
+def test_a_broken_transport_harms_no_other(site: Site, kind: str) -> None:
+    source, reason = BROKEN_TRANSPORTS[kind]
+    site.install("cdcfmt-bad", {"bad": "bad_plugin"}, bad_plugin=source)
+    site.install("cdcfmt-fine", {"fine": "fine_plugin"}, fine_plugin=transport_module("fine"))
+    registry = site.registry()
+    assert list(registry.transports()) == ["fine"]
+    with pytest.raises(BrokenPluginError) as caught:
+        registry.get_transport("bad")
+    assert reason in str(caught.value)
+    by_dist = {info.dist: info for info in registry.plugins()}
+    assert by_dist["cdcfmt-bad"].error is caught.value
+    assert by_dist["cdcfmt-fine"].transports == ("fine",)
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -343,6 +410,60 @@ def test_disabled_plugins(site: Site, monkeypatch: pytest.MonkeyPatch, disabled:
     assert [info.dist for info in registry.plugins() if info.disabled] == ["cdcfmt-off"]
     with pytest.raises(UnknownFormatError, match="comes with cdcfmt-off, which CDCFMT_DISABLED"):
         registry.get_codec("off")
+
+
+# Transports
+
+
+def test_a_transport_by_its_name_and_by_the_prefix_of_an_option(site: Site) -> None:
+    site.install("cdcfmt-a", {"acme": "lazy_acme"}, lazy_acme=transport_module("acme"))
+    site.install(
+        "cdcfmt-b",
+        {"other": "lazy_other"},
+        lazy_other=transport_module("other", more="open_source='x:y', prefix='third.'"),
+    )
+    registry = site.registry()
+    acme = registry.transport_of("acme.servers")
+    assert acme is not None
+    assert (acme.name, acme.prefix, acme.title) == ("acme", "acme.", "Acme")
+    assert "lazy_other" not in sys.modules
+    assert registry.get_transport("acme") is acme
+    assert registry.transport_of("third.servers") is registry.get_transport("other")
+    assert registry.transport_of("spark.servers") is None
+    assert registry.transport_of("acme") is None
+    with pytest.raises(UnknownFormatError, match="unknown transport 'third'; installed: acme, "):
+        registry.get_transport("third")
+
+
+def test_two_transports_of_one_name_or_prefix(site: Site) -> None:
+    same = "open_source='x:y', prefix='acme.'"
+    for dist, name, more in (
+        ("one", "acme", "open_source='x:y'"),
+        ("two", "other", same),
+        ("three", "twice", "open_source='x:y'"),
+        ("four", "twice", "open_source='x:y', prefix='fourth.'"),
+        ("five", "fine", "open_source='x:y'"),
+    ):
+        module = f"{dist}_transport"
+        site.install(dist, {name: module}, **{module: transport_module(name, more=more)})
+    registry = site.registry()
+    assert list(registry.transports()) == ["fine"]
+    assert [line.partition(": ")[0] for line in registry.conflicts()] == [
+        "transport 'twice' is registered by four 1.0 and three 1.0",
+        "prefix of options 'acme.' is registered by one 1.0 and two 1.0",
+    ]
+    for name in ("acme", "other", "twice"):
+        with pytest.raises(DuplicateFormatError):
+            registry.get_transport(name)
+    with pytest.raises(DuplicateFormatError, match=r"'acme\.' is registered by one 1.0 and two"):
+        registry.transport_of("acme.servers")
+
+
+def test_a_transport_for_another_api(site: Site) -> None:
+    more = "open_source='x:y', api_version=2, new=1"
+    site.install("cdcfmt-new", {"new": "new_plugin"}, new_plugin=transport_module("new", more=more))
+    with pytest.raises(PluginApiError, match=r"cdcfmt-new 1\.0 was written for plugin API 2"):
+        site.registry().get_transport("new")
 
 
 # Type maps
@@ -553,8 +674,10 @@ def test_the_real_loop_in_a_process_of_its_own(site: Site) -> None:
     site.install(
         "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "mysql", "{}")
     )
+    site.install("acme-mq", {"mq": "acme_mq"}, version="3", acme_mq=transport_module("mq"))
     code, output = run_main(site)
     assert code == 0, output
+    assert "mq (acme-mq 3)" in output
     assert "canal-json" in output
     assert "of fine_plugin" in output
     assert "type map mysql is overridden by acme (acme-types 1.0)" in output

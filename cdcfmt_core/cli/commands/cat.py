@@ -69,7 +69,7 @@ _FORMATS = ("json", "csv", "table")
 @click.option(
     "--follow",
     is_flag=True,
-    help="Kafka: go on with what comes, from its end on unless startingOffsets says otherwise.",
+    help="Topics: go on with what comes, from its end on unless startingOffsets says otherwise.",
 )
 @numbers_option
 def command(

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import cached_property
 from itertools import groupby
 
 import click
 from rich.table import Table
 from rich.text import Text
 
-from cdcfmt_core.cli.checks import Check, check_packages, check_plugins, check_python
-from cdcfmt_core.cli.checks_kafka import check_kafka
+from cdcfmt_core.cli.checks import check_packages, check_plugins, check_python
 from cdcfmt_core.cli.console import console
 from cdcfmt_core.cli.engines import check_engines
+from cdcfmt_core.cli.parameters import Command
 from cdcfmt_core.cli.parameters import command as cli_command
 from cdcfmt_core.cli.writers import print_json
+from cdcfmt_core.registry import KNOWN_TRANSPORTS, default_registry
+from cdcfmt_core.transport import Check
 
 _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 
 
-@cli_command("doctor", "Is everything there, and does Spark find it.")
-@click.option(
-    "--kafka",
-    multiple=True,
-    metavar="HOST:PORT",
-    help="Also look whether this broker answers, and the brokers that it names.",
-)
+class _Doctor(Command):
+    """With an option for the addresses of each transport, ours also where they are missing."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*self._of_transports, *super().get_params(ctx)]
+
+    @cached_property
+    def _of_transports(self) -> list[click.Parameter]:
+        there = default_registry().transports()
+        names = {name for name, spec in there.items() if spec.explain} | KNOWN_TRANSPORTS.keys()
+        return [
+            click.Option(
+                [f"--{name}", name.replace("-", "_")],
+                multiple=True,
+                metavar="ADDRESS",
+                help=f"Also look whether {there[name].title if name in there else name} answers "
+                "there, and where it sends its clients.",
+            )
+            for name in sorted(names)
+        ]
+
+
+@cli_command("doctor", "Is everything there, and does Spark find it.", cls=_Doctor)
 @click.option(
     "--packages",
     multiple=True,
@@ -34,7 +54,7 @@ _SIGNS = {"ok": "✓", "warn": "!", "bad": "✗"}
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 @click.pass_context
 def command(
-    ctx: click.Context, kafka: tuple[str, ...], packages: tuple[str, ...], as_json: bool
+    ctx: click.Context, /, packages: tuple[str, ...], as_json: bool, **addresses: tuple[str, ...]
 ) -> None:
     """Check this installation: Python, packages, formats, Java, Delta; whether Spark finds cdc.
 
@@ -44,14 +64,22 @@ def command(
     for check in (check_python, check_packages, check_plugins):
         checks += check()
     checks += check_engines(packages)
-    for server in kafka:
-        checks += check_kafka(server)
+    for name, of_transport in addresses.items():
+        for address in of_transport:
+            checks += explain(name.replace("_", "-"), address)
     if as_json:
         print_json([check.as_json() for check in checks])
     else:
         _show(checks)
     if any(check.state == "bad" for check in checks):
         ctx.exit(1)
+
+
+def explain(name: str, address: str) -> Iterable[Check]:
+    """What a transport finds at an address."""
+    spec = default_registry().get_transport(name)
+    assert spec.explain is not None
+    return spec.explain(address)
 
 
 def _show(checks: list[Check]) -> None:

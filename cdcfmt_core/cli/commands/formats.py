@@ -58,7 +58,8 @@ def _show_listing(listing: Listing) -> None:
     else:
         out.print(NOTHING)
     out.print()
-    out.print(Text.assemble(("type maps  ", "head"), ", ".join(listing.type_maps)))
+    out.print(Text.assemble(("transports  ", "head"), ", ".join(listing.transports)))
+    out.print(Text.assemble(("type maps   ", "head"), ", ".join(listing.type_maps)))
     for line in listing.notes:
         out.print(Text(line, "warn"))
     for line in listing.problems:
@@ -107,6 +108,7 @@ def _listing_json(listing: Listing) -> dict[str, object]:
             {"package": item.package, "version": item.version, **_format_json(item.spec)}
             for item in listing.formats
         ],
+        "transports": listing.transports,
         "type_maps": listing.type_maps,
         "notes": listing.notes,
         "problems": listing.problems,

@@ -27,7 +27,7 @@ from cdcfmt_core.cli.writers import print_json
     "--offset",
     type=int,
     metavar="N",
-    help="The message with this offset: Kafka's, or the byte at which its line begins.",
+    help="The message with this offset: a topic's, or the byte at which its line begins.",
 )
 @click.option("--partition", type=int, metavar="N", help="With --offset: of this partition.")
 @click.option(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cdcfmt_core.cli.console import console, next_command, note
 from cdcfmt_core.cli.html_page import page
-from cdcfmt_core.cli.inputs import is_kafka, open_input, public
+from cdcfmt_core.cli.inputs import is_topic, open_input, public
 from cdcfmt_core.cli.json_text import time_text
 from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, size
 from cdcfmt_core.cli.parameters import command as cli_command
@@ -73,7 +73,7 @@ def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:
     if statistics.tables:
         out.print()
         _show_tables(statistics, out)
-    live = any(map(is_kafka, paths))
+    live = any(map(is_topic, paths))
     if live or len(statistics.partitions) > 1:
         out.print()
         _show_partitions(statistics, out, live=live)

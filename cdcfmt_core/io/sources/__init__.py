@@ -4,7 +4,7 @@ Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
 :func:`read_split` reads one share as messages (:func:`read_lines` leaves most lines in one
 piece), and :class:`FileOffset` says how far a stream of files has come.  Paths are anything
 that fsspec can open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and
-are imported on use.  Kafka has a package of its own, :mod:`cdcfmt_core.io.sources.kafka`.
+are imported on use.  Topics come with packages of their own (:mod:`cdcfmt_core.transport`).
 """
 
 from cdcfmt_core.io.sources.ends import read_ends, spread

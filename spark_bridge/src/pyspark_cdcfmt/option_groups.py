@@ -7,10 +7,8 @@ from datetime import timedelta
 
 from cdcfmt_core import Option
 from cdcfmt_core.decoding import DECODING_OPTIONS
-from cdcfmt_core.io.sources.kafka import (
-    KAFKA_OPTIONS,
-)
 from cdcfmt_core.io.sources.options import FILE_OPTIONS
+from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 
 INPUT_OPTIONS = (
     Option(
@@ -35,7 +33,7 @@ INPUT_OPTIONS = (
         type="int",
         minimum=1,
         help="Fewest Spark partitions to aim at; by default the driver's number of cores, and for "
-        "Kafka one for each topic partition.",
+        "topics one for each partition.",
     ),
     Option(
         name="maxFilesPerTrigger",
@@ -243,7 +241,7 @@ SCHEMA_OPTIONS = (
         type="int",
         default=1_000_000,
         minimum=0,
-        help="Kafka: in how many offsets before and behind a task's own, of each partition, a "
+        help="Topics: in how many offsets before and behind a task's own, of each partition, a "
         "missing schema is looked for.",
     ),
 )
@@ -254,7 +252,7 @@ DUPLICATE_OPTIONS = (
         type="choice",
         choices=("none", "watermark"),
         default="none",
-        help="Kafka: `watermark` drops row changes that were sent before: those with a commit_ts "
+        help="Topics: `watermark` drops row changes that were sent before: those with a commit_ts "
         "below the watermarks of all partitions where the batch begins.",
     ),
     Option(
@@ -262,14 +260,14 @@ DUPLICATE_OPTIONS = (
         type="int",
         default=100_000,
         minimum=1,
-        help="Kafka: in how many offsets before a batch `deduplicate` looks for a partition's "
+        help="Topics: in how many offsets before a batch `deduplicate` looks for a partition's "
         "last watermark.",
     ),
 )
 
 OPTION_GROUPS = {
     "Input": INPUT_OPTIONS,
-    "Kafka": KAFKA_OPTIONS,
+    "Topics": TOPIC_OPTIONS,
     "Messages": DECODING_OPTIONS,
     "Schemas": SCHEMA_OPTIONS,
     "Duplicates": DUPLICATE_OPTIONS,
@@ -280,5 +278,5 @@ OPTION_GROUPS = {
 
 
 def bridge_options() -> Iterable[Option]:
-    """Every option of the bridge itself."""
+    """Every option of the bridge itself; those of a transport are beside them."""
     return (option for group in OPTION_GROUPS.values() for option in group)

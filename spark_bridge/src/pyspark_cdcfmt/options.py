@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
+from cdcfmt_core.choosing import choose_transport, open_source
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
-from cdcfmt_core.io.sources.kafka import (
-    CLIENT_PREFIX,
-    KAFKA_OPTIONS,
-    KafkaOptions,
-    is_kafka,
-    parse_kafka_options,
-)
 from cdcfmt_core.io.sources.options import parse_storage_options
+from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.options import unknown_option, validate
 from cdcfmt_core.toolkit.recognition import AUTO
+from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS, TYPE_OPTIONS, bridge_options
 
 _OF_DATAFRAMES = tuple(
@@ -42,11 +39,14 @@ def dataframe_options() -> Iterable[Option]:
 def message_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a source that also say how its messages are decoded: what ``decode`` takes."""
     of_input = {option.name.lower() for option in bridge_options()}
+    transports = default_registry().transports().values()
+    of_input |= {option.name.lower() for spec in transports for option in spec.options}
     of_input -= {option.name.lower() for option in dataframe_options()}
+    prefixes = tuple(spec.prefix for spec in transports)
     return {
         name: value
         for name, value in options.items()
-        if name.lower() not in of_input and not name.lower().startswith(CLIENT_PREFIX)
+        if name.lower() not in of_input and not name.lower().startswith(prefixes)
     }
 
 
@@ -68,12 +68,16 @@ _NO_INPUT = (
 
 @attrs.frozen
 class ReadOptions:
-    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the formats'."""
+    """Validated options: ``values`` are the bridge's by declared name, ``codec`` the formats'.
+
+    ``source`` has the topics, None where files are read; ``transport`` is its title.
+    """
 
     # storageOptions may hold secrets.
     values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
-    kafka: KafkaOptions | None = None
+    source: Source | None = None
+    transport: str = ""
     streaming: bool = False
 
     def __getitem__(self, name: str) -> Any:
@@ -99,26 +103,20 @@ class ReadOptions:
 
     def require_input(self) -> None:
         """OptionError unless there are either files or topics to read."""
-        if self.paths and self.kafka is not None:
+        if self.paths and self.source is not None:
             raise OptionError(
-                "the cdc source has both a path and options of Kafka: read one of them, and union"
+                f"the cdc source has both a path and options of {self.transport}: read one of "
+                "them, and union"
             )
-        if not self.paths and self.kafka is None:
+        if not self.paths and self.source is None:
             raise OptionError(_NO_INPUT)
         if self["deduplicate"] != "none":
-            self._require_whole_topics()
-
-    def _require_whole_topics(self) -> None:
-        if self.kafka is None:
-            raise OptionError(
-                "option deduplicate: files do not tell which watermarks came before them; it is "
-                "for Kafka"
-            )
-        if self.kafka.topics.assigned is not None:
-            raise OptionError(
-                "option deduplicate: duplicates are told by the watermarks of all partitions of "
-                "a topic; use subscribe in place of assign"
-            )
+            if self.source is None:
+                raise OptionError(
+                    "option deduplicate: files do not tell which watermarks came before them; it "
+                    "is for topics"
+                )
+            self.source.check_whole_topics()
 
     @property
     def storage_options(self) -> dict[str, Any]:
@@ -201,19 +199,24 @@ def parse_options(
     else:
         codecs = [registry.get_codec(protocol)]
     of_codecs = {option.name.lower(): option for codec in codecs for option in codec.options}
+    others = [n for n in given if n not in own and n not in of_codecs and not is_sparks_own(n)]
+    transport = None if of_dataframe else choose_transport(others, registry)
+    if transport is not None:
+        own |= {option.name.lower(): option for option in transport.options}
 
     bridge: dict[str, Any] = {}
     codec: dict[str, Any] = {}
     client: dict[str, str] = {}
     for name, value in given.items():
-        if name.startswith(CLIENT_PREFIX) and not of_dataframe:
-            client[name.removeprefix(CLIENT_PREFIX)] = str(value)
+        if transport is not None and name.startswith(transport.prefix):
+            client[name.removeprefix(transport.prefix)] = str(value)
         elif name in own:
             bridge[name] = value
         elif name in of_codecs:
             codec[name] = value
         elif of_dataframe or not is_sparks_own(name):
-            for option in bridge_options():
+            of_transports = (spec.options for spec in registry.transports().values())
+            for option in chain(bridge_options(), *of_transports):
                 if option.name.lower() == name:
                     raise OptionError(
                         f'option {option.name} is of format("cdc"); {owner} has its messages '
@@ -222,17 +225,14 @@ def parse_options(
             known = [option.name for option in [*own.values(), *of_codecs.values()]]
             raise unknown_option(name, known, owner=owner)
     values = validate(bridge, own.values(), owner=owner)
-    from_kafka = not of_dataframe and is_kafka(values, client)
-    for option in KAFKA_OPTIONS:
-        if option.name.lower() in bridge and not from_kafka and option.name != "includeHeaders":
-            raise OptionError(
-                f"option {option.name} is for Kafka, and none of subscribe, subscribePattern and "
-                "assign is given"
-            )
+    for option in TOPIC_OPTIONS:
+        if transport is None and option.name.lower() in bridge and option.name != "includeHeaders":
+            raise OptionError(f"option {option.name} is for topics, and none is given")
     options = ReadOptions(
         values,
         _with_policy(validate(codec, of_codecs.values(), owner=owner), values["onMissingSchema"]),
-        parse_kafka_options(values, client) if from_kafka else None,
+        None if transport is None else open_source(transport, values, client),
+        "" if transport is None else transport.title,
     )
     if options.table is None:
         check_type_options(given, "events hold values as they are")

@@ -95,12 +95,10 @@ class CdcDataSource(DataSource):
             raise OptionError(_NO_STREAM_SCHEMA)
         self._check_type_options()
         check_schema(schema, options)
-        if options.kafka is not None:
-            from pyspark_cdcfmt.read.stream_readers import KafkaStreamReader
+        from pyspark_cdcfmt.read.stream_readers import FileStreamReader, TopicStreamReader
 
-            return KafkaStreamReader(schema, options, options.kafka, inferred=inferred)
-        from pyspark_cdcfmt.read.stream_readers import FileStreamReader
-
+        if options.source is not None:
+            return TopicStreamReader(schema, options, options.source, inferred=inferred)
         return FileStreamReader(schema, options, inferred=inferred)
 
     def _check_type_options(self) -> None:
@@ -111,22 +109,24 @@ class CdcDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         from pyspark_cdcfmt.write.files import CdcBatchWriter, FileWriter
-        from pyspark_cdcfmt.write.kafka import CdcKafkaWriter, KafkaWriter
+        from pyspark_cdcfmt.write.topics import CdcTopicWriter, TopicWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
-        if options.kafka is not None:
-            return CdcKafkaWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
+        if options.sink is not None:
+            writer = TopicWriter.open(schema, options, options.sink, overwrite=overwrite)
+            return CdcTopicWriter(writer)
         return CdcBatchWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         from pyspark_cdcfmt.write.files import CdcStreamWriter, FileWriter
-        from pyspark_cdcfmt.write.kafka import CdcKafkaStreamWriter, KafkaWriter
+        from pyspark_cdcfmt.write.topics import CdcTopicStreamWriter, TopicWriter
         from pyspark_cdcfmt.write_options import parse_write_options
 
         options = parse_write_options(self.options)
-        if options.kafka is not None:
-            return CdcKafkaStreamWriter(KafkaWriter.open(schema, options, overwrite=overwrite))
+        if options.sink is not None:
+            writer = TopicWriter.open(schema, options, options.sink, overwrite=overwrite)
+            return CdcTopicStreamWriter(writer)
         return CdcStreamWriter(FileWriter.open(schema, options), overwrite=overwrite)
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
+from cdcfmt_core.choosing import choose_transport, open_sink
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import parse_table_name
 from cdcfmt_core.io.sinks.compression import COMPRESSIONS
-from cdcfmt_core.io.sources.kafka import CLIENT_PREFIX
 from cdcfmt_core.io.sources.options import STORAGE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import unknown_option, validate
+from cdcfmt_core.transport import Sink, TransportSpec
 from pyspark_cdcfmt.options import is_sparks_own
 
 OWNER = "writing cdc"
@@ -65,13 +66,6 @@ FILE_OPTIONS = (
 )
 
 TOPIC_OPTIONS = (
-    Option(
-        name="kafka.*",
-        hidden=True,
-        help="Settings of the client (librdkafka), without the prefix: "
-        "`kafka.bootstrap.servers` (required) and so on, as for reading.",
-    ),
-    Option(name="topic", help="Topic to write to; it must exist."),
     Option(
         name="singleTask",
         type="bool",
@@ -126,7 +120,7 @@ ROW_OPTIONS = (
 
 OUTPUT_GROUPS = {
     "Files": FILE_OPTIONS,
-    "Kafka": TOPIC_OPTIONS,
+    "Topics": TOPIC_OPTIONS,
     "Rows": ROW_OPTIONS,
     "Messages": ENCODING_OPTIONS,
 }
@@ -136,13 +130,13 @@ OUTPUT_GROUPS = {
 class WriteOptions:
     """Validated options: ``values`` are the bridge's by declared name, ``codec`` the format's.
 
-    ``kafka`` are the client's settings as the user gave them, which may be secret; None where
-    files are written.  ``checkpoint`` is a stream's checkpointLocation, an option of Spark.
+    ``sink`` is the topic, None where files are written.  ``checkpoint`` is a stream's
+    checkpointLocation, an option of Spark.
     """
 
     values: Mapping[str, Any] = attrs.field(repr=False)
     codec: Mapping[str, Any]
-    kafka: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+    sink: Sink | None = None
     checkpoint: str | None = None
 
     def __getitem__(self, name: str) -> Any:
@@ -175,7 +169,7 @@ class WriteOptions:
 
 
 def output_options() -> Iterable[Option]:
-    """Every option of writing but the formats' own."""
+    """Every option of writing but those of formats and transports."""
     return (option for group in OUTPUT_GROUPS.values() for option in group)
 
 
@@ -204,13 +198,20 @@ def parse_write_options(
     of_codec = {
         option.name.lower(): option for option in registry.get_codec(protocol).encode_options
     }
+    others = [key for key in map(str.lower, given) if key not in own and key not in of_codec]
+    transport = None
+    if not of_dataframe:
+        others = [key for key in others if not is_sparks_own(key)]
+        transport = choose_transport(others, registry, writing=True)
+    if transport is not None:
+        own |= {option.name.lower(): option for option in transport.sink_options}
     bridge: dict[str, Any] = {}
     codec: dict[str, Any] = {}
     client: dict[str, str] = {}
     for name, value in given.items():
         key = name.lower()
-        if key.startswith(CLIENT_PREFIX) and not of_dataframe:
-            client[key.removeprefix(CLIENT_PREFIX)] = str(value)
+        if transport is not None and key.startswith(transport.prefix):
+            client[key.removeprefix(transport.prefix)] = str(value)
         elif key in own:
             bridge[key] = value
         elif key in of_codec:
@@ -218,26 +219,30 @@ def parse_write_options(
         elif not is_sparks_own(key):
             known = [option.name for option in [*own.values(), *of_codec.values()]]
             raise unknown_option(name, known, owner=OWNER)
-    to_kafka = bool(client) or "topic" in bridge
+    values = validate(bridge, own.values(), owner=OWNER)
     options = WriteOptions(
-        validate(bridge, own.values(), owner=OWNER),
+        values,
         validate(codec, of_codec.values(), owner=OWNER),
-        client if to_kafka else None,
+        None if transport is None else open_sink(transport, values, client),
         next((str(given[name]) for name in given if name.lower() == "checkpointlocation"), None),
     )
-    _check_together(options, bridge.keys())
+    _check_together(options, bridge.keys(), transport)
     return options
 
 
-def _check_together(options: WriteOptions, given: Iterable[str]) -> None:
+def _check_together(
+    options: WriteOptions, given: Iterable[str], transport: TransportSpec | None
+) -> None:
     """OptionError for options that do not go together; ``given`` are names in lower case."""
     names = set(given)
-    if options.kafka is not None:
+    if transport is not None:
         for option in FILE_OPTIONS:
             if option.name.lower() in names and option is not STORAGE_OPTIONS:
-                raise OptionError(f"option {option.name} is for files, and not for Kafka")
+                raise OptionError(
+                    f"option {option.name} is for files, and not for {transport.title}"
+                )
     elif "singletask" in names:
-        raise OptionError("option singleTask is for Kafka; files need no such promise")
+        raise OptionError("option singleTask is for topics; files need no such promise")
     if ("txnappid" in names) != ("txnversion" in names):
         raise OptionError("options txnAppId and txnVersion go together")
     if options.table is None and options["columnTypes"] is not None:

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from cdcfmt_core.cli.checks import Check, version_of
+from cdcfmt_core.cli.checks import version_of
+from cdcfmt_core.transport import Check
 from pyspark_cdcfmt.cli.versions import (
     MATRIX,
     Delta,

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines
-from cdcfmt_core.io.sources.kafka import TopicSchemaStore
+from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore

@@ -24,20 +24,12 @@ from cdcfmt_core.io.sources import (
     read_lines,
     read_split,
 )
-from cdcfmt_core.io.sources.kafka import (
-    KafkaClient,
-    KafkaOptions,
-    LowWatermarks,
-    OffsetRange,
-    SchemaSearch,
-    TopicSchemaStore,
-    plan_ranges,
-    read_range,
-    split_ranges,
-)
-from cdcfmt_core.io.sources.kafka import read_ends as read_ends_of_topics
-from cdcfmt_core.io.sources.kafka.offsets import TopicPartition
+from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
+from cdcfmt_core.io.topics.schema_search import SchemaSearch
+from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
+from cdcfmt_core.offsets import OffsetRange, TopicPartition, split_ranges
 from cdcfmt_core.schemas.kept import KeptSchemaStore
+from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice
@@ -131,7 +123,7 @@ class FilesInput(Input):
 
 
 @attrs.frozen
-class KafkaSlice(Slice):
+class TopicSlice(Slice):
     """The messages of a topic's partition with ``start`` <= offset < ``end``.
 
     ``begins``, of a stream's, has where its batch begins here and in the partitions that may
@@ -158,16 +150,15 @@ class KafkaSlice(Slice):
 
 
 @attrs.frozen
-class KafkaInput(Input):
+class TopicInput(Input):
     """The topics that the options select."""
 
-    options: KafkaOptions
-    read_options: ReadOptions
+    source: Source
+    options: ReadOptions
 
     def plan(self) -> list[Slice]:
-        self.options.check_batch()
-        client = KafkaClient(self.options)
-        return [*slices_of(plan_ranges(self.options, client), self.read_options, client)]
+        self.source.check_batch()
+        return [*slices_of(self.source.plan(), self.options, self.source)]
 
     def read(
         self,
@@ -175,41 +166,41 @@ class KafkaInput(Input):
         counts: Counter[str] | None = None,
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
-        assert isinstance(slice_, KafkaSlice)
-        return read_range(slice_.range, self.options, counts)
+        assert isinstance(slice_, TopicSlice)
+        return self.source.read(slice_.range, counts)
 
     def ends(self, slices: Sequence[Slice], *, seconds: float, thorough: bool) -> Iterator[Message]:
         ranges: dict[TopicPartition, OffsetRange] = {}
         for slice_ in slices:
-            assert isinstance(slice_, KafkaSlice)
+            assert isinstance(slice_, TopicSlice)
             place = slice_.topic, slice_.partition
             start = min(slice_.start, ranges[place].start) if place in ranges else slice_.start
             end = max(slice_.end, ranges[place].end) if place in ranges else slice_.end
             ranges[place] = OffsetRange(*place, start, end)
-        return read_ends_of_topics([*ranges.values()], self.options, seconds=seconds)
+        return self.source.ends([*ranges.values()], seconds=seconds)
 
     def first_partitions(self, slices: Sequence[Slice]) -> Sequence[Slice]:
-        places = [slice_ for slice_ in slices if isinstance(slice_, KafkaSlice)]
+        places = [slice_ for slice_ in slices if isinstance(slice_, TopicSlice)]
         first: dict[str, int] = {}
         for slice_ in places:
             first[slice_.topic] = min(slice_.partition, first.get(slice_.topic, slice_.partition))
         return [slice_ for slice_ in places if slice_.partition == first[slice_.topic]]
 
     def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch:
-        assert isinstance(slice_, KafkaSlice)
-        return SchemaSearch(slice_.range, self.options, scan, reach)
+        assert isinstance(slice_, TopicSlice)
+        return SchemaSearch(slice_.range, self.source, scan, reach)
 
     def schemas_around(
         self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
     ) -> KeptSchemaStore:
-        assert isinstance(slice_, KafkaSlice)
+        assert isinstance(slice_, TopicSlice)
         return TopicSchemaStore(
-            store, slice_.range, slice_.begins, self.options, scan, reach=reach, run=run
+            store, slice_.range, slice_.begins, self.source, scan, reach=reach, run=run
         )
 
 
 def begins_around(
-    slice_: KafkaSlice, begins: Mapping[TopicPartition, int]
+    slice_: TopicSlice, begins: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
     """Of where a batch begins, what :class:`TopicSchemaStore` asks for."""
     parts = slice_.topic.split(".")
@@ -219,19 +210,19 @@ def begins_around(
 
 
 def slices_of(
-    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
-) -> list[KafkaSlice]:
+    ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
+) -> list[TopicSlice]:
     """Which task reads what of these ranges, one of each partition of the topics."""
     low_watermarks: dict[str, int] = {}
     if options["deduplicate"] == "watermark":
-        low_watermarks = find_low_watermarks(ranges, options, client)
+        low_watermarks = find_low_watermarks(ranges, options, source)
     pieces = split_ranges(
         ranges,
         min_partitions=options["minPartitions"],
         max_records=options["maxRecordsPerPartition"],
     )
     return [
-        KafkaSlice(
+        TopicSlice(
             piece.topic,
             piece.partition,
             piece.start,
@@ -243,19 +234,16 @@ def slices_of(
 
 
 def find_low_watermarks(
-    ranges: Sequence[OffsetRange], options: ReadOptions, client: KafkaClient
+    ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
 ) -> dict[str, int]:
     """Below which commit_ts a topic's row changes are duplicates, where the ranges begin."""
-    assert options.kafka is not None
     decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
 
     def watermark_of(message: Message) -> int | None:
         found = [e.commit_ts for e in decoder.decode(message) if isinstance(e, Watermark)]
         return max(found, default=None)
 
-    low_watermarks = LowWatermarks(
-        options.kafka, client, watermark_of, options["watermarkLookback"]
-    )
+    low_watermarks = LowWatermarks(source, watermark_of, options["watermarkLookback"])
     return low_watermarks.find({(each.topic, each.partition): each.start for each in ranges})
 
 
@@ -265,6 +253,6 @@ def open_input(options: ReadOptions) -> Input:
     :raises OptionError: if they name none, or two.
     """
     options.require_input()
-    if options.kafka is not None:
-        return KafkaInput(options.kafka, options)
+    if options.source is not None:
+        return TopicInput(options.source, options)
     return FilesInput(options)

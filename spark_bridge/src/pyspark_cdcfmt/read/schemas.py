@@ -12,7 +12,7 @@ from cdcfmt_core.codec import MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine
-from cdcfmt_core.io.sources.kafka import SchemaSearch
+from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.scan import open_input_scan, open_schema_scan

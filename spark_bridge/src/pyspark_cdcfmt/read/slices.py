@@ -15,7 +15,7 @@ from pyspark.sql.datasource import InputPartition
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, Lines
-from cdcfmt_core.io.sources.kafka import SchemaSearch
+from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
 

@@ -21,17 +21,17 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.sources import FileInfo, FileOffset
-from cdcfmt_core.io.sources.kafka import KafkaClient, KafkaOptions, StreamProgress
-from cdcfmt_core.io.sources.kafka.progress import INITIAL, StreamOffset
+from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.transport import Progress, Source
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck
 from pyspark_cdcfmt.read.inputs import (
     FilesInput,
     FilesSlice,
-    KafkaInput,
-    KafkaSlice,
+    TopicInput,
+    TopicSlice,
     begins_around,
     find_files,
     slices_of,
@@ -39,7 +39,7 @@ from pyspark_cdcfmt.read.inputs import (
 from pyspark_cdcfmt.read.schemas import check_stream, open_store
 
 
-class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark keeps one on the driver for each run of a query, which alone has a client.
 
     Executors get copies that know the options only: all that they need of a batch is in its
@@ -50,15 +50,15 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self,
         schema: StructType,
         options: ReadOptions,
-        kafka: KafkaOptions,
+        source: Source,
         *,
         inferred: bool = False,
     ) -> None:
-        kafka.check_stream()
+        source.check_stream()
         check_stream(options)
         self._schema = schema
         self._options = options
-        self._kafka = kafka
+        self._input = TopicInput(source, options)
         self._inferred = inferred
         self._check = StreamCheck(options, schema, inferred=inferred)
 
@@ -70,7 +70,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._progress.stop_at_latest()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        most, least = self._kafka["maxOffsetsPerTrigger"], self._kafka["minOffsetsPerTrigger"]
+        most, least = self._options["maxOffsetsPerTrigger"], self._options["minOffsetsPerTrigger"]
         if most is not None:
             return ReadMaxRows(most)
         # Spark has no limit that is both; advance() gets the least of the options.
@@ -79,7 +79,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         limited = not isinstance(limit, ReadAllAvailable)
-        least = self._kafka["minOffsetsPerTrigger"] if limited else None
+        least = self._options["minOffsetsPerTrigger"] if limited else None
         return self._progress.advance(start, most, least)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -88,8 +88,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # The end offset alone: a batch that runs again must read the same.
         offset = StreamOffset.of_json(end)
-        slices = slices_of(offset.ranges(), self._options, self._client)
-        self._check.look(KafkaInput(self._kafka, self._options), slices)
+        slices = slices_of(offset.ranges(), self._options, self._input.source)
+        self._check.look(self._input, slices)
         schemas = open_store(self._options)
         return [
             attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_, offset.starts))
@@ -97,9 +97,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        assert isinstance(partition, KafkaSlice)
+        assert isinstance(partition, TopicSlice)
         return read_slice(
-            KafkaInput(self._kafka, self._options),
+            self._input,
             partition,
             self._schema,
             self._options,
@@ -108,12 +108,8 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     @functools.cached_property
-    def _client(self) -> KafkaClient:
-        return KafkaClient(self._kafka)
-
-    @functools.cached_property
-    def _progress(self) -> StreamProgress:
-        return StreamProgress(self._kafka, self._client)
+    def _progress(self) -> Progress:
+        return self._input.source.open_progress()
 
 
 logger = open_logger("pyspark_cdcfmt")

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import SourceError
-from cdcfmt_core.io.sources.kafka.progress import StreamOffset
+from cdcfmt_core.io.topics.stream_offset import StreamOffset
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.targets.protocol import Target

@@ -1,0 +1,77 @@
+"""Which transport options ask for, and its source and sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.registry import Registry
+from cdcfmt_core.transport import Sink, Source, TransportSpec
+
+
+def choose_transport(
+    names: Iterable[str], registry: Registry, *, writing: bool = False
+) -> TransportSpec | None:
+    """The transport that options ask for; None without one, as for files.
+
+    ``names``, in lower case, are those of options that mean nothing without a transport.
+
+    :raises OptionError: for options of two transports, and for one that does not choose its own.
+    :raises CdcfmtError: as :meth:`Registry.transport_of`.
+    """
+    names = list(names)
+    chosen = {spec.name: spec for name in names if (spec := registry.transport_of(name))}
+    if names and not chosen:
+        chosen = {
+            spec.name: spec
+            for spec in registry.transports().values()
+            if not _choosing(spec, writing).keys().isdisjoint(names)
+        }
+    if len(chosen) > 1:
+        first, *others = (spec.title for spec in chosen.values())
+        raise OptionError(
+            f"there are options of {first} and of {' and of '.join(others)}: name one of them by "
+            f"an option such as {min(spec.prefix for spec in chosen.values())}…"
+        )
+    for spec in chosen.values():
+        return spec
+    for spec in registry.transports().values():
+        for option in spec.sink_options if writing else spec.options:
+            if option.name.lower() in names:
+                *others, last = [*_choosing(spec, writing).values(), f"{spec.prefix}…"]
+                raise OptionError(
+                    f"option {option.name} is for {spec.title}, and none of {', '.join(others)} "
+                    f"and {last} is given"
+                )
+    return None
+
+
+def _choosing(spec: TransportSpec, writing: bool) -> dict[str, str]:
+    """The options that alone choose a transport, by their names in lower case."""
+    options = spec.sink_options if writing else spec.options
+    return {option.name.lower(): option.name for option in options if option.name in spec.chosen_by}
+
+
+def open_source(
+    spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[str, str]
+) -> Source:
+    """The source of a transport that can be read again.
+
+    :raises OptionError: for a transport that cannot, and for options that do not go together.
+    """
+    if spec.open_source is None:
+        raise OptionError(f"{spec.title} is written only")
+    if spec.delivers != "replayable":
+        raise OptionError(f"{spec.title} gives each message once, and it is to be read again")
+    return spec.open_source(values, settings)
+
+
+def open_sink(spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[str, str]) -> Sink:
+    """The sink of a transport.
+
+    :raises OptionError: for a transport that is read only, and for options without a topic.
+    """
+    if spec.open_sink is None:
+        raise OptionError(f"{spec.title} is read only")
+    return spec.open_sink(values, settings)

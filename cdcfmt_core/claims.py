@@ -1,0 +1,72 @@
+"""Who claims which name: plugins may claim one twice, and must not do so in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import DuplicateFormatError
+from cdcfmt_core.plugins import PluginInfo
+
+
+@attrs.define
+class Claim:
+    """What a plugin brings under a name, and the plugin."""
+
+    value: Any
+    plugin: PluginInfo
+
+
+class Claims(dict[str, list[Claim]]):
+    """The claims of each name; ``what`` is named so, for texts."""
+
+    def __init__(self, what: str, claims: Mapping[str, list[Claim]] = {}) -> None:
+        super().__init__(claims)
+        self._what = what
+
+    def add(self, name: str, value: Any, plugin: PluginInfo) -> None:
+        self.setdefault(name, []).append(Claim(value, plugin))
+
+    def drop(self, dist: str) -> None:
+        """Forget what the plugins of a distribution claim."""
+        for name in list(self):
+            self[name] = [claim for claim in self[name] if claim.plugin.dist != dist]
+            if not self[name]:
+                del self[name]
+
+    def only(self, name: str) -> Any:
+        """What has this name, None if nothing has.
+
+        :raises DuplicateFormatError: if several have; it names their packages.
+        """
+        claims = self.get(name, [])
+        if len(claims) > 1:
+            raise duplicate(self._what, name, claims)
+        return claims[0].value if claims else None
+
+    def usable(self) -> dict[str, Any]:
+        """What one plugin alone claims, by its own name, sorted."""
+        return {
+            claims[0].value.name: claims[0].value
+            for _, claims in sorted(self.items())
+            if len(claims) == 1
+        }
+
+    def conflicts(self) -> list[str]:
+        """A line for every name that more than one plugin claims."""
+        return [
+            str(duplicate(self._what, name, claims))
+            for name, claims in sorted(self.items())
+            if len(claims) > 1
+        ]
+
+
+def duplicate(what: str, name: str, claims: list[Claim]) -> DuplicateFormatError:
+    """The error for a name that several plugins claim."""
+    dists = " and ".join(f"{claim.plugin.dist} {claim.plugin.version}" for claim in claims)
+    return DuplicateFormatError(
+        f"{what} {name!r} is registered by {dists}: uninstall one, or leave one out with "
+        "CDCFMT_DISABLED_PLUGINS"
+    )

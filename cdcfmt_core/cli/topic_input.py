@@ -1,0 +1,106 @@
+"""``NAME://…``: topics of a transport, through its source."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from cdcfmt_core.choosing import open_source
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.options import validate
+from cdcfmt_core.transport import TransportSpec
+
+_POLL_SECONDS = 0.5
+
+
+class TopicInput:
+    """The topics of one cluster, partition by partition; with ``follow`` for ever.
+
+    ``total`` and ``advance`` count offsets, not bytes.
+    """
+
+    unit = "messages"
+
+    def __init__(
+        self, url: str, transport: TransportSpec, options: Mapping[str, str], *, follow: bool
+    ) -> None:
+        if transport.options_of_url is None:
+            raise OptionError(f"{transport.title} has no addresses that the command line reads")
+        given = {**transport.options_of_url(url), **options}
+        settings = {
+            name.lower().removeprefix(transport.prefix): value
+            for name, value in given.items()
+            if name.lower().startswith(transport.prefix)
+        }
+        values = {
+            name: value
+            for name, value in given.items()
+            if not name.lower().startswith(transport.prefix)
+        }
+        values = validate(values, transport.options, owner=f"{transport.name}://")
+        self._source = open_source(transport, values, settings)
+        self._follow = follow
+        self._ranges: list[OffsetRange] | None = None
+        if follow:
+            self._source.check_stream()
+        else:
+            self._source.check_batch()
+
+    @property
+    def again(self) -> bool:
+        return not self._follow
+
+    @property
+    def live(self) -> bool:
+        return self._follow
+
+    @property
+    def total(self) -> int | None:
+        return None if self._follow else sum(each.size for each in self._planned())
+
+    def messages(self, advance: Callable[[int], object]) -> Iterator[Message]:
+        ranges = self._new_ranges() if self._follow else self._planned()
+        for each in ranges:
+            done = each.start
+            for message in self._source.read(each):
+                yield message
+                assert message.offset is not None
+                advance(message.offset + 1 - done)
+                done = message.offset + 1
+            advance(each.end - done)
+
+    blocks = messages
+
+    def heads(self, count: int) -> Iterator[Message]:
+        for each in self._planned():
+            yield from islice(self._source.read(each), count)
+
+    def ends(self) -> Iterator[Message]:
+        return self._source.ends(self._planned())
+
+    def begin_at(self, partition: int, offset: int) -> None:
+        """Read this partition alone, from this offset on."""
+        self._source = self._source.begin_at(partition, offset)
+        self._ranges = None
+
+    def _planned(self) -> list[OffsetRange]:
+        # Once, so that a second reading sees the same messages.
+        if self._ranges is None:
+            self._ranges = self._source.plan()
+        return self._ranges
+
+    def _new_ranges(self) -> Iterator[OffsetRange]:
+        progress = self._source.open_progress()
+        at: dict[str, Any] = dict(INITIAL)
+        while True:
+            moved = progress.advance(at, None, None)
+            if moved == at:
+                time.sleep(_POLL_SECONDS)
+                continue
+            at = moved
+            yield from (each for each in StreamOffset.of_json(at).ranges() if each.size > 0)

@@ -1,0 +1,83 @@
+"""Below which commit_ts a topic's row changes have all been sent before a batch begins.
+
+TiCDC delivers at least once: after a restart it sends again what it is not sure of.  Source
+of the rule: TiCDC's own Kafka consumer, which drops a change below the *lowest* of all
+partitions' watermarks, and keeps one that is equal; a partition's own watermark is too high,
+as newer versions of TiCDC send changes below it for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import EARLIEST, OffsetRange, TopicPartition
+from cdcfmt_core.texts import open_logger
+from cdcfmt_core.transport import Source
+
+logger = open_logger("cdcfmt_core")
+
+_FIRST_PIECE = 500
+_LARGEST_PIECE = 50_000
+_AT_ONCE = 8
+
+
+class LowWatermarks:
+    """Finds low watermarks by reading back from where a batch begins, so that no state is needed.
+
+    ``watermark_of`` tells the commit_ts of the last watermark in a message.  At most
+    ``lookback`` offsets of each partition are read.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        watermark_of: Callable[[Message], int | None],
+        lookback: int,
+    ) -> None:
+        self._source = source
+        # What is gone cannot be searched; that is no loss of data.
+        self._lenient = source.lenient()
+        self._watermark_of = watermark_of
+        self._lookback = lookback
+
+    def find(self, starts: Mapping[TopicPartition, int]) -> dict[str, int]:
+        """The low watermark of each topic whose partitions a batch reads from ``starts`` on.
+
+        0, which drops nothing, where a partition has no watermark before its start.
+        """
+        first = self._source.offsets(dict.fromkeys(starts, EARLIEST))
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            searches = {
+                place: threads.submit(self._before, place, first[place], start)
+                for place, start in starts.items()
+            }
+        low_watermarks: dict[str, int] = {}
+        for (topic, _), search in searches.items():
+            low_watermarks[topic] = min(low_watermarks.get(topic, search.result()), search.result())
+        return low_watermarks
+
+    def _before(self, place: TopicPartition, first: int, start: int) -> int:
+        """The last watermark before an offset; 0 if there is none."""
+        topic, partition = place
+        bound = max(first, start - self._lookback)
+        high, size = start, _FIRST_PIECE
+        while high > bound:
+            low = max(bound, high - size)
+            found = 0
+            for message in self._lenient.read(OffsetRange(topic, partition, low, high)):
+                found = self._watermark_of(message) or found
+            if found:
+                return found
+            high, size = low, min(2 * size, _LARGEST_PIECE)
+        if bound > first:
+            logger.warning(
+                "cdc: topic %s, partition %d: no watermark in the %d offsets before %d, so that "
+                "no duplicates are dropped; raise watermarkLookback",
+                topic,
+                partition,
+                self._lookback,
+                start,
+            )
+        return 0

@@ -1,0 +1,58 @@
+"""Reads the table schemas in stretches of a topic; what looks for some decides which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.transport import Source
+
+LARGEST_PIECE = 100_000
+_FIRST_PIECE = 5_000
+
+
+@attrs.frozen
+class Stretch:
+    """The schemas in some offsets, and the time of the last message, in milliseconds."""
+
+    start: int
+    records: list[SchemaRecord]
+    last_time: int | None
+
+
+class SchemaReading:
+    """``scan`` finds the schemas in a message.
+
+    :raises SourceError: by every method, if no broker answers.
+    """
+
+    def __init__(self, source: Source, scan: ScanSchemas) -> None:
+        # What is gone cannot be searched; that is no loss of data.
+        self._source = source.lenient()
+        self._scan = scan
+
+    def read(self, place: TopicPartition, start: int, end: int) -> Stretch:
+        """The schemas in the offsets from ``start`` to ``end``."""
+        records: list[SchemaRecord] = []
+        last = None
+        for message in self._source.read(OffsetRange(*place, start, end)):
+            records += self._scan(message)
+            last = message.timestamp
+        return Stretch(start, records, last)
+
+    def back(self, place: TopicPartition, end: int, first: int) -> Iterator[Stretch]:
+        """The same from ``end`` back to ``first``, in pieces that grow."""
+        size = _FIRST_PIECE
+        while end > first:
+            start = max(first, end - size)
+            yield self.read(place, start, end)
+            end = start
+            size = min(2 * size, LARGEST_PIECE)
+
+    def offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        """As :meth:`Source.offsets`."""
+        return self._source.offsets(wanted)

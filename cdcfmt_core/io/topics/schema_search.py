@@ -1,0 +1,105 @@
+"""Looks for table schemas in a topic, around the range that a task reads.
+
+Producers send them again and again (Simple's BOOTSTRAP), or once (DDL); they may stand
+behind the rows that need them, and in partition 0 alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.io.topics.schema_reading import LARGEST_PIECE, SchemaReading
+from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.transport import Source
+
+
+@attrs.define
+class _Partition:
+    """What was looked through, from ``low`` to ``high``, of what may be, ``first`` to ``last``."""
+
+    number: int
+    low: int
+    high: int
+    first: int
+    last: int
+
+
+class SchemaSearch:
+    """Searches the partition of ``home`` outside of that range, then partition 0.
+
+    ``scan`` finds the schemas in a message.  Nothing is read twice: what a search passes
+    goes to its caller, whatever it was looking for.  ``reach`` bounds how many offsets before
+    the range are read, and as many behind it, of each partition.
+    """
+
+    def __init__(
+        self,
+        home: OffsetRange,
+        source: Source,
+        scan: ScanSchemas,
+        reach: int,
+    ) -> None:
+        self._home = home
+        self._reading = SchemaReading(source, scan)
+        self._reach = reach
+        self._partitions: list[_Partition] | None = None
+
+    def look(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
+        """The schemas of one stretch after the other, perhaps none; lazily.
+
+        First before the range, then behind it, as far as the log goes now; ``on``: however
+        far.  Called once more, it goes on where it was left, and sees what has come since.
+        ``timestamp`` is that of the message that needs a schema, in milliseconds: partition 0
+        is searched around that time.
+
+        :raises SourceError: if no broker answers.
+        """
+        if self._partitions is None:
+            self._partitions = self._open(timestamp)
+        for partition in self._partitions:
+            yield from self._back(partition)
+            yield from self._ahead(partition, on)
+
+    def _open(self, timestamp: int | None) -> list[_Partition]:
+        home = self._home
+        numbers = sorted({home.partition, 0}, key=lambda number: number != home.partition)
+        first = self._offsets(dict.fromkeys(numbers, EARLIEST))
+        # Of its own partition the task passes what lies in the range, but only as it goes.
+        borders = {home.partition: (home.start, home.end)}
+        if home.partition != 0:
+            at = -1 if timestamp is None else self._offsets({0: timestamp})[0]
+            at = self._offsets({0: LATEST})[0] if at < 0 else at
+            borders[0] = (at, at)
+        return [
+            _Partition(
+                number,
+                low=start,
+                high=start,
+                first=max(first[number], start - self._reach),
+                last=end + self._reach,
+            )
+            for number, (start, end) in borders.items()
+        ]
+
+    def _back(self, partition: _Partition) -> Iterator[list[SchemaRecord]]:
+        place = self._home.topic, partition.number
+        for stretch in self._reading.back(place, partition.low, partition.first):
+            partition.low = stretch.start
+            yield stretch.records
+
+    def _ahead(self, partition: _Partition, on: bool) -> Iterator[list[SchemaRecord]]:
+        place = self._home.topic, partition.number
+        end = self._offsets({partition.number: LATEST})[partition.number]
+        end = end if on else min(end, partition.last)
+        while partition.high < end:
+            start, partition.high = partition.high, min(partition.high + LARGEST_PIECE, end)
+            yield self._reading.read(place, start, partition.high).records
+
+    def _offsets(self, wanted: dict[int, int]) -> dict[int, int]:
+        topic = self._home.topic
+        found = self._reading.offsets({(topic, number): at for number, at in wanted.items()})
+        return {number: offset for (_, number), offset in found.items()}

@@ -1,0 +1,60 @@
+"""What a checkpoint holds of a stream of topics.
+
+An offset is plain JSON: ``{"v": 1, "topics": {"orders": {"0": [12, 40]}}, "ids": {...}}``.
+Each partition has where its part of the batch begins and ends, so that a batch is read again
+from its end offset alone; ``ids`` tell a topic that was made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
+
+INITIAL: dict[str, Any] = {"v": 1}
+"""Before the first batch.  A constant: an engine asks again when that batch is run again."""
+
+
+@attrs.frozen
+class StreamOffset:
+    """Where a batch begins and ends, by partition, and the ids of the topics."""
+
+    starts: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]
+    ids: Mapping[str, str]
+
+    def to_json(self) -> dict[str, Any]:
+        topics: dict[str, dict[str, list[int]]] = {}
+        for place in sorted(self.ends):
+            topic, partition = place
+            span = [self.starts[place], self.ends[place]]
+            topics.setdefault(topic, {})[str(partition)] = span
+        return {**INITIAL, "topics": topics, "ids": dict(sorted(self.ids.items()))}
+
+    @classmethod
+    def of_json(cls, offset: Mapping[str, Any]) -> StreamOffset:
+        if offset.get("v") != INITIAL["v"] or "topics" not in offset:
+            raise SourceError(
+                f"the checkpoint's offset (version {offset.get('v')!r}) is of another source or "
+                "of a newer cdcfmt"
+            )
+        spans = {
+            (topic, int(partition)): span
+            for topic, partitions in offset["topics"].items()
+            for partition, span in partitions.items()
+        }
+        return cls(
+            {place: span[0] for place, span in spans.items()},
+            {place: span[1] for place, span in spans.items()},
+            offset.get("ids", {}),
+        )
+
+    def ranges(self) -> list[OffsetRange]:
+        """What the batch that ends here reads."""
+        return [
+            OffsetRange(*place, self.starts[place], end) for place, end in sorted(self.ends.items())
+        ]

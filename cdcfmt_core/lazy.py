@@ -1,0 +1,35 @@
+"""Functions of plugins by their path, imported on the first call."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+_PATH = re.compile(r"[\w.]+:\w+")
+
+
+@attrs.frozen
+class _Imported:
+    """A function that is imported when it is first called: who lists plugins does not pay."""
+
+    path: str
+
+    def __call__(self, *arguments: Any) -> Any:
+        module, _, name = self.path.partition(":")
+        return getattr(importlib.import_module(module), name)(*arguments)
+
+
+def function_of(given: Callable[..., Any] | str | None) -> Any:
+    """A function, or what calls the function of a path such as ``package.module:function``.
+
+    :raises ValueError: for text that is not a path.
+    """
+    if not isinstance(given, str):
+        return given
+    if _PATH.fullmatch(given) is None:
+        raise ValueError(f"{given!r} names no function: write package.module:function")
+    return _Imported(given)

@@ -1,0 +1,29 @@
+"""Kafka for cdcfmt: topics as a source with ranges of offsets, and as a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cdcfmt_core import TransportSpec, hookimpl
+from cdcfmt_kafka.options import KAFKA_OPTIONS, SELECTING, SINK_OPTIONS
+
+
+@hookimpl
+def cdcfmt_register_transports() -> Iterable[TransportSpec]:
+    return [
+        TransportSpec(
+            name="kafka",
+            title="Kafka",
+            summary="topics of Kafka, by librdkafka",
+            delivers="replayable",
+            abilities=frozenset({"keys", "headers", "ordering", "transactions"}),
+            options=KAFKA_OPTIONS,
+            sink_options=SINK_OPTIONS,
+            chosen_by=(*SELECTING, "topic"),
+            open_source="cdcfmt_kafka.source:open_source",
+            open_sink="cdcfmt_kafka.sink:open_sink",
+            options_of_url="cdcfmt_kafka.address:options_of_url",
+            explain="cdcfmt_kafka.explain:explain",
+            api_version=1,
+        )
+    ]

@@ -1,0 +1,121 @@
+"""Offsets as users ask for them.
+
+Meaning and names are those of Spark's Kafka source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition, show_partitions
+
+
+@attrs.frozen
+class OffsetRequest:
+    """Where to begin or to end, as the option named ``option`` asks for.
+
+    ``everywhere`` holds for all partitions, or ``each`` has a value for every one.  Values are
+    offsets, :data:`EARLIEST` or :data:`LATEST`, or, with ``is_time``, milliseconds since the
+    epoch.  ``missing_time`` is what becomes of a partition without a message that late.
+    """
+
+    option: str
+    everywhere: int | None = None
+    each: Mapping[TopicPartition, int] | None = None
+    is_time: bool = False
+    missing_time: Literal["error", "latest"] = "latest"
+
+    def values_for(self, partitions: Iterable[TopicPartition]) -> Offsets:
+        """The value of each partition.
+
+        :raises OptionError: if partitions lack a value, or others have one.
+        """
+        wanted = set(partitions)
+        if self.each is None:
+            assert self.everywhere is not None
+            return dict.fromkeys(sorted(wanted), self.everywhere)
+        missing, unknown = wanted - self.each.keys(), self.each.keys() - wanted
+        if missing or unknown:
+            text = f"option {self.option} must name every partition of the topics"
+            if missing:
+                text += f"; it lacks {show_partitions(missing)}"
+            if unknown:
+                text += f"; not among them: {show_partitions(unknown)}"
+            if not self.is_time:
+                text += ". -2 is earliest, -1 is latest"
+            raise OptionError(text)
+        return {partition: self.each[partition] for partition in sorted(wanted)}
+
+
+def offset_request(
+    values: Mapping[str, Any], side: Literal["starting", "ending"]
+) -> OffsetRequest | None:
+    """What the options of one side ask for; None without any.
+
+    As in Spark ``startingTimestamp`` goes before ``startingOffsetsByTimestamp``, and that
+    before ``startingOffsets``.
+
+    :raises OptionError: for text that says no offsets.
+    """
+    strategy: Literal["error", "latest"] = "latest"
+    if side == "starting":
+        strategy = values["startingOffsetsByTimestampStrategy"]
+    time = values[f"{side}Timestamp"]
+    if time is not None:
+        return OffsetRequest(
+            f"{side}Timestamp", everywhere=time, is_time=True, missing_time=strategy
+        )
+    option = f"{side}OffsetsByTimestamp"
+    if values[option] is not None:
+        each = _parse_each(option, values[option], 0)
+        return OffsetRequest(option, each=each, is_time=True, missing_time=strategy)
+    option = f"{side}Offsets"
+    text = values[option]
+    if text is None:
+        return None
+    word = text.strip().lower()
+    if word in ("earliest", "latest"):
+        return OffsetRequest(option, everywhere=EARLIEST if word == "earliest" else LATEST)
+    return OffsetRequest(option, each=_parse_each(option, text, EARLIEST))
+
+
+def parse_assign(text: str) -> set[TopicPartition]:
+    """The partitions of the option ``assign``: ``{"topic": [0, 1]}``."""
+    try:
+        parsed = json.loads(text)
+        found = {
+            (str(topic), _integer(partition, 0))
+            for topic, partitions in parsed.items()
+            for partition in partitions
+        }
+    except (ValueError, AttributeError, TypeError):
+        found = set()
+    if not found:
+        raise OptionError('option assign: not partitions such as {"topicA": [0, 1]}')
+    return found
+
+
+def _parse_each(option: str, text: str, minimum: int) -> dict[TopicPartition, int]:
+    try:
+        return {
+            (str(topic), int(partition)): _integer(value, minimum)
+            for topic, partitions in json.loads(text).items()
+            for partition, value in partitions.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        words = "" if minimum == 0 else "earliest, latest or "
+        raise OptionError(
+            f"option {option}: {text[:200]!r} is not {words}JSON such as "
+            '{"topicA": {"0": 23, "1": 45}}'
+        ) from None
+
+
+def _integer(value: Any, minimum: int) -> int:
+    if type(value) is not int or value < minimum:
+        raise ValueError(value)
+    return value

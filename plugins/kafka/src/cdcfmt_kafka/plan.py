@@ -1,0 +1,36 @@
+"""Which offsets a batch reads."""
+
+from __future__ import annotations
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange
+from cdcfmt_kafka.client import KafkaClient
+from cdcfmt_kafka.offsets import OffsetRequest
+from cdcfmt_kafka.options import KafkaOptions
+
+_EARLIEST = OffsetRequest("startingOffsets", everywhere=EARLIEST)
+_LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
+
+
+def plan_ranges(options: KafkaOptions, client: KafkaClient) -> list[OffsetRange]:
+    """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``, of all partitions.
+
+    :raises SourceError: if a topic does not exist, or a range lies behind a partition's end.
+    """
+    partitions = client.selected(client.complete_topics())
+    latest = client.all_offsets(dict.fromkeys(partitions, LATEST))
+    starts = client.resolve(options.starting or _EARLIEST, partitions, latest)
+    ends = client.resolve(options.ending or _LATEST, partitions, latest)
+    ranges = []
+    for topic, partition in sorted(partitions):
+        start, end = starts[topic, partition], ends[topic, partition]
+        last = latest[topic, partition]
+        if max(start, end) > last:
+            if options["failOnDataLoss"]:
+                raise SourceError(
+                    f"topic {topic}, partition {partition} ends at {last}, offsets {start} to "
+                    f"{end} were asked for; failOnDataLoss=false goes on with what there is"
+                )
+            end = min(end, last)
+        ranges.append(OffsetRange(topic, partition, start, end))
+    return ranges

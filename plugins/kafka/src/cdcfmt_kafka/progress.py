@@ -1,0 +1,184 @@
+"""How a stream goes from offset to offset."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.offsets import (
+    EARLIEST,
+    LATEST,
+    Offsets,
+    TopicPartition,
+    rate_limit,
+    show_partitions,
+)
+from cdcfmt_core.texts import open_logger
+from cdcfmt_kafka.client import KafkaClient, Topic
+from cdcfmt_kafka.offsets import OffsetRequest
+from cdcfmt_kafka.options import KafkaOptions
+
+logger = open_logger("cdcfmt_kafka")
+
+_LATEST = OffsetRequest("startingOffsets", everywhere=LATEST)
+_TRIES = 3
+_PAUSE = 1.0
+"""Seconds between tries, where brokers tell what cannot be and may soon know better."""
+
+
+class StreamProgress:
+    """Finds the end of each next batch; the only one of a query to ask the cluster."""
+
+    def __init__(self, options: KafkaOptions, client: KafkaClient) -> None:
+        self._options = options
+        self._client = client
+        self._latest: Offsets = {}
+        self._until: tuple[Offsets, dict[str, str]] | None = None
+        self._available_now = False
+        self._last_batch = time.monotonic()
+        self._said_parked = False
+
+    def stop_at_latest(self) -> None:
+        """Read no further than to what is there at the first :meth:`advance` (AvailableNow)."""
+        self._available_now = True
+
+    def latest(self) -> dict[str, Any] | None:
+        """The ends of the partitions, as :meth:`advance` saw them last."""
+        topics: dict[str, dict[str, int]] = {}
+        for (topic, partition), end in sorted(self._latest.items()):
+            topics.setdefault(topic, {})[str(partition)] = end
+        return {**INITIAL, "topics": topics} if topics else None
+
+    def advance(
+        self, start: dict[str, Any], limit: int | None, least: int | None
+    ) -> dict[str, Any]:
+        """The end of the batch that follows ``start``; ``start`` itself if nothing is new.
+
+        ``limit`` is the most, ``least`` the fewest offsets of a batch; None for no bound.
+
+        :raises SourceError: if no broker answers, or offsets are gone under
+            ``failOnDataLoss``.
+        """
+        before = None if start == INITIAL else StreamOffset.of_json(start)
+        starts, ends, ids = self._first() if before is None else self._next(before)
+        self._latest = dict(ends)
+        size = sum(max(ends[place] - starts[place], 0) for place in ends)
+        if before is not None and self._should_wait(size, least):
+            return start
+        if limit is not None:
+            ends = rate_limit(limit, starts, ends)
+        moved = StreamOffset(starts, ends, ids)
+        if before is not None and moved.ends == before.ends and moved.ids == before.ids:
+            return start
+        self._last_batch = time.monotonic()
+        return moved.to_json()
+
+    def _should_wait(self, size: int, least: int | None) -> bool:
+        if least is None or self._available_now or size >= least:
+            return False
+        longest: timedelta = self._options["maxTriggerDelay"]
+        return time.monotonic() - self._last_batch < longest.total_seconds()
+
+    def _first(self) -> tuple[Offsets, Offsets, dict[str, str]]:
+        topics = self._client.complete_topics()
+        partitions = self._client.selected(topics)
+        ends = self._client.all_offsets(dict.fromkeys(partitions, LATEST))
+        starts = self._client.resolve(self._options.starting or _LATEST, partitions, ends)
+        for place in partitions:
+            if starts[place] > ends[place]:
+                self._lost(
+                    f"{show_partitions([place])} ends at {ends[place]}, and startingOffsets "
+                    f"says {starts[place]}"
+                )
+                starts[place] = ends[place]
+        ids = _ids(topics)
+        if self._available_now:
+            self._until = dict(ends), ids
+        return starts, ends, ids
+
+    def _next(self, before: StreamOffset) -> tuple[Offsets, Offsets, dict[str, str]]:
+        starts = dict(before.ends)
+        if self._until is not None:
+            ends, ids = self._until
+            return {p: starts[p] for p in ends}, dict(ends), ids
+        parked = {p: end for p, end in starts.items() if not self._options.topics.selects(*p)}
+        if parked and not self._said_parked:
+            self._said_parked = True
+            logger.warning(
+                "kafka: the options no longer select %s: not read, and their offsets are kept",
+                show_partitions(parked),
+            )
+        topics = self._topics({topic for topic, _ in starts.keys() - parked.keys()})
+        parked |= {p: end for p, end in starts.items() if topics.get(p[0]) is None}
+        starts = {place: start for place, start in starts.items() if place not in parked}
+        ids = {**before.ids, **_ids(topics)}
+        renewed = {name for name, old in before.ids.items() if ids[name] != old}
+        if renewed:
+            self._lost(f"topic {', '.join(sorted(renewed))} was deleted and made anew")
+        there = self._client.selected(topics)
+        # Found while running, or made anew: from the beginning.
+        fresh = {p for p in there if p not in starts or p[0] in renewed}
+        for place in [p for p in starts if p[0] in renewed]:
+            del starts[place]
+        begins = self._client.list_offsets(dict.fromkeys(fresh, EARLIEST))
+        ends = self._ends({*starts, *begins}, starts)
+        # Of a new partition nothing is known until both of its ends are.
+        starts |= {p: begin for p, begin in begins.items() if p in ends}
+        ends = {p: end for p, end in ends.items() if p in starts} | parked
+        starts |= parked
+        if self._available_now:
+            self._until = dict(ends), ids
+        return starts, ends, ids
+
+    def _topics(self, known: set[str]) -> dict[str, Topic | None]:
+        for left in reversed(range(_TRIES)):
+            topics = self._client.topics(known)
+            missing = {name for name, topic in topics.items() if topic is None}
+            if not missing or not left:
+                break
+            time.sleep(_PAUSE)
+        if missing - known:
+            raise SourceError(self._client.no_topic(missing - known))
+        if missing:
+            self._lost(f"topic {', '.join(sorted(missing))} does not exist any more")
+        return topics
+
+    def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:
+        """The ends of these partitions; a known one of which nobody tells stays where it is."""
+        for left in reversed(range(_TRIES)):
+            ends = self._client.list_offsets(dict.fromkeys(sorted(places), LATEST))
+            silent = {p for p in starts if p not in ends}
+            back = {p for p, start in starts.items() if ends.get(p, start) < start}
+            if not (back or (silent and self._available_now)) or not left:
+                break
+            time.sleep(_PAUSE)
+        if back:
+            self._lost(
+                "the end moved backwards in "
+                + ", ".join(f"{t}-{n} from {starts[t, n]} to {ends[t, n]}" for t, n in sorted(back))
+            )
+            for place in back:
+                starts[place] = ends[place]
+        if silent:
+            if self._available_now:
+                raise SourceError(
+                    f"Kafka at {self._options.servers} tells no offsets of "
+                    f"{show_partitions(silent)}, and this run is to read all that is there"
+                )
+            logger.warning("kafka: no offsets of %s for now", show_partitions(silent))
+        return ends | {place: starts[place] for place in silent}
+
+    def _lost(self, what: str) -> None:
+        if self._options["failOnDataLoss"]:
+            raise SourceError(
+                f"data is lost: {what}; failOnDataLoss=false goes on with what there is"
+            )
+        logger.warning("kafka: data may be lost: %s; going on, as failOnDataLoss is false", what)
+
+
+def _ids(topics: Mapping[str, Topic | None]) -> dict[str, str]:
+    return {name: topic.id for name, topic in topics.items() if topic and topic.id is not None}

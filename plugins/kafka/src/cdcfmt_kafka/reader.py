@@ -1,0 +1,230 @@
+"""Reads a range of one partition."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.texts import open_logger
+from cdcfmt_kafka.config import open_client, reading_config
+from cdcfmt_kafka.options import KafkaOptions
+from cdcfmt_kafka.trouble import Trouble
+
+logger = open_logger("cdcfmt_kafka")
+
+_AT_A_TIME = 1000
+_PAUSE = 0.5
+_BEHIND_SECONDS = 10.0
+"""How long a partition may seem to end before a range that the driver saw: a new leader
+learns only after a while how far it may let consumers read."""
+
+
+def read_range(
+    wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
+) -> Iterator[Message]:
+    """The messages of a range, in order; no group is joined, nothing is committed.
+
+    Offsets without a message (compacted away, aborted or control records of transactions) are
+    passed over: reading stops at the position, not at the last message.  Without
+    ``failOnDataLoss`` offsets that are gone are counted in ``counts`` as ``offsets lost``.
+
+    :raises SourceError: if offsets are gone, or no broker answers for
+        ``kafkaConsumer.pollTimeoutMs``.
+    """
+    if wanted.size <= 0:
+        return
+    reader = _RangeReader(wanted, options, Counter() if counts is None else counts)
+    try:
+        yield from reader.messages()
+    finally:
+        reader.close()
+
+
+def message_of(record: Any, topic: str, counts: Counter[str] | None = None) -> Message:
+    """The message that the client's ``record`` holds."""
+    try:
+        headers = tuple(record.headers() or ())
+    except UnicodeDecodeError:
+        # The client gives their names as text or not at all.
+        headers = ()
+        if counts is not None:
+            counts["messages whose headers are no UTF-8, read without them"] += 1
+    kind, timestamp = record.timestamp()
+    return Message(
+        record.key(),
+        record.value(),
+        headers,
+        topic,
+        record.partition(),
+        record.offset(),
+        timestamp if kind else None,
+    )
+
+
+class _RangeReader:
+    def __init__(self, wanted: OffsetRange, options: KafkaOptions, counts: Counter[str]) -> None:
+        from confluent_kafka import Consumer
+
+        self._wanted = wanted
+        self._options = options
+        self._counts = counts
+        self._trouble = Trouble(options.servers)
+        config = reading_config(options.config, options.group_prefix, wanted.size)
+        self._consumer = open_client(lambda: Consumer({**config, "error_cb": self._note}))
+        self._position = wanted.start
+        self._waited = 0.0
+        self._behind = False
+        self._reported: Any = None
+        self._assign()
+
+    def messages(self) -> Iterator[Message]:
+        end, topic = self._wanted.end, self._wanted.topic
+        while self._position < end:
+            for record in self._fetch():
+                error = record.error()
+                if error is not None:
+                    self._handle(error, record.offset())
+                    continue
+                offset = record.offset()
+                if offset < self._position:
+                    continue
+                if offset >= end:
+                    return
+                self._position = offset + 1
+                yield message_of(record, topic, self._counts)
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _assign(self) -> None:
+        from confluent_kafka import TopicPartition
+
+        wanted = self._wanted
+        self._consumer.assign([TopicPartition(wanted.topic, wanted.partition, self._position)])
+
+    def _fetch(self) -> list[Any]:
+        """Whatever is there, at least one record; waits for it.  Empty after an error."""
+        while True:
+            started = time.monotonic()
+            # Does not wait for a full list, as consume() would.
+            record = self._consumer.poll(1.0)
+            if record is not None:
+                if record.error() is not None:
+                    return [record]
+                # Whatever was wrong is over.
+                self._waited, self._behind, self._reported = 0.0, False, None
+                left = min(self._wanted.end - self._position, _AT_A_TIME) - 1
+                return [record, *self._consumer.consume(left, 0)] if left > 0 else [record]
+            # Only what was waited here: whoever takes the messages may be slow.
+            self._waited += time.monotonic() - started
+            if self._reported is not None:
+                error, self._reported = self._reported, None
+                self._handle(error, None)
+                return []
+            if self._behind and self._waited > _BEHIND_SECONDS:
+                self._lose("the partition ends before them")
+                return []
+            if self._waited > self._options.poll_seconds:
+                raise self._error(
+                    f"nothing came for {self._options.poll_seconds:g} s: "
+                    + self._trouble.text(_Nothing())
+                )
+
+    def _note(self, error: Any) -> None:
+        """The client's ``error_cb``, to which some errors of partitions go, too."""
+        if error.code() in _errors_of_partitions():
+            self._reported = error
+        else:
+            self._trouble.note(error)
+
+    def _handle(self, error: Any, offset: int | None) -> None:
+        from confluent_kafka import KafkaError
+
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:
+            # Where only records that no consumer sees are left, the end is all that shows.
+            if offset is not None and offset >= self._wanted.end:
+                self._position = self._wanted.end
+            elif not self._behind:
+                self._waited, self._behind = 0.0, True
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            self._out_of_range()
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise self._error("the user may not read this topic")
+        elif code in _errors_of_partitions():
+            self._lose("the topic or partition does not exist any more")
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            logger.debug("kafka: no access to the group, which is not needed")
+        elif error.fatal():
+            raise self._error(error.str())
+        else:
+            self._trouble.note(error)
+
+    def _out_of_range(self) -> None:
+        """What was asked for lies before the log's beginning or behind its end."""
+        from confluent_kafka import KafkaException, TopicPartition
+
+        place = TopicPartition(self._wanted.topic, self._wanted.partition)
+        try:
+            low, high = self._consumer.get_watermark_offsets(place, timeout=10)
+        except KafkaException as error:
+            self._trouble.note(error.args[0])
+            self._assign()
+            return
+        if low > self._position:
+            self._lose(f"the partition begins at {low}", until=min(low, self._wanted.end))
+            if self._position < self._wanted.end:
+                self._assign()
+        else:
+            self._wait_for_leader(f"the partition ends at {high}")
+
+    def _wait_for_leader(self, why: str) -> None:
+        if not self._behind:
+            self._waited, self._behind = 0.0, True
+        time.sleep(_PAUSE)
+        self._waited += _PAUSE
+        if self._waited > _BEHIND_SECONDS:
+            self._lose(why)
+        else:
+            self._assign()
+
+    def _lose(self, why: str, until: int | None = None) -> None:
+        """Go on behind offsets that are gone."""
+        until = self._wanted.end if until is None else until
+        text = f"offsets {self._position} to {until - 1} are gone: {why}"
+        if self._options["failOnDataLoss"]:
+            raise self._error(
+                f"{text}. They were deleted (retention) or the topic was made anew; "
+                "failOnDataLoss=false goes on with what there is"
+            )
+        where = f"topic {self._wanted.topic}, partition {self._wanted.partition}"
+        logger.warning("kafka: %s: %s; going on, as failOnDataLoss is false", where, text)
+        self._counts["offsets lost"] += until - self._position
+        self._position = until
+
+    def _error(self, text: str) -> SourceError:
+        wanted = self._wanted
+        return SourceError(f"topic {wanted.topic}, partition {wanted.partition}: {text}")
+
+
+def _errors_of_partitions() -> frozenset[int]:
+    from confluent_kafka import KafkaError
+
+    return frozenset(
+        {
+            KafkaError.TOPIC_AUTHORIZATION_FAILED,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_PARTITION,
+            KafkaError._UNKNOWN_TOPIC,
+        }
+    )
+
+
+class _Nothing:
+    def str(self) -> str:
+        return "no error was reported"

@@ -1,0 +1,146 @@
+"""Kafka as output: messages that arrive, and errors that say why they do not."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+import time
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from kafka_broker import NOWHERE, PASSWORD, USER, Broker
+
+from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_kafka import sink as kafka_sink
+from cdcfmt_kafka.explain import explain
+from cdcfmt_kafka.sink import KafkaSink
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where no broker listens."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{closed.getsockname()[1]}"
+
+
+def test_messages_arrive_in_order(kafka: Broker) -> None:
+    sink = KafkaSink.of(kafka.create_topic("sink", 2), {"bootstrap.servers": kafka.servers})
+    assert sink.partitions() == 2
+    sent = [
+        Message(b"k%d" % n, None if n == 7 else b"v%d" % n, (("h", b"x"),), partition=n % 2)
+        for n in range(1000)
+    ]
+    with sink.open() as producer:
+        for message in sent:
+            producer.send(message)
+    reader = Consumer({"bootstrap.servers": kafka.servers, "group.id": "sink"})
+    for partition in range(2):
+        reader.assign([TopicPartition("sink", partition, 0)])
+        found = reader.consume(500, timeout=30)
+        expected = [(m.key, m.value) for m in sent if m.partition == partition]
+        assert [(m.key(), m.value()) for m in found] == expected
+        assert found[0].headers() == [("h", b"x")]
+    reader.close()
+
+
+def test_no_broker(nobody: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 1.0)
+    sink = KafkaSink.of("x", {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000"})
+    with pytest.raises(SinkError, match=f"topic x: no Kafka broker answers at {nobody} .*refused"):
+        sink.partitions()
+    with (
+        pytest.raises(SinkError, match="a message was not delivered"),
+        sink.open() as producer,
+    ):
+        producer.send(Message(None, b"v", partition=0))
+
+
+def test_a_broker_that_stops_meanwhile(kafka: Broker) -> None:
+    topic = kafka.create_topic("stopped", 1)
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers, "delivery.timeout.ms": "2000"})
+
+    def send_all(stop_at: int) -> None:
+        with sink.open() as producer:
+            for number in range(100):
+                if number == stop_at:
+                    producer.flush()
+                    kafka.stop()
+                producer.send(Message(None, b"%d" % number, partition=0))
+
+    try:
+        with pytest.raises(SinkError, match=r"not delivered.*brokers run and can be reached, and"):
+            send_all(stop_at=50)
+    finally:
+        kafka.start()
+    # Run again, as the error says.
+    send_all(stop_at=-1)
+    reader = Consumer({"bootstrap.servers": kafka.servers, "group.id": "stopped"})
+    reader.assign([TopicPartition(topic, 0, 0)])
+    found = [int(message.value()) for message in reader.consume(150, timeout=30)]
+    assert found == [*range(50), *range(100)]
+    reader.close()
+
+
+def test_a_wrong_address_that_a_broker_advertises(
+    kafka: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told in the time of a first contact, not after that of a delivery."""
+    assert kafka_sink.FIRST_CONTACT_SECONDS == 15
+    monkeypatch.setattr(kafka_sink, "FIRST_CONTACT_SECONDS", 3.0)
+    topic = kafka.create_topic("astray", 3)
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.astray_servers})
+    started = time.monotonic()
+    with pytest.raises(SinkError, match=f"topic astray: broker 1 names itself {NOWHERE}") as caught:
+        sink.partitions()
+    assert time.monotonic() - started < 10
+    assert "Connection refused" in str(caught.value)
+    assert "set its advertised.listeners to an address" in str(caught.value)
+
+
+def test_the_doctor_tells_of_it(kafka: Broker) -> None:
+    *_, last = explain(kafka.astray_servers)
+    assert (last.state, f"broker 1 names itself {NOWHERE}" in last.text) == ("bad", True)
+    assert "advertised.listeners" in last.remedy
+
+
+def test_no_topic(kafka: Broker) -> None:
+    sink = KafkaSink.of("nowhere", {"bootstrap.servers": kafka.servers})
+    with pytest.raises(SinkError, match="create it first"):
+        sink.partitions()
+
+
+def test_a_wrong_password_is_told_and_no_password_shown(kafka: Broker) -> None:
+    topic = kafka.create_topic("sasl-sink", 1)
+    login = {
+        "bootstrap.servers": kafka.sasl_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": USER,
+    }
+    good = KafkaSink.of(topic, {**login, "sasl.password": PASSWORD})
+    with good.open() as producer:
+        producer.send(Message(None, b"v", partition=0))
+    assert PASSWORD not in repr(good)
+    assert pickle.loads(pickle.dumps(good)) == good
+    wrong = KafkaSink.of(topic, {**login, "sasl.password": "wr0ng-word"})
+    with pytest.raises(SinkError, match=r"topic sasl-sink: .* refuses the login") as caught:
+        wrong.partitions()
+    assert "wr0ng-word" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["transactional.id", "value.serializer", "bootstrap.servers"])
+def test_settings_that_have_no_place(name: str) -> None:
+    given = {"bootstrap.servers": "x:1", name: "y"}
+    if name == "bootstrap.servers":
+        given = {}
+    with pytest.raises(OptionError, match=f"kafka.{name}"):
+        KafkaSink.of("x", given)
+
+
+def test_the_producer_is_idempotent() -> None:
+    """What an idempotent producer cannot have is refused."""
+    sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})
+    with pytest.raises(OptionError, match=r"enable\.idempotence"), sink.open():
+        pass

@@ -1,0 +1,144 @@
+"""The writers of topics of ``df.write`` and ``writeStream``: at least once.
+
+Tasks send their rows and wait for the acknowledgements; the driver then sends the
+watermark that all of them allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.events import Message, Watermark
+from cdcfmt_core.transport import Sink
+from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
+from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
+from pyspark_cdcfmt.write_options import WriteOptions
+
+_SENT = ("key", "value", "partition")
+
+
+@attrs.frozen
+class TopicMessage(WriterCommitMessage):
+    """What a task tells the driver, when all its messages are acknowledged."""
+
+    watermarks: Watermarks = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class TopicWriter:
+    """What the batch and the stream writer share; lives on driver and executors."""
+
+    schema: StructType
+    options: WriteOptions
+    sink: Sink
+    partitions: int
+
+    @classmethod
+    def open(
+        cls, schema: StructType, options: WriteOptions, sink: Sink, *, overwrite: bool
+    ) -> TopicWriter:
+        """On the driver, before any message is sent.
+
+        :raises OptionError: for options and columns that cannot be.
+        :raises SinkError: if the topic cannot be written.
+        """
+        if overwrite:
+            raise OptionError("a topic cannot be overwritten: use mode append")
+        check_rows(schema, options)
+        # Whatever the format says of its options, it says here.
+        open_encoder(options, None)
+        return cls(schema, options, sink, sink.partitions())
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> TopicMessage:
+        """One attempt of one task."""
+        context = TaskContext.get()
+        single = self.options["singleTask"]
+        if single and context is not None and context.partitionId() > 0:
+            batches = _refused(batches)
+        writer = EventWriter(
+            self.schema,
+            self.options,
+            self.partitions,
+            refused={} if single else {"ddl": _DDL_ADVICE},
+        )
+        with self.sink.open() as producer:
+            writer.wait = producer.flush
+            for part in writer.parts(batches):
+                if isinstance(part, Message):
+                    producer.send(part)
+                else:
+                    producer.send_all(*(part[name].to_pylist() for name in _SENT))
+        writer.log_counts()
+        return TopicMessage(writer.watermarks)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Send the watermark, which must not overtake a row."""
+        self._send(lowest_watermark(_reports(messages)))
+
+    def commit_batch(self, messages: Sequence[WriterCommitMessage | None], batch: int) -> None:
+        """The same in a stream."""
+        kept = KeptWatermarks(self.options.checkpoint, batch)
+        self._send(kept.lowest(_reports(messages)))
+        kept.save()
+
+    def _send(self, commit_ts: int | None) -> None:
+        if commit_ts is None:
+            return
+        encoder = open_encoder(self.options, self.partitions)
+        with self.sink.open() as producer:
+            for message in [*encoder.encode(Watermark(commit_ts=commit_ts)), *encoder.flush()]:
+                producer.send(message)
+
+
+def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[Watermarks]:
+    return [message.watermarks for message in messages if isinstance(message, TopicMessage)]
+
+
+_DDL_ADVICE = (
+    "DDL has its place between the rows, which several tasks may write: coalesce(1) before the "
+    "write and set singleTask=true, or leave it out by kind <> 'ddl'"
+)
+
+
+def _refused(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            raise SinkError("singleTask=true, but several tasks have rows: coalesce(1) before")
+        yield batch
+
+
+class CdcTopicWriter(DataSourceArrowWriter):
+    """``df.write.format("cdc")`` to a topic."""
+
+    def __init__(self, writer: TopicWriter) -> None:
+        self._writer = writer
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._writer.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        self._writer.commit(messages)
+
+
+class CdcTopicStreamWriter(DataSourceStreamArrowWriter):
+    """``writeStream.format("cdc")`` to a topic."""
+
+    def __init__(self, writer: TopicWriter) -> None:
+        self._writer = writer
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._writer.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        self._writer.commit_batch(messages, batchId)
