@@ -15,7 +15,7 @@ import attrs
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import PluginApiError, join_names
-from cdcfmt_core.events import Event, Kind, Message
+from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.options import Option
@@ -107,6 +107,13 @@ class Projection:
         given = spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
         return given if set(given) <= set(columns) else tuple(of_wire)
 
+    def of(self, table: TableSchema) -> tuple[tuple[str, ...], frozenset[str]]:
+        """The key columns of a table, and the names of the columns that are looked at."""
+        names = table.column_names
+        key = self.key_of(names, table.key_columns)
+        wanted = self.wanted_of(names, key)
+        return key, frozenset(names) if wanted is None else wanted
+
     def wanted_of(self, columns: Sequence[str], key: Iterable[str]) -> frozenset[str] | None:
         """The columns of a table that are looked at, its key among them; None means all."""
         if self.columns is None:
@@ -143,10 +150,10 @@ class DecoderContext:
         """The source's zone, for wires whose timestamps have none; UTC where nobody set it."""
         return self.source_time_zone or UTC
 
-    def note_zoneless_timestamps(self, database: str, table: str) -> None:
-        """To be called for a table with Timestamp columns on such a wire: warns once."""
-        if self.source_time_zone is None:
-            self.on_zoneless(one_line(database, 200), one_line(table, 200))
+    def note_zoneless_timestamps(self, table: TableSchema) -> None:
+        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        if self.source_time_zone is None and table.has_timestamps:
+            self.on_zoneless(one_line(table.database, 200), one_line(table.table, 200))
 
 
 @attrs.frozen

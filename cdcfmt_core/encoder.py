@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
@@ -43,10 +43,15 @@ class EncoderContext:
         """The zone of zoneless texts; UTC where nobody set it."""
         return self.source_time_zone or UTC
 
-    def note_zoneless_timestamps(self, database: str, table: str) -> None:
-        """To be called for a table with Timestamp columns on such a wire: warns once."""
-        if self.source_time_zone is None:
-            warn_zoneless(database, table, _WRITTEN)
+    def note_zoneless_timestamps(self, table: TableSchema) -> None:
+        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        if self.source_time_zone is None and table.has_timestamps:
+            warn_zoneless(table.database, table.table, _WRITTEN)
+
+    def emit_millis(self, event: Any) -> int:
+        """When the event was sent, in milliseconds; now where it does not say."""
+        emitted = event.emit_time
+        return int((self.now() if emitted is None else emitted) // 1_000)
 
 
 class Encoder(ABC):

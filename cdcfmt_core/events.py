@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from cdcfmt_core.errors import DecodeError, Place
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, Timestamp
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
 """``upsert``: an update or insert that the wire cannot tell apart.  ``read``: a snapshot row."""
@@ -88,6 +88,11 @@ class TableSchema:
     @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether a column is of the type Timestamp."""
+        return any(isinstance(column.type, Timestamp) for column in self.columns)
 
 
 @attrs.define

@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from cdcfmt_core.errors import EncodeError, OptionError
+from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_messages import import_compression
 
 RECORD_OVERHEAD: Final = 36
@@ -144,6 +145,15 @@ class LargeMessageOutput:
                 f"than {self.max_message_bytes}; raise maxMessageBytes"
             )
         return key, value
+
+    def message(self, value: bytes) -> Message:
+        """The message of a value that cannot be reduced, such as DDL.
+
+        :raises EncodeError: if it does not fit.
+        """
+        value = self.compressed(value)
+        self.check(None, value)
+        return Message(None, value)
 
     def check(self, key: bytes | None, value: bytes) -> None:
         """For what cannot be reduced, such as DDL.

@@ -12,14 +12,17 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError, MissingDependencyError, show
+from cdcfmt_core.codec import DecoderContext
+from cdcfmt_core.errors import DecodeError, MissingDependencyError, MissingSchemaError, show
 from cdcfmt_core.options import Option
 from cdcfmt_core.toolkit.json_size import check_values
+
+T = TypeVar("T")
 
 COMPRESSION_OPTION = Option(
     name="largeMessageHandleCompression",
@@ -36,6 +39,13 @@ HANDLE_KEY_DELETES_OPTION = Option(
     default=False,
     help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
     "only, which the wire does not tell.",
+)
+
+HANDLE_KEY_DELETES_ENCODE_OPTION = Option(
+    name="deleteOnlyOutputHandleKeyColumns",
+    type="bool",
+    default=False,
+    help="Write only the handle key of deleted rows.",
 )
 
 _LZ4_MAGIC = b'\x04"M\x18'
@@ -185,6 +195,33 @@ def resolve_claim_check(
             "to the folder that the producer wrote to"
         )
     return store.read(location, limit)
+
+
+def claim_check_of(wire: Mapping[str, Any], *, is_claimed: bool) -> Any:
+    """``claimCheckLocation``; None where it is null, empty or missing.
+
+    :raises DecodeError: if it stands in a message that a claim check led to (``is_claimed``).
+    """
+    location = wire.get("claimCheckLocation")
+    if location is None or location == "":
+        return None
+    if is_claimed:
+        raise DecodeError("a claim check leads to another one", sample=location)
+    return location
+
+
+def read_claimed(context: DecoderContext, location: object, read: Callable[[bytes], T]) -> T:
+    """The result of ``read`` for the value of the message behind a claim check.
+
+    :raises DecodeError: that of ``read`` without a byte of the file.
+    """
+    _, value = resolve_claim_check(context.claim_checks, location, context.max_message_bytes)
+    try:
+        return read(value)
+    except MissingSchemaError:
+        raise
+    except DecodeError as error:
+        raise error_of_claim_check(error, location) from None
 
 
 def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:

@@ -45,7 +45,7 @@ def value_reader(
     with zones have no reader: a decoder looks these up.
     """
     if encoding.name == "mysql-json":
-        return json_value_parser(logical, time_zone=time_zone, counts=counts)
+        return _padded(json_value_parser(logical, time_zone=time_zone, counts=counts), encoding)
     if encoding.name == "mysql-text":
         return _only_text(
             _padded(text_parser(logical, time_zone=time_zone, counts=counts), encoding)
@@ -222,12 +222,12 @@ def _only_text(read: Callable[[str], object]) -> Read:
     return read_text
 
 
-def _padded(read: Callable[[str], object], encoding: Encoding) -> Callable[[str], object]:
+def _padded(read: Read, encoding: Encoding) -> Read:
     if not encoding.padded:
         return read
 
-    def read_padded(text: str) -> object:
-        data = read(text)
+    def read_padded(value: Any) -> object:
+        data = read(value)
         return data.ljust(encoding.padded, b"\0") if isinstance(data, bytes) else data
 
     return read_padded

@@ -17,6 +17,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.types import MAX_TIMESTAMP
 
+MAX_COMMIT_TS = 2**63 - 1
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
 _WORDS = ("true", "false", "null")
@@ -73,10 +74,11 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Invalid \\u") and bool(_CUT_ESCAPE(rest))
 
 
-def loads_refused(value: bytes, subject: str = "the value ") -> Any:
+def loads_refused(value: bytes, subject: str = "the value ", *, hints: bool = True) -> Any:
     """:func:`loads_exact` for a message's whole value that a fast parser refused.
 
-    ``subject`` is what errors call it; the error of a part has its field instead.
+    ``subject`` is what errors call it; the error of a part has its field instead.  ``hints``:
+    bytes that look compressed are called so.
 
     :raises DecodeError: also if the value is empty, or compressed where nobody said so.
     """
@@ -85,7 +87,7 @@ def loads_refused(value: bytes, subject: str = "the value ") -> Any:
     try:
         return loads_exact(value)
     except DecodeError as error:
-        hint = compression_hint(value)
+        hint = compression_hint(value) if hints else None
         if hint is None:
             raise
         raise DecodeError(f"{subject}{hint} ({error.reason})", sample=value) from error
@@ -135,14 +137,14 @@ def parse_base64(text: str) -> bytes:
         raise ValueError(f"not base64 ({error})") from None
 
 
-def text_of(wire: Mapping[str, Any], field: str) -> str:
-    """Text, or "" where the field is null or missing."""
+def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
+    """Text, or "" where the field is null or missing; ``path`` stands before it in errors."""
     value = wire.get(field)
     if type(value) is str:
         return value
     if value is None:
         return ""
-    raise DecodeError("is not text", field=field, sample=value)
+    raise DecodeError("is not text", field=path + field, sample=value)
 
 
 def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
@@ -166,6 +168,16 @@ def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
     value = list_of(wire, field)
     if value is not None and not all(type(name) is str for name in value):
         raise DecodeError("is not a list of names", field=field, sample=value)
+    return value
+
+
+def commit_ts_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
+    """A TSO; None where the field is null or missing; ``path`` stands before it in errors."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field=path + field, sample=value)
     return value
 
 

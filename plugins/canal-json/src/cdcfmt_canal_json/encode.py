@@ -27,6 +27,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.toolkit.images import executed_millis, images_of
 from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text, valid_texts
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import (
@@ -117,19 +118,11 @@ class _Encoder(Encoder):
         else:
             assert isinstance(event, Watermark)
             value = self._watermark(event)
-        value = self._large.compressed(value)
-        self._large.check(None, value)
-        return [Message(None, value)]
+        return [self._large.message(value)]
 
     def _row(self, event: RowChange) -> Message:
         plan = self._plans.find(event.table)
-        row, old = event.after, event.before
-        if event.op == "delete":
-            row, old = old, None
-        elif event.op == "insert":
-            old = None
-        if row is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        row, old = images_of(event)
         said, only_handle = b"", False
         if event.op == "delete" and self._handle_key_deletes:
             # What came with its key only is that already.
@@ -218,10 +211,9 @@ class _Encoder(Encoder):
 
     def _common(self, event: Any, commit_ts_name: bytes, said: bytes = b"") -> dict[bytes, Any]:
         """What every message has; ``said`` is what else stands in the extension."""
-        emitted = event.emit_time
         common: dict[bytes, Any] = {
             b"es": _milliseconds(event),
-            b"ts": (self._context.now() if emitted is None else emitted) // 1_000,
+            b"ts": self._context.emit_millis(event),
             b"_tidb": b"",
         }
         if self._extension:
@@ -268,12 +260,5 @@ class _Encoder(Encoder):
 
 
 def _milliseconds(event: Any) -> int:
-    """When it was executed."""
-    if event.commit_ts is not None:
-        return int(event.commit_ts >> 18)
-    if event.source_time is not None:
-        return int(event.source_time // 1_000)
-    sequence = getattr(event, "sequence_commit", None)
-    if sequence is not None:
-        return int(sequence >> 18)
-    raise EncodeError("the event has no time at all, and canal-json needs one")
+    """When it was executed: TiCDC's ``es`` is the time in the commit_ts."""
+    return executed_millis(event) if event.commit_ts is None else int(event.commit_ts >> 18)

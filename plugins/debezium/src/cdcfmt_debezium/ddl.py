@@ -15,13 +15,11 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import DdlType, SchemaChange
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, object_of, text_of
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.envelope import (
-    commit_ts_of,
     extra_of,
-    object_of,
     position_of,
-    text_of,
     time_of,
 )
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
@@ -75,7 +73,7 @@ def read_schema_changes(
     position = position_of(source) or _BEFORE_ALL
     stream = text_of(source, "name", "source.")
     commit_ts, source_time, emit_time = (
-        commit_ts_of(source),
+        commit_ts_of(source, "commit_ts", "source."),
         time_of(source, "source."),
         time_of(payload),
     )

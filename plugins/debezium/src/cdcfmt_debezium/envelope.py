@@ -14,34 +14,6 @@ from cdcfmt_core.schemas.store import Position
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 
-_MAX_COMMIT_TS = 2**63 - 1
-
-
-def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
-    """Text, or "" where the field is null or missing."""
-    value = wire.get(field)
-    if type(value) is str:
-        return value
-    if value is None:
-        return ""
-    raise DecodeError("is not text", field=path + field, sample=value)
-
-
-def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    value = wire.get(field)
-    if value is None or type(value) is dict:
-        return value
-    raise DecodeError("is not an object", field=field, sample=value)
-
-
-def commit_ts_of(source: Mapping[str, Any]) -> int | None:
-    value = source.get("commit_ts")
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
-        raise DecodeError("is not a TSO", field="source.commit_ts", sample=value)
-    return value
-
 
 def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:
     """The finest of ``ts_us``, ``ts_ns`` and ``ts_ms``, in microseconds."""

@@ -15,7 +15,8 @@ import orjson
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, Op
 from cdcfmt_core.schemas.store import Position
-from cdcfmt_debezium.envelope import position_of, text_of, time_of
+from cdcfmt_core.toolkit.wire_json import text_of
+from cdcfmt_debezium.envelope import position_of, time_of
 from cdcfmt_debezium.message import (
     FLATTENED_FIELDS,
     FLATTENED_PREFIX,

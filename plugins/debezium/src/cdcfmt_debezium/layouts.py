@@ -10,8 +10,9 @@ import attrs
 
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.wire_json import text_of
 from cdcfmt_core.types import MAX_TIMESTAMP
-from cdcfmt_debezium.envelope import position_of, text_of
+from cdcfmt_debezium.envelope import position_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.value_encodings import column_encodings

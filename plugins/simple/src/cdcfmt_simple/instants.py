@@ -47,7 +47,7 @@ class Zones:
         def parse_local(text: str) -> Any:
             nonlocal warned
             if not warned:
-                self._context.note_zoneless_timestamps(table.database, table.table)
+                self._context.note_zoneless_timestamps(table)
                 warned = True
             return parse(text)
 
