@@ -14,6 +14,7 @@ import copy
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, Self, TypeAlias
 
@@ -202,20 +203,14 @@ class SchemaStore:
         stream: str = "",
         exact: bool = True,
     ) -> MissingSchemaError:
-        """The error of a row whose schema is not here; it says if that may be forgotten."""
-        key = stream, database, schema, table
-        error = MissingSchemaError(
-            database, table, position, schema=schema, stream=stream, exact=exact
-        )
-        if not self._forgot_names and short_key(key) not in self._forgotten:
+        """The error of a row whose schema is missing; it says if that may be forgotten."""
+        place = database, table, position
+        make = partial(MissingSchemaError, *place, schema=schema, stream=stream, exact=exact)
+        error = make()
+        forgotten = short_key((stream, database, schema, table)) in self._forgotten
+        if not self._forgot_names and not forgotten:
             return error
-        return MissingSchemaError(
-            database,
-            table,
-            position,
-            schema=schema,
-            stream=stream,
-            exact=exact,
+        return make(
             reason=f"{error.reason}, or forgotten: it takes more than {MAX_SCHEMA_BYTES} bytes, or "
             f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes",
         )
@@ -233,12 +228,17 @@ class SchemaStore:
 
         None where there is no such end.
         """
-        versions = self._tables.get((stream, database, schema, table))
+        key = stream, database, schema, table
+        self._load(key)
+        versions = self._tables.get(key)
         if versions is None:
             return None, None
         positions = versions.positions
         at = bisect_right(positions, position)
         return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
+
+    def _load(self, key: TableKey) -> None:
+        """Hook: add what is known of a table elsewhere, before it is looked up."""
 
     def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
         at = bisect_right(versions.positions, position)
@@ -250,6 +250,7 @@ class SchemaStore:
         return table
 
     def _used(self, key: TableKey) -> _Versions | None:
+        self._load(key)
         versions = self._tables.get(key)
         if versions is not None and self.bytes > self._max_bytes // 2:
             self._tables.move_to_end(key)
@@ -285,7 +286,7 @@ class SchemaStore:
 
 
 class NoSchemas(SchemaStore):
-    """Keeps nothing: for who may not know more than a message tells by itself."""
+    """No-op store: each message is decoded in isolation."""
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Forget it."""

@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.toolkit.json_size import depth_exceeds
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.types import MAX_TIMESTAMP
 
@@ -47,7 +48,7 @@ def loads_exact(
     except ValueError as error:
         raise DecodeError(json_trouble(data, error), sample=data) from error
     # Newer Pythons parse deeper than they can walk.
-    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
+    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and depth_exceeds(parsed, _MAX_DEPTH):
         raise DecodeError("the JSON is nested too deeply", sample=data)
     return parsed
 
@@ -91,20 +92,6 @@ def loads_refused(value: bytes, subject: str = "the value ", *, hints: bool = Tr
         if hint is None:
             raise
         raise DecodeError(f"{subject}{hint} ({error.reason})", sample=value) from error
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (dict, list))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _number(text: str) -> int | Decimal:
