@@ -31,13 +31,13 @@ from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.wire_json import milliseconds_of, text_of
-from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
-from cdcfmt_simple.avro_rows import AvroRows
+from cdcfmt_simple.avro.message import LAYOUTS, AvroMessage, read_message
+from cdcfmt_simple.avro.rows import AvroRows
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
 from cdcfmt_simple.images import Row
 from cdcfmt_simple.instants import Zones
-from cdcfmt_simple.json_rows import JsonRows
+from cdcfmt_simple.json.rows import JsonRows
 from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
 from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
 

@@ -108,11 +108,11 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     """An encoder of one partition."""
     form: Form
     if options["encodingFormat"] == "avro":
-        from cdcfmt_simple.avro_output import AvroForm
+        from cdcfmt_simple.avro.encode import AvroForm
 
         form = AvroForm(context)
     else:
-        from cdcfmt_simple.json_output import JsonForm
+        from cdcfmt_simple.json.encode import JsonForm
 
         form = JsonForm(context)
     return _Encoder(form, options, context)

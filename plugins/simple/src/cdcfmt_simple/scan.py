@@ -11,7 +11,7 @@ from cdcfmt_core.codec import DecoderContext, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.toolkit.json_messages import JsonMessages
-from cdcfmt_simple.avro import LAYOUTS, read_message
+from cdcfmt_simple.avro.message import LAYOUTS, read_message
 from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table
 

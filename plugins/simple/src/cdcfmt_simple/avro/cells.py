@@ -1,6 +1,6 @@
 """How Avro writes the columns of a row: a union of types for each value.
 
-Source: TiCDC's ``simple/avro.go`` and the schema in ``avro``.
+Source: TiCDC's ``simple/avro.go`` and the schema in ``message``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_simple.avro import UINT64
-from cdcfmt_simple.avro_schema_output import INT64, signed
+from cdcfmt_simple.avro.message import UINT64
+from cdcfmt_simple.avro.table_schemas import INT64, signed
 
 Render: TypeAlias = Callable[[Any], bytes]
 """A value behind the number of its branch."""

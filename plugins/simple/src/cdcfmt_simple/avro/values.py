@@ -26,7 +26,7 @@ from cdcfmt_core.types import (
     Timestamp,
     Unknown,
 )
-from cdcfmt_simple.avro import UINT64, read_boolean, read_string
+from cdcfmt_simple.avro.message import UINT64, read_boolean, read_string
 from cdcfmt_simple.instants import Zones
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]

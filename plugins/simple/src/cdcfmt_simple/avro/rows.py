@@ -13,8 +13,8 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, TableSchema
 from cdcfmt_core.toolkit.images import read_value
 from cdcfmt_core.toolkit.wire_avro import read_block, read_choice
-from cdcfmt_simple.avro import AvroMessage, Layout, check_end, read_string
-from cdcfmt_simple.avro_values import BRANCH_READERS, Convert, open_converters
+from cdcfmt_simple.avro.message import AvroMessage, Layout, check_end, read_string
+from cdcfmt_simple.avro.values import BRANCH_READERS, Convert, open_converters
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.images import Row, WireImage, wanted_old
 from cdcfmt_simple.instants import Zones

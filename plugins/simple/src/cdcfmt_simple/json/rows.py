@@ -8,7 +8,7 @@ from cdcfmt_core.events import Image, Op
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.images import Row, WireImage, wanted_old
 from cdcfmt_simple.instants import Zones
-from cdcfmt_simple.json_plan import JsonPlan
+from cdcfmt_simple.json.plans import JsonPlan
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.plans import TablePlans
 
