@@ -1,4 +1,4 @@
-"""What writes a format: an :class:`Encoder`, and the :class:`EncoderContext` that it is given."""
+"""Writing a format: the :class:`Encoder` and its :class:`EncoderContext`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expec
 
 @attrs.define
 class EncoderContext:
-    """What an encoder may use besides its own options; the same for every format.
+    """The services of an encoder besides its own options; the same for every format.
 
     ``source_time_zone`` is the zone of TIMESTAMP texts on wires without a zone.
     ``large_messages`` compresses values and deals with those beyond ``max_message_bytes``.
@@ -40,7 +40,7 @@ class EncoderContext:
 
     @property
     def time_zone(self) -> tzinfo:
-        """The zone of zoneless texts; UTC where nobody set it."""
+        """The zone of zoneless texts. Defaults to UTC."""
         return self.source_time_zone or UTC
 
     def note_zoneless_timestamps(self, table: TableSchema) -> None:
@@ -109,9 +109,9 @@ class Encoder(ABC):
         return None
 
     def hold(self, held: Held) -> None:
-        """Goes on with a message that the kernel has begun."""
+        """Continue a message that the kernel has begun."""
         raise NotImplementedError
 
     def flush(self) -> Iterable[Message]:
-        """What is still held back."""
+        """The messages that are still held back."""
         return ()

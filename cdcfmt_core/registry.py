@@ -1,7 +1,7 @@
-"""Which formats are installed: look-up by name, conflicts and overrides.
+"""The installed formats: look-up by name, conflicts and overrides.
 
 A package that is broken, written for another plugin API, or in conflict with another one
-is kept aside with its reason and harms nobody else; the reason is raised when *its*
+is isolated with its reason; the reason is raised when *its*
 format is asked for.  Every Spark worker pays for imports, so a look-up by name loads the
 entry points of that name only; for that to be the whole answer, an entry point must bear
 the name of the format it brings, or of the type map that it brings or overrides.
@@ -97,7 +97,7 @@ class Registry:
         }
 
     def plugins(self) -> list[PluginInfo]:
-        """Every entry point with what it brought or why it brought nothing."""
+        """Every entry point with its registrations, or the reason why it has none."""
         self.discover()
         return sorted(self._loader.infos.values(), key=lambda info: (info.entry_point, info.dist))
 
@@ -208,7 +208,7 @@ class Registry:
         return UnknownFormatError(text)
 
     def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
-        """Why the plugin that would bring this name does not, if there is one."""
+        """The reason why the plugin with this name is not usable; None without such a plugin."""
         for info in self._loader.infos.values():
             if info.entry_point.lower() == name.lower() or info.dist == package:
                 if info.error is not None:

@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at: Python, packages, plugins."""
+"""The checks of ``doctor``: Python, packages, plugins."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EXTRAS = (
 
 @attrs.frozen
 class Check:
-    """One finding; ``remedy`` is what to do, as a command where that is possible."""
+    """One finding; ``remedy`` mends it, as a command where possible."""
 
     subject: str
     state: Literal["ok", "warn", "bad"]

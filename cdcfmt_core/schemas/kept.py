@@ -1,4 +1,4 @@
-"""A schema store whose schemas outlive the process that learnt them."""
+"""A schema store that is kept in a folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cdcfmt_core.schemas.store import (
 
 
 class KeptSchemaStore(SchemaStore):
-    """Writes what it is told to a folder, and looks there for tables that it has not met.
+    """Writes new schemas to a folder, and loads those of other tables from it.
 
     A table's schemas are read once, when they are first asked for; :meth:`reload` reads
     those that others have written since.

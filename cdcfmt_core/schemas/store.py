@@ -1,11 +1,10 @@
-"""Table schemas by where in the stream they begin to hold (docs/events.md, "Types").
+"""Table schemas by the position in the stream from which they hold (docs/events.md, "Types").
 
-For formats whose rows do not carry their column types: schema events of the same stream
-tell them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple
-that orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a
-schema version.  Some formats look for the newest schema before a row
-(:meth:`SchemaStore.find`), others for exactly the one that the row names
-(:meth:`SchemaStore.at`).
+For formats whose rows do not carry their column types: schema events of the same stream have
+them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple that
+orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a schema
+version.  Some formats need the newest schema before a row (:meth:`SchemaStore.find`), others
+exactly the one that the row names (:meth:`SchemaStore.at`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ class SchemaRecord:
 
 @attrs.define
 class _Versions:
-    """Of one table: positions in order, and what was told at each, the last one last.
+    """The schemas of one table: positions in order, and the schemas added at each, in order.
 
     ``sizes`` are about the bytes that each position takes.
     """
@@ -57,11 +56,11 @@ class _Versions:
 
 
 class SchemaStore:
-    """The schemas of many tables; plain data, so that it can be sent to other processes.
+    """The schemas of many tables; plain data, which can be sent to other processes.
 
     Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
     first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
-    might need is an error, never an older schema.  ``changes`` grows whenever it is told
+    might need is an error, never an older schema.  ``changes`` grows whenever it is given
     something new.  ``statements`` are the DDL statements that it was told,
     which are never kept in a folder.
     """
@@ -90,7 +89,7 @@ class SchemaStore:
         return bool(self._forgotten) or self._forgot_names
 
     def copy(self) -> Self:
-        """The same schemas, for who may add others of its own."""
+        """A copy; schemas that are added to it do not reach this store."""
         made = copy.copy(self)
         made._tables = OrderedDict(
             (key, _Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
@@ -106,7 +105,7 @@ class SchemaStore:
                 yield from versions.tables[position]
 
     def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
-        """What schemas and statements in memory say of a table, in the order of positions.
+        """The schemas of a table in memory, those of statements too, in the order of positions.
 
         Statements may know some of its columns only.
         """
@@ -119,7 +118,7 @@ class SchemaStore:
         """Add a schema, or a statement.
 
         A schema that says what another of its position or the version before it says is kept as
-        the same object, since decoders tell by the object whether a table has changed.
+        the same object, since decoders recognise a change of a table by the object.
         """
         if isinstance(record, Statement):
             self.changes += 1
@@ -162,7 +161,7 @@ class SchemaStore:
     ) -> TableSchema | None:
         """The newest schema at or before ``position``; of all where that is None.
 
-        Of several at one position the last one told holds.
+        Of several at one position the last one added holds.
 
         :raises MissingSchemaError: if it may have been forgotten.
         """
@@ -186,9 +185,9 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> tuple[TableSchema, ...]:
-        """All different schemas told at exactly this position, the last one told last.
+        """All different schemas added at exactly this position, the newest last.
 
-        The same object as before while nothing new is told.
+        The same object as before while nothing new is added.
         """
         versions = self._used((stream, database, schema, table))
         return () if versions is None else versions.tables.get(position, ())

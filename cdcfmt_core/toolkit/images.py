@@ -12,7 +12,7 @@ from cdcfmt_core.mysql.json_values import InexactNumber
 ReadValue: TypeAlias = Callable[[Any], Any]
 """A value on the wire, but for NULL → the Python value of its logical type; ValueError."""
 
-NO_COLUMNS: Final = "the row has no columns, which the format cannot say"
+NO_COLUMNS: Final = "the row has no columns, which the format cannot express"
 
 
 def read_image(
@@ -70,5 +70,7 @@ def executed_millis(event: Any) -> int:
     if commit_ts is None:
         commit_ts = getattr(event, "sequence_commit", None)
     if commit_ts is None:
-        raise EncodeError("the event has no time at all, and the format needs one")
+        raise EncodeError(
+            "the event has no source_time and no commit_ts, and the format needs a time"
+        )
     return int(commit_ts >> 18)

@@ -85,7 +85,7 @@ class ClaimCheckWriter:
 
 @attrs.define
 class LargeMessageOutput:
-    """How values are compressed, and what becomes of messages that are still too large."""
+    """Compression of values, and the replacement of messages that are still too large."""
 
     max_message_bytes: int = PRODUCER_MAX_MESSAGE_BYTES
     handle: Literal["none", "claim-check", "handle-key-only"] = "none"
@@ -96,7 +96,7 @@ class LargeMessageOutput:
         return value if self.compress is None else self.compress(value)
 
     def require_plain(self, name: str) -> None:
-        """For a format called ``name`` that has neither compression nor large messages.
+        """Refuse options that the format ``name`` does not have: compression and large messages.
 
         :raises OptionError: if either is wanted.
         """
@@ -121,7 +121,7 @@ class LargeMessageOutput:
         framing: int = 0,
         stored: KeyValue | None = None,
     ) -> KeyValue:
-        """What is sent in place of a message that does not fit.
+        """The message that replaces one that does not fit.
 
         ``rewrite(location)`` makes it anew with the handle key only, compressed; ``location``
         is that of the claim check, if there is one.  ``stored`` goes there, if not ``message``.
@@ -156,7 +156,7 @@ class LargeMessageOutput:
         return Message(None, value)
 
     def check(self, key: bytes | None, value: bytes) -> None:
-        """For what cannot be reduced, such as DDL.
+        """Check a message that cannot be reduced, such as DDL.
 
         :raises EncodeError: if it does not fit.
         """

@@ -1,7 +1,7 @@
 """Compressed, reduced and claim-check messages, as TiCDC's configuration makes them.
 
 Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  The
-compression is not told by the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
+compression is not marked on the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
 *block* format.  A claim check is a file ``<storage>/<uuid>.json`` that holds
 ``{"key": base64, "value": base64}``, or the bare (still compressed) value.
 """
@@ -30,7 +30,7 @@ COMPRESSION_OPTION = Option(
     choices=("none", "lz4", "snappy"),
     default="none",
     help="Compression of each message, as set in TiCDC's `large-message-handle-compression`; "
-    "the wire does not tell.",
+    "the wire does not say.",
 )
 
 HANDLE_KEY_DELETES_OPTION = Option(
@@ -38,7 +38,7 @@ HANDLE_KEY_DELETES_OPTION = Option(
     type="bool",
     default=False,
     help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
-    "only, which the wire does not tell.",
+    "only, which the wire does not say.",
 )
 
 HANDLE_KEY_DELETES_ENCODE_OPTION = Option(
@@ -109,7 +109,7 @@ def _too_large(limit: int) -> DecodeError:
 
 
 def compression_hint(data: bytes) -> str | None:
-    """What to say of bytes that are no message if they begin like compressed ones."""
+    """A hint for bytes that begin like compressed ones; None for others."""
     if data[:4] == _LZ4_MAGIC:
         return "is an LZ4 frame; set largeMessageHandleCompression=lz4"
     if _may_be_snappy(data):
@@ -225,7 +225,7 @@ def read_claimed(context: DecoderContext, location: object, read: Callable[[byte
 
 
 def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
-    """The error of a claim check's file without a byte of it, as it need not be a message."""
+    """The error of a claim check's file, without any of its bytes: it may be any file."""
     error.sample = None
     return error.at(reason=f"claim check {show(location)}: {error.reason}")
 

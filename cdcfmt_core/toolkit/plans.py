@@ -1,4 +1,4 @@
-"""Plans: what is made once per table, and looked up for each of its rows."""
+"""Plans: made once per table, and looked up for each of its rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Read = TypeVar("Read")
 
 
 class Plans(Generic[P, Made]):
-    """Plans by what they are made of, so that a million rows share one; bounded by bytes.
+    """Plans by the arguments of ``make``; all rows of a table share one; bounded by bytes.
 
     - ``make``: makes a plan; its arguments, which must be hashable, are the key
     - ``column_bytes``: bytes of a plan for each column, beside the table schema

@@ -30,7 +30,7 @@ def type_from_jdbc(code: Any) -> tuple[str, LogicalType]:
 def row_types(
     names: Iterable[str], texts: Mapping[str, Any] | None, codes: Mapping[str, Any] | None
 ) -> RowTypes:
-    """What a message says of a row's columns: type texts, else JDBC codes, else nothing."""
+    """The types of a row's columns in a message: type texts, else JDBC codes, else None."""
     texts, codes = texts or {}, codes or {}
     types: list[tuple[str, str | int | None]] = []
     for name in names:

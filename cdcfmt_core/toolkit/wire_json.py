@@ -1,4 +1,4 @@
-"""What JSON wires share: fields of an envelope, each with its type checked, and exact parsing.
+"""JSON wires: fields of an envelope, each with its type checked, and exact parsing.
 
 Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
 fractions into binary floats.  Codecs come here for such a message alone.
@@ -81,7 +81,7 @@ def loads_refused(value: bytes, subject: str = "the value ", *, hints: bool = Tr
     ``subject`` is what errors call it; the error of a part has its field instead.  ``hints``:
     bytes that look compressed are called so.
 
-    :raises DecodeError: also if the value is empty, or compressed where nobody said so.
+    :raises DecodeError: also if the value is empty, or compressed without the option for it.
     """
     if not value:
         raise DecodeError(f"{subject}is empty")
@@ -176,5 +176,5 @@ def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
     if type(value) is not int:
         raise DecodeError("is not a time in milliseconds", field=field, sample=value)
     if not 0 <= value * 1_000 <= MAX_TIMESTAMP:
-        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+        raise DecodeError("is outside of 1970 to 9999", field=field, sample=value)
     return value * 1_000

@@ -69,7 +69,7 @@ class _Decoder:
             # no rows either.
             if is_ddl or (wire_type in DDL_TYPES and wire.get("sql")):
                 return [self._schema_change(wire, wire_type)]
-            raise DecodeError("is no event type of Canal-JSON", field="type", sample=wire_type)
+            raise DecodeError("is not an event type of Canal-JSON", field="type", sample=wire_type)
 
         tidb = extension_of(wire)
         commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")

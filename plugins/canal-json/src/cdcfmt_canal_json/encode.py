@@ -28,7 +28,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.toolkit.images import executed_millis, images_of
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text, valid_texts
+from cdcfmt_core.toolkit.json_output import dumps_row, escape_for_go, valid_text
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import (
     Member,
@@ -154,7 +154,7 @@ class _Encoder(Encoder):
         return self._handle_key_deletes and bool(plan.handle)
 
     def _mark(self, event: RowChange, row: Image, plan: EncodePlan) -> bytes:
-        """What says that the row is incomplete."""
+        """The mark of an incomplete row."""
         if self._extension:
             return _ONLY_HANDLE_KEY
         if event.op == "delete" and row.values.keys() <= set(plan.handle):
@@ -173,7 +173,7 @@ class _Encoder(Encoder):
         only_handle: bool,
         said: bytes,
     ) -> bytes:
-        """``said`` is what else stands in the extension."""
+        """The message; ``said`` are more members of the extension."""
         values = row.values
         if only_handle:
             values = {name: values[name] for name in plan.handle if name in values}
@@ -210,7 +210,7 @@ class _Encoder(Encoder):
         }
 
     def _common(self, event: Any, commit_ts_name: bytes, said: bytes = b"") -> dict[bytes, Any]:
-        """What every message has; ``said`` is what else stands in the extension."""
+        """The common fields; ``said`` are more members of the extension."""
         common: dict[bytes, Any] = {
             b"es": _milliseconds(event),
             b"ts": self._context.emit_millis(event),
@@ -226,11 +226,7 @@ class _Encoder(Encoder):
         return common
 
     def _dumps(self, texts: dict[str, Any]) -> bytes:
-        try:
-            data = orjson.dumps(texts)
-        except TypeError:
-            data = orjson.dumps(valid_texts(texts, self._context))
-        return escape_for_go(data)
+        return escape_for_go(dumps_row(texts, orjson.dumps, self._context))
 
     def _schema_change(self, event: SchemaChange) -> bytes:
         return self._layout.other % {

@@ -54,7 +54,7 @@ class EncodePlan:
         return found
 
     def labels(self, names: Collection[str] | None) -> dict[str, str]:
-        """What stands before the values of these columns, or of all, in the table's order."""
+        """The text before the values of these columns, or of all, in the table's order."""
         return {
             name: escape_for_go(orjson.dumps(name)).decode() + ":"
             for name in self._texts
@@ -86,7 +86,7 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, context: EncoderContext, layout: Template, *, full_types: bool) -> None:
         self._context = context
@@ -122,7 +122,7 @@ class EncodePlans:
 
 
 def _primary_key(table: TableSchema) -> list[str]:
-    """``pkNames``: where the columns' flags tell, those of the primary key, else the key."""
+    """``pkNames``: the primary key by the columns' flags, else the key columns."""
     flags = {column.name: named_flags(column.flags) for column in table.columns}
     if any(flags.values()):
         return [name for name, flag in flags.items() if flag & PRIMARY_KEY_FLAG]

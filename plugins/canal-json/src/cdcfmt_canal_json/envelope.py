@@ -43,7 +43,7 @@ def extra_of(
     claim_check: str | None,
     is_row: bool = True,
 ) -> dict[str, Any] | None:
-    """What the wire has and no field of an event takes; None if there is nothing."""
+    """Fields of the wire without a field of an event; None without any."""
     extra: dict[str, Any] = {}
     if wire.get("id"):
         extra["id"] = wire["id"]

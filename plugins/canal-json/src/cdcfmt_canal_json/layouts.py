@@ -1,4 +1,4 @@
-"""How most messages of Canal-JSON lie, for the compiled kernel."""
+"""The layouts of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _limits(
     dialect: Dialect, envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """Between which statements a row's types hold: its commit_ts, or else ``es``."""
+    """The span between statements in which a row's types hold, by its commit_ts or ``es``."""
     commit_ts = commit_ts_of(extension_of(envelope), "commitTs", "_tidb.")
     position = dialect.sequence_commit(envelope, None) if commit_ts is None else commit_ts
     names = text_of(envelope, "database"), text_of(envelope, "table")

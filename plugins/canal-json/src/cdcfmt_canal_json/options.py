@@ -17,7 +17,7 @@ OPTIONS = (
         type="choice",
         choices=tuple(DIALECTS),
         default="auto",
-        help="Whose Canal-JSON it is; `auto` tells it message by message. "
+        help="Whose Canal-JSON it is; `auto` decides it for each message. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
     ),
     HANDLE_KEY_DELETES_OPTION,

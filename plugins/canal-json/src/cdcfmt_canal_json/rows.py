@@ -1,4 +1,4 @@
-"""The rows of a DML message, and what ``old`` means for each of them.
+"""The rows of a DML message, with their images before from ``old``.
 
 Sources: TiCDC Canal-JSON, "UPDATE events" and "Changes to the old field in DELETE events";
 Canal's ``MQMessageUtils.messageConverter``, whose ``updateSet`` is never emptied, so that
@@ -60,8 +60,7 @@ class RowDecoder:
             raise DecodeError(f"a row event has no rows ({wire['type']})", field=field)
         if old and len(old) != len(data):
             raise DecodeError(
-                f"data has {len(data)} rows and old has {len(old)}: which belongs to which "
-                "cannot be told",
+                f"data has {len(data)} rows and old has {len(old)}: they cannot be matched",
                 field="old",
             )
         mysql_type, sql_type = object_of(wire, "mysqlType"), object_of(wire, "sqlType")
@@ -128,7 +127,7 @@ class RowDecoder:
 
 def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: bool) -> Image:
     # Absent means unchanged, in full and in reduced images alike; but of a message that
-    # was reduced to its handle key nothing can be said.
+    # was reduced to its handle key the other columns are unknown.
     if only_handle_key or after.keys() <= old.keys():
         return Image(old, not only_handle_key)
     completed = tuple(name for name in after if name not in old)

@@ -1,4 +1,4 @@
-"""The DDL statements in a message, for who looks through an input before decoding it."""
+"""The scan for DDL statements, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ONE_MILLISECOND: Final = 1 << 18
 
 
 def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
-    """A function that returns a message's statement, if it is DDL whose order is known."""
+    """A function that returns a message's DDL statement, if its position is known."""
     compression = options["largeMessageHandleCompression"]
     messages = JsonMessages(orjson.loads, context, compression=compression)
     dialect = DIALECTS[options["dialect"]]
@@ -43,7 +43,7 @@ def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> 
             return (Statement(query, *names, commit_ts + 1, commit_ts + 1),)
         start = dialect.sequence_commit(wire, None)
         if start is None:
-            # Other producers tell whole types, and their times do not order a binlog.
+            # Other producers send whole types, and their times do not order a binlog.
             return ()
         return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
 

@@ -76,7 +76,7 @@ class _Decoder:
         if op is not None and entry_type in ("", ROW_DATA):
             return self._rows(wire, op)
         if entry_type in ("", ROW_DATA):
-            raise DecodeError("is no action of CloudCanal Json", field="action", sample=action)
+            raise DecodeError("is not an action of CloudCanal Json", field="action", sample=action)
         if list_of(wire, "data") or list_of(wire, "before"):
             raise DecodeError("has rows", field="entryType", sample=entry_type)
         return [_border(wire, entry_type)]
@@ -114,15 +114,14 @@ class _Decoder:
         data, before = list_of(wire, "data"), list_of(wire, "before")
         field = "data"
         if op == "delete" and not data:
-            # Where a deleted row stands is not documented.
+            # The document does not say which field has a deleted row.
             field, data = "before", before
         if not data:
             raise DecodeError(f"a row event has no rows ({wire['action']})", field=field)
         olds = before if op == "update" else None
         if olds and len(olds) != len(data):
             raise DecodeError(
-                f"data has {len(data)} rows and before has {len(olds)}: which belongs to which "
-                "cannot be told",
+                f"data has {len(data)} rows and before has {len(olds)}: they cannot be matched",
                 field="before",
             )
         db_types, jdbc_types = object_of(wire, "dbValType"), object_of(wire, "jdbcType")

@@ -104,10 +104,10 @@ class _Encoder(Encoder):
         plan = self._plans.find(event.table)
         row, old = images_of(event)
         if not row.complete:
-            raise UnsupportedEventError("the row is incomplete, which the format cannot say")
+            raise UnsupportedEventError("the row is incomplete, which the format cannot express")
         if old is not None and not old.complete and row.values.keys() <= old.values.keys():
             raise UnsupportedEventError(
-                "the image before the update is incomplete, which the format cannot say"
+                "the image before the update is incomplete, which the format cannot express"
             )
         extra = event.extra or {}
         wire = self._message(

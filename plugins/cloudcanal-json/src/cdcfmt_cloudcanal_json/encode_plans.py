@@ -27,7 +27,7 @@ _COLUMN_BYTES: Final = 500
 
 @attrs.define
 class EncodePlan:
-    """What all rows of a table share; ``names`` are its database, schema and table."""
+    """The common parts of a table's rows; ``names`` are its database, schema and table."""
 
     schema: TableSchema
     names: dict[str, str]
@@ -39,7 +39,7 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context

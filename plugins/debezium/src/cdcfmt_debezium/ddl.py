@@ -32,7 +32,7 @@ _TAKEN: Final = frozenset({"databaseName", "schemaName", "ddl", "tableChanges"})
 
 @attrs.frozen
 class SchemaChanges:
-    """What a DDL message says."""
+    """The content of a DDL message."""
 
     events: tuple[SchemaChange, ...]
     records: tuple[SchemaRecord, ...]
@@ -124,8 +124,8 @@ def _with_schema(change: TableChange | None, schema: str | None) -> Any:
 def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:
     """Canal's word: from the statement, and where that is not MySQL's from the change.
 
-    A snapshot tells the tables that are there with DROP TABLE IF EXISTS before each CREATE
-    TABLE: nobody dropped anything.
+    A snapshot lists the existing tables with DROP TABLE IF EXISTS before each CREATE
+    TABLE: no table was dropped.
     """
     word = ddl_type_of(query)
     if of_snapshot and (word == "ERASE" or (change is not None and change.word == "DROP")):

@@ -131,7 +131,7 @@ class _Decoder:
             return [_message(payload, source, commit_ts)]
         op = OP_OF_WORD.get(word)
         if op is None:
-            raise DecodeError("is no operation of Debezium", field="op", sample=word)
+            raise DecodeError("is not an operation of Debezium", field="op", sample=word)
         database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
         if not table:
@@ -225,7 +225,7 @@ class _Decoder:
 
 
 def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
-    """TiCDC's watermark, or a message that somebody wrote into the source's log."""
+    """TiCDC's watermark, or an application's message in the source's log."""
     source_time, emit_time = time_of(source, "source."), time_of(payload)
     if source.get("connector") == TICDC:
         if commit_ts is None:

@@ -115,7 +115,7 @@ class _Encoder(Encoder):
         assert event.commit_ts is not None
         plan = self._plans.find(table)
         if plan.unsure and self._plans.with_schema:
-            # The schema tells the unit of each message; without one it is milliseconds.
+            # The schema has the unit of each message; without one it is milliseconds.
             fine = tuple(name for name in plan.unsure if _has_microseconds(event, name))
             if fine:
                 plan = self._plans.find(table, fine)
@@ -146,7 +146,7 @@ class _Encoder(Encoder):
         return self._message(keys, value, plan.key_end, plan.value_end)
 
     def _deleted(self, event: RowChange, plan: EncodePlan) -> bool:
-        """Whether the delete has an image; where it has only its key, that tells the row."""
+        """Whether the delete has an image, and not its key only."""
         image = event.before
         if image is not None and not image.complete and image.values.keys() == set(plan.keys):
             return False
@@ -158,7 +158,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError("the row has no image")
         if not image.complete or len(image.values) < len(plan.print_row):
             raise UnsupportedEventError(
-                "the row is incomplete, which Debezium's JSON has no sign for"
+                "the row is incomplete, which Debezium's JSON has no mark for"
             )
         return image
 

@@ -47,7 +47,7 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(
         self, context: EncoderContext, cluster: str, *, with_schema: bool, tidb_types: bool
@@ -66,7 +66,7 @@ class EncodePlans:
         return self._plans.find(table, fine)
 
     def end(self, schema: dict[str, Any]) -> bytes:
-        """What follows the payload."""
+        """The end of a message, behind its payload."""
         return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
     def _make(self, table: TableSchema, fine: tuple[str, ...]) -> EncodePlan:
@@ -113,5 +113,5 @@ class EncodePlans:
 
 
 def _nullable(nullable: bool | None, is_key: bool) -> bool:
-    """Where nobody knows, NULL is allowed but in a key."""
+    """Whether NULL is allowed; where it is unknown, in all columns but the key's."""
     return not is_key if nullable is None else nullable

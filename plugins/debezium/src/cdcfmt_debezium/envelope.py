@@ -33,14 +33,14 @@ def _checked(value: Any, microseconds: int, field: str) -> int:
     if type(value) is not int:
         raise DecodeError("is not a time", field=field, sample=value)
     if not 0 <= microseconds <= MAX_TIMESTAMP:
-        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+        raise DecodeError("is outside of 1970 to 9999", field=field, sample=value)
     return microseconds
 
 
 def position_of(source: Mapping[str, Any]) -> Position | None:
-    """What orders an event and the schemas of its stream: the TSO, or the binlog's position.
+    """The position of an event in its stream: the TSO, or the binlog's position.
 
-    None where the wire tells neither.
+    None where the wire has neither.
     """
     commit_ts = source.get("commit_ts")
     if type(commit_ts) is int:
@@ -53,7 +53,7 @@ def position_of(source: Mapping[str, Any]) -> Position | None:
 
 
 def extra_of(payload: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the wire has and no field of an event takes; None if there is nothing."""
+    """Fields of the wire without a field of an event; None without any."""
     extra: dict[str, Any] = {}
     # TiCDC fills the fields of a binlog, which it does not have, with zeros.
     no_binlog = source.get("connector") == TICDC

@@ -1,4 +1,4 @@
-"""How most messages of rows lie, for the compiled kernel."""
+"""The layouts of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
 def _limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
-    """Where the schema that a DDL told holds: up to the next one in the stream."""
+    """The span of a DDL's schema: up to the next DDL in the stream."""
     source = envelope["source"]
     position = position_of(source)
     schema, stream = text_of(source, "schema") or None, text_of(source, "name")

@@ -96,8 +96,8 @@ class TablePlans:
                 schema=source.schema,
                 stream=source.stream,
                 exact=False,
-                reason=f"no schema tells the type of {missing[0]}: the message has none, and no "
-                "DDL before it is known; onMissingSchema=raw reads values as they stand",
+                reason=f"the type of {missing[0]} is unknown: the message has no schema, and no "
+                "DDL before it was read; onMissingSchema=raw reads values as they are on the wire",
                 field=f"{source.database}.{source.table}",
             )
         keys = source.keys
@@ -155,7 +155,7 @@ class TablePlans:
     def _database_type(
         self, field: Mapping[str, Any], type_: FieldType, stored: Column | None
     ) -> tuple[LogicalType, str, bool]:
-        """Type, its text, and whether the database itself told it."""
+        """Type, its text, and whether it comes from the database itself."""
         text = field.get("tidb_type")
         told = None if stored is None else type_.refined(stored.type)
         if type(text) is str:

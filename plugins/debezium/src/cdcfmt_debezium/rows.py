@@ -1,4 +1,4 @@
-"""Row images: the values of ``before`` and ``after``, and those that are not there.
+"""Row images: the values of ``before`` and ``after``, and unavailable values.
 
 Sources: Debezium MySQL connector, "Data change events"; Debezium PostgreSQL connector,
 "Toasted values"; TiCDC Debezium, "DML event".
@@ -59,7 +59,7 @@ class RowDecoder:
         if op == "delete":
             after = None
             if not before:
-                # No image, but the key tells which row it was.
+                # No image, but the key identifies the row.
                 before, only_key = key, True
                 if not key:
                     raise DecodeError("a delete has neither an image nor a key", field="before")

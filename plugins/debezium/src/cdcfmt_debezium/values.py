@@ -149,7 +149,7 @@ def _geometry(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[st
             raise ValueError("not a geometry")
         srid = value.get("srid")
         if srid is not None and (type(srid) is not int or srid < 0):
-            raise ValueError("a geometry whose SRID is no number")
+            raise ValueError("a geometry whose SRID is not a number")
         # Debezium writes SRID 0 as null.
         return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
 

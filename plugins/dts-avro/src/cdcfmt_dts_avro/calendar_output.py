@@ -89,7 +89,7 @@ def open_timestamp(family: Family) -> Callable[[Any], bytes]:
 
     def render(value: Any) -> bytes:
         if value.tzinfo is None:
-            raise ValueError("a timestamp without a time zone is no instant")
+            raise ValueError("a timestamp without a time zone is not an instant")
         if zoned:
             clock = _wall_clock(value.astimezone(UTC).replace(tzinfo=None))
             return write_long(wire.ZONED_TIMESTAMP) + _parts(*clock) + write_text("+00:00")

@@ -90,7 +90,7 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema and source; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity, and source."""
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context

@@ -4,7 +4,7 @@ Source: TiCDC Open Protocol, "Column type code" and "Column flags".  What differ
 JSON values of other formats:
 
 - TEXT and BLOB (249 to 252) are base64.
-- CHAR and VARCHAR (15, 253, 254) are text; BINARY and VARBINARY, which the BinaryFlag tells
+- CHAR and VARCHAR (15, 253, 254) are text; BINARY and VARBINARY, which the BinaryFlag sets
   apart, are Go-quoted.
 - Messages without flags (of old versions) leave open what is text and what bytes, and
   whether integers are signed: the former stay as they are, the latter get a wider type.
@@ -93,7 +93,7 @@ class ColumnTypes:
 
     def _type(self, code: int, flags: int | None) -> tuple[str, LogicalType]:
         source_type = source_type_from_code(code, flags)
-        # How TiCDC would write a geometry, which TiDB does not have, nobody knows.
+        # TiDB has no geometries, so their form on this wire is unknown.
         if code == _GEOMETRY:
             return source_type, Unknown(source_type)
         logical = logical_from_code(code, flags)
@@ -105,7 +105,7 @@ class ColumnTypes:
 
 
 def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding | None:
-    """How the values of a column are written; None where a type map knows better what they are."""
+    """The value encoding of a column; None where a type map gives another type."""
     if not is_encoded(code, flags):
         return Encoding("mysql-json")
     binary = bool((flags or 0) & BINARY_FLAG)
@@ -115,7 +115,7 @@ def encoding_of(logical: LogicalType, code: int, flags: int | None) -> Encoding 
 
 
 def is_encoded(code: int, flags: int | None) -> bool:
-    """Whether a column's texts are written in a way that its code and flags tell."""
+    """Whether code and flags determine how a column's texts are written."""
     return code in TEXT_OR_BINARY_CODES and flags is not None
 
 

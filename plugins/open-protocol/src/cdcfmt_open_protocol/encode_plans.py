@@ -129,7 +129,7 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
@@ -188,7 +188,7 @@ def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
 
 
 def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
-    """The flags that came, or what the schema tells; of a key TiCDC's usual ones."""
+    """The flags from the wire, or those that the schema implies; TiCDC's usual ones for a key."""
     flags = named_flags(column.flags)
     if flags:
         return flags
@@ -196,7 +196,7 @@ def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     if is_handle:
         flags |= HANDLE_KEY_FLAG | PRIMARY_KEY_FLAG
     elif column.nullable is not False:
-        # Where nobody knows, NULL is allowed.
+        # Where it is unknown, NULL is allowed.
         flags |= NULLABLE_FLAG
     if parsed.unsigned or isinstance(column.type, (Bit, Year)):
         flags |= UNSIGNED_FLAG

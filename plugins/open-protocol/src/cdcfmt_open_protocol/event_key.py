@@ -42,7 +42,7 @@ def read_key(data: bytes) -> EventKey:
         raise DecodeError("not a JSON object", sample=data)
     kind = key.get("t")
     if type(kind) is not int or kind not in _KINDS:
-        raise DecodeError("is no event type (1 row, 2 DDL, 3 resolved)", field="t", sample=data)
+        raise DecodeError("is not an event type (1 row, 2 DDL, 3 resolved)", field="t", sample=data)
     if commit_ts_of(key, "ts") is None:
         raise DecodeError("is not a TSO", field="ts", sample=data)
     for name, value in key.items():
@@ -55,7 +55,7 @@ def read_key(data: bytes) -> EventKey:
 
 
 def extra_of(key: EventKey) -> dict[str, Any] | None:
-    """What the key has and no field of an event takes; None if there is nothing."""
+    """Fields of the key without a field of an event; None without any."""
     extra = {
         NAME_IN_EXTRA.get(name, name): value
         for name, value in key.items()

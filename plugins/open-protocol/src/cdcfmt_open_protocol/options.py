@@ -16,7 +16,7 @@ OPTIONS = (
         type="choice",
         choices=("true", "false", "auto"),
         default="true",
-        help="Whether TiCDC's `sink.open.output-old-value` was on, which the wire does not tell. "
+        help="Whether TiCDC's `sink.open.output-old-value` was on; the wire does not say. "
         "`true`, TiCDC's default: a row with new values only is an insert. `false`: it is an "
         "upsert, as updates look the same. `auto`: an insert where another row of the same "
         "message has old values, else an upsert.",

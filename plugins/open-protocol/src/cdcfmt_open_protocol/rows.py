@@ -104,7 +104,7 @@ def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
 
 
 def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
-    """Whether it did, or ``p`` must be read to know what is wrong with it."""
+    """Whether the key changed, or ``p`` must be read for its error."""
     return any(
         name in old
         and name in new
@@ -119,7 +119,7 @@ def _before_image(
     unknown: tuple[str, ...],
     only_handle_key: bool,
 ) -> Image:
-    # Of a message that was reduced to its handle key nothing can be said.
+    # Of a message that was reduced to its handle key the other columns are unknown.
     if only_handle_key or (not unknown and after.keys() <= old.keys()):
         return Image(old, not only_handle_key)
     known = old.keys() | set(unknown)

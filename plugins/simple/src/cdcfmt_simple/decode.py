@@ -1,7 +1,7 @@
 """Simple Protocol messages to events: the exact reference decoder.
 
 Source: TiCDC Simple Protocol, "Message format"; a message holds one event.  Its encoding is
-told by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
+given by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def _names_of(wire: Wire) -> tuple[str, str]:
 
 
 def _check_claim(claimant: Wire, wire: Wire) -> None:
-    """The file must hold the row that the message is of: another's would be wrong unseen."""
+    """Check that the file holds the message's row: another row would be read in silence."""
     for field in ("type", "commitTs", "database", "schema", "table", "schemaVersion"):
         if claimant.get(field) != wire.get(field):
             raise DecodeError("it holds another row", field=field, sample=wire.get(field))

@@ -84,7 +84,7 @@ class Form(Protocol):
 
 @attrs.define
 class Marks:
-    """What the message of a row says besides, where there is any of it.
+    """Optional members of a row's message.
 
     ``only`` are the columns to be written where a message is cut down, else all are.
     """
@@ -97,7 +97,7 @@ class Marks:
 
 @attrs.define
 class _Table:
-    """What is looked up for each row, by its table schema."""
+    """A table's plan and made-up version."""
 
     schema: TableSchema
     plan: RowPlan
@@ -233,7 +233,7 @@ class _Encoder(Encoder):
         marks: Marks | None,
         write: Callable[[Marks], bytes],
     ) -> bytes:
-        """What is sent in place of a row whose message is too large."""
+        """The message that replaces one that is too large."""
         handle = event.table.key_columns
 
         def rewrite(location: str | None) -> KeyValue:

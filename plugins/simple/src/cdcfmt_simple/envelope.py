@@ -27,7 +27,7 @@ def flag_of(wire: Wire, field: str) -> bool:
 
 
 def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:
-    """What a row's message has and no field of its event takes."""
+    """Fields of a row's message without a field of its event."""
     extra: dict[str, Any] = {"table_id": wire.get("tableID", 0), "schema_version": version}
     if claim_check is None and _USUAL_FIELDS.issuperset(wire):
         return extra

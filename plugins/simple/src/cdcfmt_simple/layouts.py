@@ -1,4 +1,4 @@
-"""Where the messages of both encodings have what, for the compiled kernel."""
+"""The layouts of both encodings, for the compiled kernel."""
 
 from __future__ import annotations
 

@@ -63,8 +63,7 @@ def _choose(tables: tuple[TableSchema, ...], names: frozenset[str], place: str) 
     parts = [_part(table, names) for table in exact or having]
     if any(part.columns != parts[0].columns for part in parts):
         raise DecodeError(
-            f"{len(parts)} different schemas of {place} fit a row: which one is its own "
-            "cannot be told"
+            f"{len(parts)} different schemas of {place} fit a row: the right one is unknown"
         )
     return parts[-1]
 

@@ -1,4 +1,4 @@
-"""The table schemas in a message, for who looks through an input before decoding it."""
+"""The scan for table schemas, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_SCHEMA: Final = (b"\x00", b"\x06")
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that returns a message's schemas; rows are told by their bytes alone."""
+    """A function that returns a message's schemas; rows are recognised by their bytes alone."""
     messages = JsonMessages(
         orjson.loads, context, compression=options["largeMessageHandleCompression"]
     )

@@ -91,7 +91,7 @@ class KernelChunks:
 
     @property
     def unwanted(self) -> int:
-        """Messages that the filters do not want."""
+        """Messages that the filters exclude."""
         return self._kernel.skipped
 
     def batches(
@@ -149,7 +149,7 @@ class KernelChunks:
                     at += 1
 
     def _value(self, message: Message | BadLine) -> bytes | None:
-        """The value, if it is for the kernel."""
+        """The value for the kernel; None for what the reference reads."""
         if isinstance(message, BadLine):
             return None
         known = self._recognises is None or self._recognises(message)
@@ -182,7 +182,7 @@ class KernelChunks:
         return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)
 
     def _add_span(self, origins: Origins, first: int) -> None:
-        """What the kernel has read since it had so many messages."""
+        """Note the messages that the kernel has read since it had ``first``."""
         count = self._kernel.messages - first
         if count:
             self._taken += count
@@ -190,7 +190,7 @@ class KernelChunks:
             self._buffer.spans.append(Span(origins, count))
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[SizedBatch]:
-        """Has the reference decode a refused message."""
+        """Let the reference decode a refused message."""
         is_example, (reason, at) = self.learner.is_example(message), self._kernel.stop
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):
@@ -252,7 +252,7 @@ class Opening:
     reference: Reference
 
     def open(self, message: Message) -> KernelChunks | None:
-        """What decodes messages like this one; None for the reference."""
+        """The kernel for messages like this one; None for the reference."""
         if "columns" in self.shape.metadata:
             return None
         codec = self._codec_of(message)
@@ -279,7 +279,7 @@ class Opening:
         return None if protocol is None else default_registry().get_codec(protocol)
 
     def _recogniser(self, codec: CodecSpec) -> Callable[[Message], bool] | None:
-        """What finds messages of the format where others may come."""
+        """A filter for messages of the format, where others may be among them."""
         if not self._guesses:
             return None
         return lambda message: confidence(codec, message) >= CERTAIN_ENOUGH

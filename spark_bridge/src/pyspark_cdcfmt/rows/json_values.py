@@ -202,7 +202,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
 
 
 def _default(value: Any) -> Any:
-    """What orjson does not know in words that it knows."""
+    """A value that orjson does not support, as one that it does."""
     kind = type(value)
     if kind is not InvalidValue:
         for base in kind.__mro__:
@@ -221,7 +221,7 @@ def _has_non_finite(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What stands in objects and lists, one level at a time: they may be nested deeply."""
+    """The values in objects and lists, one level at a time: they may be nested deeply."""
     level = [value]
     while level:
         holders: list[Any] = []
@@ -248,7 +248,7 @@ def _dump_plain(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` with all that orjson refuses or drops put into words it has."""
+    """``value`` with everything that orjson refuses or drops replaced by supported values."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float):
@@ -272,7 +272,7 @@ _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
-    """What an image holds for a JSON column: its text embedded as it is, every digit and blank.
+    """The value of a JSON column in an image: its text embedded as it is, every digit and blank.
 
     Where a variant keeps the column's text, so does this: it becomes a JSON string.
     """

@@ -161,7 +161,7 @@ class KernelWriter:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
 
     def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
-        """Whether the table of a row could be made known."""
+        """Make the table of a row known to the kernel; False if it cannot be."""
         try:
             (read,) = self._rows.events([batch.slice(at, 1)])
         except EncodeError:
@@ -215,7 +215,7 @@ def _partitions(rules: RowRules) -> dict[str, Any] | None:
 
 
 def _line(line_format: str | None, message: RowMessage) -> str:
-    """What of a message is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
+    """The part of a message that is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
     if line_format != "auto":
         return line_format or "value"
     first = message.value[0]

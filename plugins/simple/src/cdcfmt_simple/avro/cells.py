@@ -51,7 +51,7 @@ _pack_double = struct.Struct("<d").pack
 
 @attrs.frozen
 class Cell:
-    """A column: what stands before its values, all of its NULL, and what writes a value.
+    """A column: the bytes before its values, those of its NULL, and the renderer of values.
 
     ``encoding`` is that of values.
     """
@@ -82,7 +82,7 @@ def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
 
 
 def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Encoding, Render]:
-    """What stands before a column's values, first of it the number of their branch."""
+    """The bytes before a column's values: the number of their branch, and more."""
     if isinstance(logical, Geometry):
         raise EncodeError("the Simple Protocol has no geometry")
     if isinstance(logical, Int):

@@ -1,4 +1,4 @@
-"""How rows lie in Avro messages, for the compiled kernel."""
+"""The layouts of Avro messages, for the compiled kernel."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``data`` and ``old`` of an Avro message: maps from column names to a union's values.
 
-They are read as the wire has them first, whatever their columns are: which columns they have
-tells the table schema, and that the types of values.
+They are first read as the wire has them: the columns of a row decide its table schema, and
+this the types of its values.
 """
 
 from __future__ import annotations
