@@ -105,7 +105,7 @@ def unknown_type(logical: Unknown) -> EncodeError:
     """The error for a column of unknown type."""
     source = f" ({logical.source_type})" if logical.source_type else ""
     return EncodeError(
-        f"its type{source} is unknown, so its values cannot be written; declare a "
+        f"its type{source} is not known, so its values cannot be written; declare a "
         "schema, set typeMap, or read the messages with types (DDL, tableChanges), too"
     )
 

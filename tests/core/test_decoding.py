@@ -203,7 +203,7 @@ def test_a_message_of_another_format_than_the_named_one() -> None:
     assert isinstance(event, Corrupt)
     assert str(event.error) == (
         "acme: protocol=acme, but the message looks like canal-json: set protocol=canal-json "
-        "(a.b: is no number); got 'x'"
+        "(a.b: is not a number); got 'x'"
     )
     # Of its own format, or of none.
     for value in (b"acme", b"anything"):
