@@ -1,4 +1,4 @@
-"""Caches that are bounded by the memory that they take, whatever they hold.
+"""Caches bounded by bytes.
 
 Counting entries bounds nothing: ten thousand plans of tables with two thousand columns take
 gigabytes.  Sizes are estimates, which a test compares with the memory that is really taken.
@@ -29,7 +29,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Values by key; those used longest ago go once all take more than ``max_bytes``.
+    """Values by key. Beyond ``max_bytes`` the least recently used values are dropped.
 
     The newest value always stays.  Values must be such as can be made again.
     """
@@ -51,7 +51,7 @@ class Cache(Generic[K, V]):
         return self._bytes
 
     def get(self, key: K) -> V | None:
-        """The value, which counts as used."""
+        """The value; it becomes the most recently used one."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -90,7 +90,7 @@ def text_size(*texts: str | bytes | None) -> int:
 
 
 def short_key(key: TableKey) -> TableKey:
-    """The key with digests for long names, for what outlives the schemas of a table."""
+    """The key with digests in place of long names, for entries that outlive a table's schemas."""
     stream, database, schema, table = key
     return _short(stream), _short(database), schema and _short(schema), _short(table)
 
@@ -120,7 +120,7 @@ def parsers_size(source_type: str) -> int:
 
 
 class Variants(Generic[K, V]):
-    """Some values by key, of which the caller picks one: the variants of a table, say.
+    """Several values per key, of which the caller picks one, such as the variants of a table.
 
     The oldest goes where a key has more than ``limit``, and a key's values go together.
     """

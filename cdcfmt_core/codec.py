@@ -1,4 +1,4 @@
-"""What a format is to cdcfmt: a :class:`CodecSpec`, and what its decoder is given."""
+"""A format: its :class:`CodecSpec`, and the context of its decoder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import attrs
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.errors import PluginApiError, join_names
-from cdcfmt_core.events import Event, Kind, Message
+from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.lazy import function_of
@@ -46,11 +46,11 @@ _Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "S
 
 @attrs.frozen
 class MarkedScan(Generic[_Found]):
-    """What ``scan_schemas`` may return, so that readers need not cut messages out of a file.
+    """A result of ``scan_schemas`` that lets readers search blocks of a file for marks.
 
     A value that holds none of ``marks`` has no table schemas; without marks any may.
     ``scan_statements`` may return one, too.  ``one_partition``: the first partition of a topic
-    tells as much as all of them.
+    holds as much as all of them.
     """
 
     scan: Callable[[Message], Iterable[_Found]]
@@ -63,7 +63,7 @@ class MarkedScan(Generic[_Found]):
 
 @attrs.frozen
 class Projection:
-    """What of row images is wanted; a decoder need not parse the rest.
+    """The wanted parts of row images; a decoder need not parse the others.
 
     ``columns`` are the only ones that are looked at, besides the key; None means all.
     Without ``before_updates`` the image before an update only matters where the key
@@ -83,8 +83,15 @@ class Projection:
         given = spelled(self.key_columns, columns, case_sensitive=self.case_sensitive)
         return given if set(given) <= set(columns) else tuple(of_wire)
 
+    def of(self, table: TableSchema) -> tuple[tuple[str, ...], frozenset[str]]:
+        """The key columns of a table, and the names of the wanted columns."""
+        names = table.column_names
+        key = self.key_of(names, table.key_columns)
+        wanted = self.wanted_of(names, key)
+        return key, frozenset(names) if wanted is None else wanted
+
     def wanted_of(self, columns: Sequence[str], key: Iterable[str]) -> frozenset[str] | None:
-        """The columns of a table that are looked at, its key among them; None means all."""
+        """The wanted columns of a table, with its key columns; None means all."""
         if self.columns is None:
             return None
         same = partial(fold, case_sensitive=self.case_sensitive)
@@ -94,10 +101,10 @@ class Projection:
 
 @attrs.define
 class DecoderContext:
-    """What a decoder may use besides its own options; the same for every format.
+    """The services of a decoder besides its own options; the same for every format.
 
     ``resolve_type`` is the type map in force.  ``event_filter`` and ``projection`` let a
-    decoder skip what nobody wants before it decodes it; whoever calls the decoder filters
+    decoder skip unwanted rows and columns before it decodes them; the caller filters
     again, so both may be ignored.  ``claim_checks`` is where claim-check messages lie, or
     None.  ``schemas`` are the table schemas that were found before decoding; a decoder
     adds those that it meets.  ``counts`` collects what was done to values without being an
@@ -116,13 +123,13 @@ class DecoderContext:
 
     @property
     def time_zone(self) -> tzinfo:
-        """The source's zone, for wires whose timestamps have none; UTC where nobody set it."""
+        """The source's zone, for wires whose timestamps have none. Defaults to UTC."""
         return self.source_time_zone or UTC
 
-    def note_zoneless_timestamps(self, database: str, table: str) -> None:
-        """To be called for a table with Timestamp columns on such a wire: warns once."""
-        if self.source_time_zone is None:
-            self.on_zoneless(one_line(database, 200), one_line(table, 200))
+    def note_zoneless_timestamps(self, table: TableSchema) -> None:
+        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        if self.source_time_zone is None and table.has_timestamps:
+            self.on_zoneless(one_line(table.database, 200), one_line(table.table, 200))
 
 
 @attrs.frozen
@@ -144,7 +151,7 @@ class CodecSpec:
     are none.  A batch reader looks through its whole input with it before any row is decoded;
     a :class:`MarkedScan` spares it most of that.
 
-    ``scan_statements(options, context)`` is for formats whose rows tell their types in part
+    ``scan_statements(options, context)`` is for formats whose rows have their types in part
     (``decimal``): the same for the DDL statements of a message.  A decoder finds what they say
     of a row's table in ``context.schemas.statements``.
 
@@ -158,7 +165,7 @@ class CodecSpec:
     ``open_layouts(options)`` describes most messages of rows for the compiled kernel
     (:mod:`cdcfmt_core.layout`); empty where these options rule it out.
 
-    ``sniff(message)`` answers from 0.0 (not mine) to 1.0 (nobody else's), cheaply: it
+    ``sniff(message)`` answers from 0.0 (another format) to 1.0 (certainly this one), cheaply: it
     looks at the bytes and never parses a whole message.
 
     ``ddl_partitions``: whether DDL is written to all partitions or to the first only.

@@ -1,4 +1,4 @@
-"""From messages to events for everyone who reads: bridge, CLI, tests.
+"""From messages to events, for bridge, CLI and tests.
 
 :class:`MessageDecoder` picks the codec (``protocol``, or sniffed per message), runs it,
 fills in where an error happened, and filters.  It never raises for a message: what cannot
@@ -51,8 +51,7 @@ DECODING_OPTIONS = (
     Option(
         name="sourceTimeZone",
         type="timezone",
-        help="Time zone of the source's TIMESTAMP columns where the wire does not tell it; "
-        "UTC if unset.",
+        help="Time zone of the source's TIMESTAMP columns where the wire has none; UTC if unset.",
     ),
     Option(
         name="includeTables",
@@ -158,8 +157,8 @@ class MessageDecoder:
                     "maxMessageBytes if it is real"
                 )
             if self._auto:
-                # What has no value is of the last format that was recognised; a message that
-                # nobody recognises is of none.
+                # A message without value has the format that was recognised last; one that is
+                # not recognised has none.
                 self._codec = self._last if value is None else None
                 if value is not None:
                     self._codec = self._last = self._recognise(message)
@@ -174,7 +173,7 @@ class MessageDecoder:
                 if type(event) is Corrupt:
                     event.error = self._locate(message, event.error)
                 elif type(event) not in KIND_OF:
-                    raise TypeError(f"a {type(event).__name__} is no event")
+                    raise TypeError(f"a {type(event).__name__} is not an event")
         except SourceError:
             # A folder that cannot be read is not the message's fault.
             raise

@@ -1,4 +1,4 @@
-"""What writes a format: an :class:`Encoder`, and the :class:`EncoderContext` that it is given."""
+"""Writing a format: the :class:`Encoder` and its :class:`EncoderContext`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attrs
 
@@ -29,7 +29,7 @@ _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expec
 
 @attrs.define
 class EncoderContext:
-    """What an encoder may use besides its own options; the same for every format.
+    """The services of an encoder besides its own options; the same for every format.
 
     ``source_time_zone`` is the zone of TIMESTAMP texts on wires without a zone.
     ``large_messages`` compresses values and deals with those beyond ``max_message_bytes``.
@@ -46,13 +46,18 @@ class EncoderContext:
 
     @property
     def time_zone(self) -> tzinfo:
-        """The zone of zoneless texts; UTC where nobody set it."""
+        """The zone of zoneless texts. Defaults to UTC."""
         return self.source_time_zone or UTC
 
-    def note_zoneless_timestamps(self, database: str, table: str) -> None:
-        """To be called for a table with Timestamp columns on such a wire: warns once."""
-        if self.source_time_zone is None:
-            warn_zoneless(database, table, _WRITTEN)
+    def note_zoneless_timestamps(self, table: TableSchema) -> None:
+        """Warn once of a table's Timestamp columns, for wires whose timestamps have no zone."""
+        if self.source_time_zone is None and table.has_timestamps:
+            warn_zoneless(table.database, table.table, _WRITTEN)
+
+    def emit_millis(self, event: Any) -> int:
+        """When the event was sent, in milliseconds; now where it does not say."""
+        emitted = event.emit_time
+        return int((self.now() if emitted is None else emitted) // 1_000)
 
 
 class Encoder(ABC):
@@ -112,9 +117,9 @@ class Encoder(ABC):
         return None
 
     def hold(self, held: Held) -> None:
-        """Goes on with a message that the kernel has begun."""
+        """Continue a message that the kernel has begun."""
         raise NotImplementedError
 
     def flush(self) -> Iterable[Message]:
-        """What is still held back."""
+        """The messages that are still held back."""
         return ()

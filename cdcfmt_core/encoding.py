@@ -95,7 +95,7 @@ class MessageEncoder:
         return [message for part in parts for message in self._guarded(self._row, part)]
 
     def _guarded(self, function: Callable[[Any], list[_T]], event: Event) -> list[_T]:
-        """``function(event)``, whose errors tell where they happened."""
+        """``function(event)``; errors get the event's table and position."""
         try:
             return function(event)
         except UnsupportedEventError as error:
@@ -111,7 +111,7 @@ class MessageEncoder:
             raise locate(failed, self._protocol, event) from error
 
     def flush(self) -> list[Message]:
-        """What is still held back, of all partitions."""
+        """The messages that are still held back, of all partitions."""
         return [
             message
             for partition in sorted(self._of_partition)
@@ -119,7 +119,7 @@ class MessageEncoder:
         ]
 
     def _parts(self, event: RowChange) -> list[RowChange]:
-        """The event, or the two that it is split into, which share a commit_ts."""
+        """The event, or the two events that it is split into; these share a commit_ts."""
         if event.op != "update":
             return [event]
         return split_key_update(self._stamped(event), event.table.key_columns)
@@ -135,7 +135,7 @@ class MessageEncoder:
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
     def row_rules(self) -> RowRules | None:
-        """What the compiled kernel has to know to write rows as this does; None: it cannot."""
+        """The settings with which the compiled kernel writes the same rows; None: it cannot."""
         large = self._context.large_messages
         if (self._encoder.needs_commit_ts and self._synthesizes) or large.compress is not None:
             return None
@@ -214,7 +214,7 @@ class MessageEncoder:
     def _other(self, event: Event) -> list[Message]:
         kind = KIND_OF.get(type(event))
         if kind is None:
-            raise EncodeError(f"a {type(event).__name__} is no event")
+            raise EncodeError(f"a {type(event).__name__} is not an event")
         if kind not in self._encoder.kinds:
             hint = self._encoder.hints.get(kind)
             raise UnsupportedEventError(

@@ -11,7 +11,7 @@ ENCODING_OPTIONS = (
     Option(
         name="sourceTimeZone",
         type="timezone",
-        help="Time zone of TIMESTAMP columns where the wire does not tell it; UTC if unset.",
+        help="Time zone of TIMESTAMP columns where the wire has none; UTC if unset.",
     ),
     Option(
         name="maxMessageBytes",
@@ -71,7 +71,7 @@ ENCODING_OPTIONS = (
         type="choice",
         choices=("fail", "insert", "update"),
         default="fail",
-        help="How a row that was inserted or updated, nobody knows which, is written where the "
+        help="How a row that was either inserted or updated (`upsert`) is written where the "
         "format has no word for it; `fail`: as `unsupportedEvents` says.",
     ),
     Option(

@@ -27,7 +27,7 @@ class CdcfmtError(Exception):
 
 
 class OptionError(CdcfmtError, ValueError):
-    """An option is unknown, misspelt or has a value that it cannot have."""
+    """An option is unknown or misspelt, or its value is invalid."""
 
 
 class UnknownFormatError(CdcfmtError, LookupError):
@@ -55,7 +55,7 @@ class SourceError(CdcfmtError):
 
 
 class SinkError(CdcfmtError):
-    """Messages cannot be written where they shall go; the text says what to do."""
+    """The target of messages cannot be written; the text says what to do."""
 
 
 _POSITION = (
@@ -67,7 +67,7 @@ _POSITION = (
 
 
 class _Located:
-    """Of an error that learns where it happened from whoever knows."""
+    """Base of errors whose position is filled in by their callers."""
 
     __traceback__: TracebackType | None
 
@@ -131,7 +131,7 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
     """A message, or one of its rows, cannot be decoded.
 
     Codecs raise it with ``reason`` and, where they know, ``field`` (the path in the
-    message, such as ``data[0].price``) and ``sample`` (the bad value).  Whoever knows
+    message, such as ``data[0].price``) and ``sample`` (the bad value).  The caller that knows
     where the message came from adds that by :meth:`at`.
     """
 
@@ -161,9 +161,9 @@ class DecodeError(_OfMessage, CdcfmtError, ValueError):
 
 
 class MissingSchemaError(DecodeError):
-    """A row's table schema is not known: it stands elsewhere in the stream, or nowhere.
+    """A row's table schema is missing: it is elsewhere in the stream, or not there at all.
 
-    Whoever reads the stream may look for it there and decode the row once more.
+    A reader of the stream may look for it there and decode the row again.
     ``position`` is that of :class:`~cdcfmt_core.schemas.store.SchemaStore`, in ``stream``.  With
     ``exact`` the schema of that very position is wanted, else the newest one before it.
     """
@@ -257,11 +257,11 @@ class EncodeError(_Located, CdcfmtError, ValueError):
 
 
 class UnsupportedEventError(EncodeError):
-    """The format has no words for this event; ``unsupportedEvents=skip`` leaves it out."""
+    """The format cannot express this event; ``unsupportedEvents=skip`` leaves it out."""
 
 
 class UnsupportedTypeError(CdcfmtError, TypeError):
-    """A type that this engine or format has no place for."""
+    """A type that this engine or format does not support."""
 
 
 _Error = TypeVar("_Error", bound=_Located)

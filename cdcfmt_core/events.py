@@ -1,4 +1,4 @@
-"""What messages say: messages in, events out (docs/events.md).
+"""Messages and the events in them (docs/events.md).
 
 Times are integers, microseconds since the epoch in UTC.  ``commit_ts`` is TiDB's TSO;
 ``commit_ts >> 18`` are the physical milliseconds.  The classes are not frozen because
@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from cdcfmt_core.errors import DecodeError, Place
-from cdcfmt_core.types import LogicalType
+from cdcfmt_core.types import LogicalType, Timestamp
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
-"""``upsert``: an update or insert that the wire cannot tell apart.  ``read``: a snapshot row."""
+"""``upsert``: an update or insert, which the wire does not mark.  ``read``: a snapshot row."""
 
 Kind: TypeAlias = Literal[
     "row", "ddl", "schema", "watermark", "transaction", "heartbeat", "message", "corrupt"
@@ -74,7 +74,7 @@ class Column:
 class TableSchema:
     """A table's columns, in their order, as one message describes them.
 
-    Decoders intern it per table, so that a million rows share one object and ``is`` tells
+    Decoders intern it per table, so that a million rows share one object and ``is`` shows
     a change; hence it compares by identity.  ``key_columns`` is the handle that the wire
     names, in its order, and empty where it names none.
     """
@@ -89,13 +89,18 @@ class TableSchema:
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether a column is of the type Timestamp."""
+        return any(isinstance(column.type, Timestamp) for column in self.columns)
+
 
 @attrs.define
 class Image:
     """A row before or after its change.
 
     ``values`` holds only columns that are known: a column that the wire did not send is
-    absent from it, which is not None (SQL NULL).  ``complete`` tells whether the protocol
+    absent from it, which is not None (SQL NULL).  ``complete``: whether the protocol
     promises the whole row; ``completed`` names columns that were taken from the other
     image because the protocol says that absent means unchanged.
     """
@@ -107,7 +112,7 @@ class Image:
 
 @attrs.define(kw_only=True)
 class _Occurrence:
-    """What every event may say of itself.
+    """Fields of every event.
 
     ``source_time`` is when the source database executed it, ``emit_time`` when the producer
     wrote the message; ``index`` is its place in the message; ``extra`` is what the wire has
@@ -125,7 +130,7 @@ class _Occurrence:
 class RowChange(_Occurrence):
     """A change of one row.
 
-    ``sequence_commit`` orders changes like a commit_ts where the wire has none but tells
+    ``sequence_commit`` orders changes like a commit_ts where the wire has none but has
     its physical part (TiCDC's canal-json without extension: ``es << 18``).
     """
 
@@ -177,12 +182,12 @@ class Transaction(_Occurrence):
 
 @attrs.define
 class Heartbeat(_Occurrence):
-    """The producer lives."""
+    """A sign of life from the producer."""
 
 
 @attrs.define
 class LogicalMessage(_Occurrence):
-    """What an application wrote into the source's log (``pg_logical_emit_message``)."""
+    """A message that an application wrote into the source's log (``pg_logical_emit_message``)."""
 
     prefix: str
     content: bytes | None = None

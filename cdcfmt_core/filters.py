@@ -68,7 +68,7 @@ def _matches(patterns: Iterable[tuple[re.Pattern[str], ...]], parts: tuple[str, 
 
 @attrs.define
 class EventFilter:
-    """Tells, from the envelope alone, whether an event is wanted.
+    """Decides from the envelope alone whether an event is wanted.
 
     ``table`` is one exact table; ``include_tables`` and ``exclude_tables`` are patterns.
     Table filters do not apply to kinds that belong to no table, and never to corrupt

@@ -1,4 +1,5 @@
-"""What is installed: formats, transports, type maps, overrides, and what is broken and why."""
+"""The installed formats, transports, type maps and overrides, and the broken plugins with their
+reasons."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class ListedFormat:
 
 @attrs.frozen
 class Listing:
-    """``problems`` are errors in words, each with what to do; ``notes`` are not errors."""
+    """``problems`` are error texts, each with its remedy; ``notes`` are remarks."""
 
     formats: list[ListedFormat]
     transports: list[str]

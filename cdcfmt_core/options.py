@@ -1,4 +1,4 @@
-"""Options: declared once as :class:`Option`, and from there validated, documented and listed.
+"""Options: each is declared once, as an :class:`Option`.
 
 Option names are matched without regard to case, because Spark hands them over in lower
 case; texts print the declared spelling.  Values may be text or already of their type.
@@ -37,7 +37,7 @@ _DURATION_UNITS = {
 
 @attrs.frozen
 class Option:
-    """One option: the only place where its name, type, default and meaning stand.
+    """One option: its name, type, default and meaning.
 
     ``type``: ``string``; ``bool``; ``int``; ``bytes`` (an integer with an optional ``k``,
     ``m``, ``g`` as in Spark's sizes); ``duration`` (a whole number with a unit of Spark's:
@@ -57,12 +57,12 @@ class Option:
     hidden: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """:raises OptionError: for what no user could set, or a default of another type."""
+        """:raises OptionError: for a name that users cannot write, or a default of another type."""
         owner = f"option {self.name}"
         if _NAME.fullmatch(self.name) is None:
             raise OptionError(f"option {self.name!r}: a name has letters, digits and any of ._-")
         if self.type not in _PARSERS:
-            raise OptionError(f"{owner}: type {self.type!r} is none of {', '.join(_PARSERS)}")
+            raise OptionError(f"{owner}: type {self.type!r} is not one of {', '.join(_PARSERS)}")
         if (self.type == "choice") != bool(self.choices):
             raise OptionError(f"{owner}: choices are those of type choice, which needs them")
         parsed = self.parse(self.default)
@@ -72,7 +72,7 @@ class Option:
             )
 
     def parse(self, value: Any) -> Any:
-        """``value`` in this option's type; OptionError says what it may be."""
+        """``value`` in this option's type; the OptionError names the valid values."""
         if value is None:
             return None
         try:

@@ -1,7 +1,7 @@
-"""Which partition a row goes to, so that the changes of one row keep their order.
+"""The partition of a row; the changes of one row keep their order.
 
 The choices are TiCDC's dispatchers: by the key's values, by table, by commit_ts, by named
-columns.  The hash is our own: which partition has which rows is nobody's promise.
+columns.  The hash is our own: no reader relies on which partition has which rows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def open_partitioner(
 
 
 def _hash(event: RowChange, columns: Sequence[str]) -> int:
-    """Of the table's name and the values of ``columns``; rows without a key go by table."""
+    """A hash of the table's name and the values of ``columns``; without a key of the name."""
     table = event.table
     parts = [table.database, table.schema or "", table.table]
     # As TiCDC does: the new row, and the old one only where there is no new one.

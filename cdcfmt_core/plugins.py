@@ -1,4 +1,4 @@
-"""Loading plugins: the entry-point loop, and each plugin asked alone for what it brings."""
+"""Loading plugins: the entry-point loop, with each plugin isolated from the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NO_HOOK = (
 
 @attrs.define
 class PluginInfo:
-    """One entry point of the group ``cdcfmt``, and what came of it."""
+    """One entry point of the group ``cdcfmt``, and the result of loading it."""
 
     entry_point: str
     dist: str
@@ -141,7 +141,7 @@ class PluginLoader:
 
 
 def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    """Sorted, and without twins: one package found twice on the path is one package."""
+    """Sorted, without duplicates of a package that is found twice on the path."""
     found: dict[tuple[str, str, str], metadata.EntryPoint] = {}
     for entry_point in entry_points:
         dist = entry_point.dist.name if entry_point.dist is not None else ""

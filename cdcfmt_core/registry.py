@@ -1,7 +1,7 @@
-"""Which formats and transports are installed: look-up by name, conflicts and overrides.
+"""The installed formats and transports: look-up by name, conflicts and overrides.
 
 A package that is broken, written for another plugin API, or in conflict with another one
-is kept aside with its reason and harms nobody else; the reason is raised when *its*
+is isolated with its reason; the reason is raised when *its*
 format or transport is asked for.  Every Spark worker pays for imports, so a look-up by name
 loads the entry points of that name only; for that to be the whole answer, an entry point must
 bear the name of what it brings, or of the type map that it overrides.
@@ -125,7 +125,7 @@ class Registry:
         return {name: spec for name, spec in self._transports.usable().items() if name in prefixes}
 
     def plugins(self) -> list[PluginInfo]:
-        """Every entry point with what it brought or why it brought nothing."""
+        """Every entry point with its registrations, or the reason why it has none."""
         self.discover()
         return sorted(self._loader.infos.values(), key=lambda info: (info.entry_point, info.dist))
 
@@ -244,7 +244,7 @@ class Registry:
         return f". Broken: {join_names(broken)} (see python -m cdcfmt_core)" if broken else ""
 
     def _kept_aside(self, what: str, name: str, package: str | None = None) -> CdcfmtError | None:
-        """Why the plugin that would bring this name does not, if there is one."""
+        """The reason why the plugin with this name is not usable; None without such a plugin."""
         for info in self._loader.infos.values():
             if info.entry_point.lower() == name.lower() or info.dist == package:
                 if info.error is not None:

@@ -1,4 +1,4 @@
-"""Foreign text in errors, logs and on terminals: bounded, and without what these obey.
+"""Foreign text in errors, logs and on terminals: bounded, control characters escaped.
 
 Control characters (C0, DEL, C1), line and paragraph separators and those that turn the
 direction of text are escaped as Python writes them; so are lone surrogates, on which Spark's
@@ -37,7 +37,7 @@ def qualified(*names: str | None) -> str:
 
 
 def open_logger(name: str) -> logging.Logger:
-    """The logger of this name; what its lines quote is short and on one line."""
+    """The logger of this name; quoted texts in its lines are short and on one line."""
     logger = logging.getLogger(name)
     logger.addFilter(_quote_harmlessly)
     return logger
@@ -53,12 +53,12 @@ def _quote_harmlessly(record: logging.LogRecord) -> bool:
 
 
 def harmless(text: str) -> str:
-    """``text`` with its tabs and line ends, and nothing else that a terminal obeys."""
+    """``text`` with control characters escaped, except tabs and line ends."""
     return _LINES.sub(_escaped, text)
 
 
 def harmless_json(text: str) -> str:
-    """The same for JSON without raw control characters, whose value stays what it is."""
+    """The same for JSON without raw control characters; its value does not change."""
     return _IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

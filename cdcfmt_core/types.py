@@ -107,14 +107,14 @@ class Year:
 
 @attrs.frozen
 class Enum:
-    """``str`` (the name) where wire or schema tell it, else ``int`` (the index, 0 = invalid)."""
+    """``str`` (the name) where wire or schema have it, else ``int`` (the index, 0 = invalid)."""
 
     names: tuple[str, ...] | None = None
 
 
 @attrs.frozen
 class Set:
-    """``str`` (names joined by commas) where they are told, else ``int`` (the bitmap)."""
+    """``str`` (names joined by commas) where they are known, else ``int`` (the bitmap)."""
 
     names: tuple[str, ...] | None = None
 

@@ -22,7 +22,7 @@ def warn_zoneless(
 def warn_once(table: str, consequence: str) -> None:
     """The same of a table whose names are joined, and short."""
     logger.warning(
-        "%s has TIMESTAMP columns, whose time zone this format does not tell: they are %s",
+        "%s has TIMESTAMP columns, whose time zone this format does not have: they are %s",
         table,
         consequence,
     )

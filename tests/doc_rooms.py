@@ -30,8 +30,8 @@ STATIONS = {
     "cdcfmt_core.decoding.MessageDecoder.decode": "a codec is chosen; errors get their place",
     "cdcfmt_canal_json.decode._Decoder.decode": "a message becomes events",
     "cdcfmt_canal_json.rows.RowDecoder.decode": "its rows become images",
-    "cdcfmt_canal_json.plans.TablePlans.find": "the table schema, and what reads each column",
-    "cdcfmt_core.mysql.numbers.int_parser.<locals>.parse": "a value",
+    "cdcfmt_core.toolkit.plans.Plans.find": "the table schema, and what reads each column",
+    "cdcfmt_core.toolkit.images.read_value": "a value",
     "pyspark_cdcfmt.rows.event_rows.EventRows.rows": "an event becomes a row",
     "pyspark_cdcfmt.rows.record_batches.BatchBuilder.batch": "rows become a record batch",
 }

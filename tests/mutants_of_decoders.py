@@ -39,19 +39,19 @@ MUTANTS = [
         "float decimals",
         "test_golden",
         "columns",
-        "    parse_text = text_parser(",
-        "    if type(logical).__name__ == 'Decimal':\n"
-        "        return (lambda text: __import__('decimal').Decimal(float(text))), _refuse\n"
-        "    parse_text = text_parser(",
+        "        encoding = encoding_of(logical, code, flags)\n",
+        "        if type(logical).__name__ == 'Decimal':\n"
+        "            return lambda text: __import__('decimal').Decimal(float(text))\n"
+        "        encoding = encoding_of(logical, code, flags)\n",
     ),
     Mutant(
         "decimals that are floats",
         "test_golden",
         "columns",
-        "    parse_text = text_parser(",
-        "    if type(logical).__name__ == 'Decimal':\n"
-        "        return float, _refuse\n"
-        "    parse_text = text_parser(",
+        "        encoding = encoding_of(logical, code, flags)\n",
+        "        if type(logical).__name__ == 'Decimal':\n"
+        "            return float\n"
+        "        encoding = encoding_of(logical, code, flags)\n",
     ),
     Mutant(
         "time zone ignored",
@@ -137,15 +137,15 @@ MUTANTS = [
         "state outside of the decoder",
         "test_nothing_is_shared",
         "plans",
-        "        self._plans: Cache[tuple[Any, ...], TablePlan] = Cache()",
-        "        self._plans = globals().setdefault('shared', Cache())",
+        "self._plans = Plans(self._make, _COLUMN_BYTES)",
+        "self._plans = globals().setdefault('shared', Plans(self._make, _COLUMN_BYTES))",
     ),
     Mutant(
         "parsers of the first decoder's time zone",
         "test_deterministic",
         "columns",
-        "Parsers] = Cache(8 << 20)",
-        "Parsers] = globals().setdefault('shared', Cache())",
+        "self._readers = Readers(self._make)",
+        "self._readers = globals().setdefault('shared', Readers(self._make))",
     ),
     Mutant(
         "events that share an object",
@@ -160,8 +160,8 @@ MUTANTS = [
         "order of a set",
         "test_deterministic",
         "plans",
-        "handle = tuple(column.name for column in columns if column.key)",
-        "handle = tuple({column.name for column in columns})",
+        "handle_key = tuple(column.name for column in columns if column.key)",
+        "handle_key = tuple({column.name for column in columns})",
     ),
     Mutant(
         "a made-up identity",
@@ -174,8 +174,9 @@ MUTANTS = [
         "plans by name only",
         "test_bad_messages_harm_no_others",
         "plans",
-        "key = (database, table, types, stored)",
-        "key = (database, table, stored)",
+        "return self._plans.find(database, table, types, stored)",
+        "known, key = self.__dict__.setdefault('known', {}), (database, table, stored)\n"
+        "        return known.setdefault(key, self._plans.find(database, table, types, stored))",
     ),
     Mutant(
         "sniff too greedy",
@@ -265,8 +266,8 @@ MUTANTS = [
         "a value a thousand times in a reason",
         "test_huge_values",
         "plans",
-        "DecodeError(str(error), field=",
-        'DecodeError(f"{error}: {str(value) * 1000}", field=',
+        'read_value(self.readers[name], value, f"{path}.v")',
+        'read_value(self.readers[name], value, f"{path}.{str(value) * 1000}")',
     ),
     Mutant(
         "tombstones are corrupt",

@@ -67,8 +67,8 @@ MUTANTS = [
         "delete of the wrong image",
         "test_round_trip",
         "encode",
-        'row = event.before if event.op == "delete" else event.after',
-        "row = event.before or event.after",
+        "row, _ = images_of(event)",
+        "row = event.before or event.after or images_of(event)[0]",
     ),
     Mutant(
         "the last batch is lost",
@@ -165,8 +165,8 @@ MUTANTS = [
         "encode option undocumented",
         "test_options_are_documented",
         "options",
-        'help="Write only the handle key of deleted rows."',
-        'help="Only keys"',
+        'help="Write only changed columns among the old values."',
+        'help="Only changes"',
     ),
     Mutant(
         "encode option that nobody declares",

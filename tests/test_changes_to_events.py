@@ -126,7 +126,7 @@ def test_what_has_only_a_sequence() -> None:
 
 
 def test_versions_of_delta_are_not_taken_for_a_commit_ts() -> None:
-    with pytest.raises(EncodeError, match="no commit_ts of TiDB") as caught:
+    with pytest.raises(EncodeError, match="not a commit_ts of TiDB") as caught:
         events(schema(), [(1, "a", "insert", 5)])
     assert caught.value.column == "_commit_version"
 

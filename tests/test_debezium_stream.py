@@ -154,7 +154,7 @@ def test_what_missing_schemas_mean() -> None:
 
 def test_without_a_store(spark: SparkSession, topics: dict[str, str], tmp_path: Path) -> None:
     reader = spark.readStream.format("cdc").options(**topics, startingOffsets="earliest")
-    with pytest.raises(StreamingQueryException, match=r"no schema tells .*raw.* set schemaStore"):
+    with pytest.raises(StreamingQueryException, match=r"type of .*raw.* set schemaStore"):
         run(reader.load(), tmp_path, lambda batch, _: batch.count())
     # Or the types are nowhere, wherever a batch begins.
     untyped: list[int] = []

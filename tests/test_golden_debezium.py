@@ -544,7 +544,7 @@ def test_a_missing_schema_may_fail() -> None:
     decoder = open_decoder(**reading_options(variant), onMissingSchema="fail")
     row = next(message for message in variant.messages if message.kind == "row")
     (event,) = decoder.decode(row.message)
-    assert "no schema tells the type of id" in str(event.error)
+    assert "the type of id is unknown" in str(event.error)
     assert "onMissingSchema=raw" in str(event.error)
     for message in variant.messages:
         for event in decoder.decode(message.message):

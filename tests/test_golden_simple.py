@@ -52,8 +52,8 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.types import LogicalType, Text
-from cdcfmt_simple.avro import AvroMessage, read_message
-from cdcfmt_simple.avro_rows import read_images
+from cdcfmt_simple.avro.message import AvroMessage, read_message
+from cdcfmt_simple.avro.rows import read_images
 from cdcfmt_simple.checksum import COUNTED
 
 VARIANTS = {

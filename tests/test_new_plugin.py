@@ -334,7 +334,7 @@ def test_the_template_is_whole(template: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("Acme", "'Acme' is no name of a format"),
+        ("Acme", "'Acme' is not a valid name of a format"),
         ("acme_json", "no name of a format: lower-case letters and digits"),
         ("-a", "no name of a format"),
         ("../a", "no name of a format"),

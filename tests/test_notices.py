@@ -65,7 +65,7 @@ def test_types_that_stand_in_another_topic(tmp_path: Path) -> None:
     given = {"protocol": "debezium", "table": "shop.wide"}
     unsigned = StructType().add("c_ubig", DecimalType(20, 0))
     (untyped,) = said(of_table(tmp_path, "noschema_default"), **given)
-    assert "the types of columns (id, c_bool, " in untyped
+    assert "types for columns (id, c_bool, " in untyped
     (negative,) = said(of_table(tmp_path, "schema_default"), unsigned, **given)
     assert "whether columns (c_ubig) are BIGINT or BIGINT UNSIGNED" in negative
     whole = write(tmp_path, list(native_messages("debezium/schema_default")))
@@ -80,4 +80,4 @@ def test_bytes_of_a_text_whose_type_is_not_known(spark: SparkSession, tmp_path: 
             read.schema(declared).load(path).collect()
         message = str(failed.value)
         assert f"shop.wide.{declared.split()[0]}: '{value}'" in message
-        assert "declare a string, or read the messages that tell the types, too" in message
+        assert "declare a string, or read the messages that have the types, too" in message

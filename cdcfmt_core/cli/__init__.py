@@ -1,4 +1,4 @@
-"""The command line ``cdcfmt``: what is in these messages, and what is wrong with them.
+"""The command line ``cdcfmt``: shows the content of messages, and their errors.
 
 docs/cli.md describes it.  click and rich come with the extra ``[cli]``; nothing outside of
 this package imports them.

@@ -1,4 +1,4 @@
-"""The group of commands: look-up, exit codes, and what becomes of errors."""
+"""The group of commands: look-up, exit codes, errors as texts."""
 
 from __future__ import annotations
 

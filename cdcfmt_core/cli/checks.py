@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at: Python, packages, plugins."""
+"""The checks of ``doctor``: Python, packages, plugins."""
 
 from __future__ import annotations
 

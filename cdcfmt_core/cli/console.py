@@ -77,7 +77,7 @@ def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
 
 
 class _Console(Console):
-    """The one place where text reaches a terminal: what that would obey is shown escaped."""
+    """The one place that writes to a terminal; control characters are shown escaped."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -1,4 +1,4 @@
-"""What engines add to the commands, by entry points of groups that bear the commands' names.
+"""Engines' parts of the commands, from entry points in groups named after the commands.
 
 - ``cdcfmt.doctor``: a function of the packages that ``--packages`` names; it gives checks.
 - ``cdcfmt.schema``: a module with what :class:`SchemaEngine` has.
@@ -52,7 +52,7 @@ class EngineTables(Protocol):
 
 
 class SchemaEngine(Protocol):
-    """What a table is in an engine; ``OPTIONS`` are names of options that ``-o`` takes."""
+    """A table's columns in an engine; ``OPTIONS`` are names of options that ``-o`` takes."""
 
     OPTIONS: tuple[str, ...]
 
@@ -103,18 +103,18 @@ def schema_engine() -> SchemaEngine:
             engine: SchemaEngine = entry.load()
         except ImportError as error:
             raise MissingDependencyError(
-                f"what a column is in Spark is pyspark-cdcfmt's to say: {error}: {_remedy(entry)} "
+                f"Spark column types need pyspark-cdcfmt: {error}: {_remedy(entry)} "
                 "(schema --as create-table does without)"
             ) from error
         return engine
     raise MissingDependencyError(
-        f"what a column is in Spark is pyspark-cdcfmt's to say, which is missing: {_INSTALL} "
+        f"Spark column types need pyspark-cdcfmt, which is missing: {_INSTALL} "
         "(schema --as create-table does without)"
     )
 
 
 def check_engines(packages: tuple[str, ...]) -> Iterator[Check]:
-    """What the doctor looks at of each engine."""
+    """The doctor's checks of each engine."""
     found = entry_points(group="cdcfmt.doctor")
     if not found:
         yield Check("Spark", "warn", "pyspark-cdcfmt is missing", _INSTALL)

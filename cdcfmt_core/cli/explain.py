@@ -78,7 +78,7 @@ class Explanation:
 
 
 def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Explanation:
-    """All that can be said of a message, also of one that cannot be decoded."""
+    """The explanation of a message, also of one that cannot be decoded."""
     message = decoded.message
     codecs = default_registry().codecs()
     sure = {name: confidence(codec, message) for name, codec in codecs.items()}
@@ -103,7 +103,7 @@ def explain_message(decoded: Decoded, codec_options: Mapping[str, Any]) -> Expla
 def message_parts(
     message: Message, codec: CodecSpec | None, codec_options: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any]]:
-    """What stands on the wire before decoding, by name.
+    """The named parts of a message before decoding.
 
     :raises DecodeError: where it breaks off.
     """
@@ -134,7 +134,7 @@ def message_parts(
 
 
 def _find_trouble(value: bytes | None) -> Trouble | None:
-    """Where a value that begins like JSON stops to be it."""
+    """The position at which a value stops being JSON."""
     if not value or value.lstrip()[:1] not in (b"{", b"["):
         return None
     text = value.decode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""``stats --html``: the numbers as one page that needs no other file."""
+"""``stats --html``: the numbers as one self-contained page."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _tile(name: str, value: str, more: str, style: str = "") -> str:
 
 
 def _chart(statistics: Statistics) -> str:
-    """Stacked columns over time, as SVG; a column tells its numbers where the mouse is."""
+    """Stacked columns over time, as SVG; hovering over a column shows its numbers."""
     start, width, columns = statistics.times.columns(_COLUMNS)
     words = [word for word in WORDS if any(column[word] for column in columns)]
     top = max(column.total() for column in columns)

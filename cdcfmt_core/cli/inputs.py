@@ -40,7 +40,7 @@ class Input(Protocol):
     """Messages from one place.
 
     ``total`` is how much :meth:`messages` will report through ``advance``, in ``unit``
-    (``bytes`` or ``messages``); None where unknown.  ``again`` tells whether the messages
+    (``bytes`` or ``messages``); None where unknown.  ``again``: whether the messages
     can be read a second time, ``live`` whether they come one by one while somebody waits.
     """
 

@@ -74,7 +74,7 @@ def image_values(table: TableSchema, image: Image) -> dict[str, Any]:
 
 
 def plain_value(value: Any, type_: LogicalType) -> Any:
-    """A column's value with what only its type tells: a time's digits, a JSON column's text."""
+    """A column's value as its type prints it: a time's digits, a JSON column's text."""
     if type(value) is timedelta and isinstance(type_, logical.Time):
         return format_time(value, type_.fsp)
     if type(value) is datetime and isinstance(type_, logical.DateTime | logical.Timestamp):
@@ -85,7 +85,7 @@ def plain_value(value: Any, type_: LogicalType) -> Any:
 
 
 def time_text(microseconds: int | None) -> str | None:
-    """Microseconds since 1970 as ISO 8601 in UTC; None for what no calendar has."""
+    """Microseconds since 1970 as ISO 8601 in UTC; None outside the years 1 to 9999."""
     if microseconds is None:
         return None
     try:
@@ -110,7 +110,7 @@ def datetime_text(value: datetime, fsp: int | None = None) -> str:
 
 
 def clean(text: str) -> str:
-    """``text`` with U+FFFD for what UTF-8 has no place for."""
+    """``text`` with U+FFFD for each character that UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()

@@ -36,7 +36,7 @@ def show_raw(message: Message, out: Console) -> None:
 
 
 def heading(text: str, out: Console) -> None:
-    """The head of a part of what is said of a message."""
+    """The heading of a part of a message's explanation."""
     out.print()
     out.print(Text(text, "head"))
 
@@ -48,7 +48,7 @@ def short(value: Any, limit: int) -> str:
 
 
 def shown_bytes(value: Any) -> Any:
-    """Bytes as the text that they are, else their beginning in hex; all else as it is."""
+    """Bytes as text where they are UTF-8, else their first bytes in hex; other values unchanged."""
     if not isinstance(value, bytes):
         return value
     text = _as_text(value, indented=False)

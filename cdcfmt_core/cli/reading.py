@@ -1,4 +1,4 @@
-"""From an input to events, with what every command needs beside: schemas, positions, progress."""
+"""From an input to events, with schemas, positions and progress."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence
 
 @attrs.frozen
 class Decoded:
-    """A message and what it says.  ``protocol`` is None where no format was recognised.
+    """A message and its events.  ``protocol`` is None where no format was recognised.
 
     ``number`` counts messages from 0, in the order of the input.
     """
@@ -96,7 +96,7 @@ class Reader:
                 yield item
 
     def check_names(self) -> None:
-        """To be called when all has been read; notes exclusions that matched nothing.
+        """Call at the end of the input; notes exclusions that matched no table.
 
         :raises CdcfmtError: for a table, or a pattern of tables, that matched nothing.
         """
@@ -111,7 +111,7 @@ class Reader:
         yield from self.schemas.versions_of(table)
 
     def decode(self, number: int, message: Message | BadLine) -> Decoded:
-        """What one of the messages says; other messages need not have been decoded before."""
+        """The events of one message, decoded on its own."""
         if isinstance(message, BadLine):
             held = Message(None, message.value, path=message.path, offset=message.offset)
             return Decoded(number, held, [Corrupt(message.error)], None)

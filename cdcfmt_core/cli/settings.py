@@ -114,7 +114,7 @@ def parse_settings(
     ``own`` are further options of the command, ``more`` names that it will judge itself,
     ``transport`` that of the topics that are read.
 
-    :raises OptionError: for an option that nobody declares, and for a value it cannot have.
+    :raises OptionError: for an undeclared option, and for an invalid value.
     """
     declared = {o.name.lower(): o for table in SECTIONS.values() for o in table}
     declared |= {option.name.lower(): option for option in own}

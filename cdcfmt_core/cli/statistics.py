@@ -1,4 +1,4 @@
-"""What ``stats`` counts, one message at a time and in bounded memory."""
+"""The counts of ``stats``, one message at a time, in bounded memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OTHERS = "(others)"
 
 @attrs.define
 class Partition:
-    """What one partition (or file) holds.
+    """The counts of one partition (or file).
 
     ``last_offset`` and ``last_time`` (µs, the source's) are those of the newest; ``watermark``
     is the last one, and ``late_rows`` came too late for it.

@@ -1,4 +1,4 @@
-"""Records as a table for the eye."""
+"""Records as a table for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the core warns of, gathered: one line on stderr for each kind, at the end."""
+"""The core's warnings, collected: one line on stderr for each kind, at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table schemas as a stream of events tells them, and CREATE TABLE in the source's words."""
+"""Table schemas from a stream of events, and CREATE TABLE in the source's words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WireSchema:
             lines.append(f"  PRIMARY KEY ({', '.join(map(_quoted, self.key_columns))})")
         head = ""
         if not any("(" in column.source_type for column in self.columns.values()):
-            head = "-- made of the columns' types; this wire tells no lengths\n"
+            head = "-- made of the columns' types; this wire has no lengths\n"
         name = ".".join(map(_quoted, self.name))
         return f"{head}CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n);"
 

@@ -64,7 +64,7 @@ CODE_NAMES: Final = {
     254: "char/binary",
     255: "geometry",
 }
-"""Code → column type; two where only the BinaryFlag tells them apart."""
+"""Code → column type; two where the BinaryFlag decides."""
 
 BINARY_FLAG: Final = 0x01
 HANDLE_KEY_FLAG: Final = 0x02
@@ -139,7 +139,7 @@ def named_flags(names: Iterable[str]) -> int:
 
 
 def source_type_from_code(code: int, flags: int | None) -> str:
-    """The column type's text, as far as code and flags tell it: ``int unsigned``, ``blob``."""
+    """The column type's text, as far as code and flags determine it: ``int unsigned``, ``blob``."""
     name = CODE_NAMES.get(code, f"type code {code}")
     if flags is None:
         return name

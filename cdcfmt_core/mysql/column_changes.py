@@ -1,4 +1,4 @@
-"""What the ALTER TABLE statements of a text do to columns, the primary key and partitions."""
+"""The effects of ALTER TABLE statements on columns, the primary key and partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdcfmt_core.mysql.statement_reader import StatementReader
 class ColumnChanges:
     """Names as the text spells them; ``renamed`` has the new name of each old one.
 
-    Columns that no row has are left out: virtual ones.  ``key`` tells that the primary key is
+    Columns that no row has are left out: virtual ones.  ``key``: the primary key is
     added or dropped, ``rows`` that partitions go with their rows, or come with others.
     """
 

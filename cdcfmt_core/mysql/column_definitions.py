@@ -1,4 +1,4 @@
-"""What a definition, and an action of ALTER TABLE, says of the types of columns."""
+"""Column types in definitions and in actions of ALTER TABLE."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _OF_PARTITIONS: Final = frozenset(_PARTITION_VERBS.split())
 
 
 def define(columns: Columns, item: StatementReader) -> None:
-    """What an item of CREATE TABLE's list says."""
+    """An item of CREATE TABLE's list."""
     if item.is_no_column() or not item.left or item.left[0].kind not in ("name", "word"):
         return
     _set_column(columns, item.name(), item)
@@ -69,7 +69,7 @@ def _column(name: str, definition: StatementReader) -> Column | None:
 
 
 def _whole(parsed: ColumnType) -> ColumnType:
-    """With what MySQL takes for parameters that are not there."""
+    """The type with MySQL's defaults for missing parameters."""
     params = parsed.params
     if parsed.base == "decimal":
         params = (*params, 0)[:2] if any(params) else (10, 0)

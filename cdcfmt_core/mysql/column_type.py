@@ -222,7 +222,7 @@ class _Parser:
             self._at += 1
             self._charset = self._argument()
         elif word == "collate":
-            # Of collations only this one tells that the type is a binary one.
+            # Only this collation makes the type a binary one.
             if self._argument() == "binary":
                 self._charset = "binary"
         elif word in ("comment", "default"):

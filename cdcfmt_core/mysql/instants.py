@@ -111,7 +111,7 @@ def offset_of_day(value: datetime, zone: tzinfo) -> timedelta | None:
 def offset_between(start: datetime, end: datetime, zone: tzinfo) -> timedelta | None:
     """The one offset of a span of at most a day, or None where the clock changes in it.
 
-    Its two ends tell: no zone has ever changed its clock twice within four days.
+    Its two ends suffice: no zone has ever changed its clock twice within four days.
     """
     offsets = {_offset(at, zone, fold) for at in (start, end) for fold in (0, 1)}
     return offsets.pop() if len(offsets) == 1 else None

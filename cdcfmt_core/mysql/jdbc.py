@@ -157,7 +157,7 @@ _CERTAIN: Final[dict[int, LogicalType]] = {
 
 
 def logical_from_jdbc(code: int) -> LogicalType:
-    """What a code alone says for certain, so that no value is misread.
+    """The logical type that a code alone implies with certainty.
 
     Unknown remain: BIT (a bit value, or a SET's bitmap or names); TIMESTAMP (DATETIME's
     wall clock or TIMESTAMP's instant); BINARY, VARBINARY and LONGVARBINARY (Canal sends

@@ -25,7 +25,7 @@ _MOST_EXPANSIONS: Final = 3
 
 
 class NotUnderstood(ValueError):
-    """A statement, or a part of one, is not what this reads."""
+    """A statement, or a part of one, that this reader does not support."""
 
 
 class Lexeme(NamedTuple):
@@ -61,7 +61,7 @@ def read_statements(text: str) -> tuple[str, list[list[Lexeme]]]:
 
 
 def split_items(lexemes: list[Lexeme]) -> list[list[Lexeme]]:
-    """What commas outside of parentheses separate.
+    """The parts between commas outside of parentheses.
 
     :raises NotUnderstood: if a parenthesis is open, or closed too often.
     """
@@ -125,7 +125,7 @@ def _without_comments(text: str, lexemes: list[Lexeme]) -> tuple[str, bool]:
 
 
 def _executed(gap: str) -> str:
-    """What stands between lexemes, blanks but for the text of executed comments."""
+    """The text between lexemes: blanks, and the text of executed comments."""
     opened, at = "", 0
     while match := _EXECUTED.search(gap, at):
         end = gap.find("*/", match.end())
@@ -142,7 +142,7 @@ def _tokenizer() -> Any:
         from sqlglot.dialects.mysql import MySQL
     except ImportError as error:
         raise MissingDependencyError(
-            "DDL statements tell the exact types of columns, and reading them needs sqlglot: pip "
+            "DDL statements have the exact types of columns, and reading them needs sqlglot: pip "
             "install 'cdcfmt-core[ddl]', or set scanSchemas=false"
         ) from error
 

@@ -114,11 +114,11 @@ def finite_text(value: Any) -> str:
 
 
 def shortest32(value: Any) -> str:
-    """Like ``repr``, with no more digits than tell a binary32 from its neighbours."""
+    """Like ``repr``, with only the digits that distinguish a binary32 from its neighbours."""
     text = finite_text(value)
     if not -_LARGEST <= value <= _LARGEST:
         raise ValueError("too large for a FLOAT")
-    # Nine digits tell any two apart: so few are the text that somebody wrote.
+    # Nine digits distinguish any two: so few are the text from the source.
     if len(text) <= 10:
         return text
     stored = _FLOAT.pack(value)

@@ -1,4 +1,4 @@
-"""What DDL statements say of the types of columns: statements in, one after the other.
+"""Column types from DDL statements, which are given in order.
 
 sqlglot cuts a statement into its parts (:mod:`~cdcfmt_core.mysql.lexemes`), and a column's
 type is read by :func:`~cdcfmt_core.mysql.parse_column_type`, as every type text is.  Nothing

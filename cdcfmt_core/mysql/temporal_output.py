@@ -24,7 +24,7 @@ _days: dict[int, str] = {}
 
 
 def temporal_printer(logical: Date | DateTime | Timestamp | Time, time_zone: tzinfo) -> Printer:
-    """Dates and times, with the digits that the type tells; where it does not, six or none."""
+    """Dates and times, with the digits of the type; six or none where these are unknown."""
     if isinstance(logical, Date):
         return _print_date
     if isinstance(logical, Time):
@@ -92,7 +92,7 @@ def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
             return _invalid_datetime(value)
         if value.tzinfo is not UTC:
             if value.tzinfo is None:
-                raise ValueError("a timestamp without a time zone is no instant")
+                raise ValueError("a timestamp without a time zone is not an instant")
             value = value.astimezone(UTC)
         start = datetime.combine(value.date(), time(), UTC)
         offset = _offset(start, zone)

@@ -102,11 +102,11 @@ def text_printer(
 
 
 def unknown_type(logical: Unknown) -> EncodeError:
-    """The error for a column whose type nobody knows."""
+    """The error for a column of unknown type."""
     source = f" ({logical.source_type})" if logical.source_type else ""
     return EncodeError(
-        f"its type{source} is not known, so how to write its values is not either; declare a "
-        "schema, set typeMap, or read what tells the types (DDL, tableChanges) with it"
+        f"its type{source} is not known, so its values cannot be written; declare a "
+        "schema, set typeMap, or read the messages with types (DDL, tableChanges), too"
     )
 
 
@@ -127,7 +127,7 @@ def print_geometry(value: Any) -> str:
 
 
 def value_error(column: str, value: object, error: Exception) -> EncodeError:
-    """What a printer's exception means."""
+    """The EncodeError for a printer's exception."""
     if isinstance(error, EncodeError):
         return error.at(column=column)
     if isinstance(value, InvalidValue):

@@ -40,7 +40,7 @@ from cdcfmt_core.types import (
 _INT_NAMES: Final = {8: "tinyint", 16: "smallint", 24: "mediumint", 32: "int", 64: "bigint"}
 _NAMES: Final[dict[type, str]] = {
     Decimal: "decimal",
-    # The longest of their kind, as nobody knows the length.
+    # The longest of their kind, as the length is unknown.
     Text: "longtext",
     Binary: "longblob",
     Date: "date",

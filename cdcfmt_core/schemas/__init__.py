@@ -1,1 +1,1 @@
-"""Table schemas: the store, the scan of an input, and the folder that keeps them."""
+"""Table schemas: the store, the scan of an input, and the folder on disk."""

@@ -1,4 +1,4 @@
-"""Table schemas as JSON, for a schema store that outlives the process that learnt them."""
+"""Table schemas as JSON, for the files of a schema store."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def record_from_json(text: str | bytes) -> SchemaRecord:
         )
         return SchemaRecord(table, tuple(fields["position"]), fields["stream"])
     except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"it is no table schema: {type(error).__name__}: {error}") from error
+        raise ValueError(f"it is not a table schema: {type(error).__name__}: {error}") from error
 
 
 def column_to_dict(column: Column) -> dict[str, Any]:

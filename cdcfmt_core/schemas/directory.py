@@ -1,4 +1,4 @@
-"""A folder of table schemas: what one task learnt, for other tasks and after a restart.
+"""A folder of table schemas, shared by tasks and kept across restarts.
 
 One file holds one schema of one table.  Its name is made from what it holds, and it is moved
 into place whole, so that many tasks may write at a time: they write the same, or apart.
@@ -93,9 +93,9 @@ class SchemaDirectory:
         return written
 
     def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
-        """Keep a note about a table: that a schema was looked for, which, where and by whom.
+        """Keep a note about a table: which schema was searched, where, and by which query.
 
-        Who reads the same once more goes by it, whatever has been learnt since.
+        A task that reads the same again acts on this note, whatever was found since.
         """
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)

@@ -1,11 +1,10 @@
-"""A schema store whose schemas outlive the process that learnt them."""
+"""A schema store that is kept in a folder."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cdcfmt_core.caches import Cache, short_key, text_size
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.caches import Cache, TableKey, short_key, text_size
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.schemas.store import (
@@ -17,7 +16,7 @@ from cdcfmt_core.schemas.store import (
 
 
 class KeptSchemaStore(SchemaStore):
-    """Writes what it is told to a folder, and looks there for tables that it has not met.
+    """Writes new schemas to a folder, and loads those of other tables from it.
 
     A table's schemas are read once, when they are first asked for; :meth:`reload` reads
     those that others have written since.
@@ -41,42 +40,6 @@ class KeptSchemaStore(SchemaStore):
         if isinstance(record, SchemaRecord):
             self.directory.save(record)
 
-    def find(
-        self,
-        database: str,
-        table: str,
-        position: Position | None,
-        *,
-        schema: str | None = None,
-        stream: str = "",
-    ) -> TableSchema | None:
-        self._load(database, table, schema)
-        return super().find(database, table, position, schema=schema, stream=stream)
-
-    def at(
-        self,
-        database: str,
-        table: str,
-        position: Position,
-        *,
-        schema: str | None = None,
-        stream: str = "",
-    ) -> tuple[TableSchema, ...]:
-        self._load(database, table, schema)
-        return super().at(database, table, position, schema=schema, stream=stream)
-
-    def span(
-        self,
-        database: str,
-        table: str,
-        position: Position,
-        *,
-        schema: str | None = None,
-        stream: str = "",
-    ) -> tuple[Position | None, Position | None]:
-        self._load(database, table, schema)
-        return super().span(database, table, position, schema=schema, stream=stream)
-
     def reload(self, database: str, table: str, schema: str | None = None) -> list[SchemaRecord]:
         """Read the table's schemas once more; all that the folder has."""
         records = self.directory.load(database, table, schema)
@@ -87,11 +50,12 @@ class KeptSchemaStore(SchemaStore):
         self._loaded.add((database, schema, table), True, text_size(database, schema, table))
         return records
 
-    def _load(self, database: str, table: str, schema: str | None) -> None:
+    def _load(self, key: TableKey) -> None:
+        _, database, schema, table = key
         if not self._loaded.get((database, schema, table)):
             self.reload(database, table, schema)
 
-    def _forgot(self, key: tuple[str, str, str | None, str], position: Position) -> None:
+    def _forgot(self, key: TableKey, position: Position) -> None:
         super()._forgot(key, position)
         # The folder has it still.
         self._loaded.discard(key[1:])

@@ -1,7 +1,7 @@
 """Looks through an input for table schemas, before any of its rows is decoded.
 
 A file is read by many tasks, and a row's schema may stand in another one's part of it:
-whoever reads in pieces collects the schemas of the whole input first.
+a reader of pieces collects the schemas of the whole input first.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def open_input_scan(
     codec_options: Mapping[str, Any],
     registry: Registry | None = None,
 ) -> MarkedScan[SchemaRecord | Statement] | None:
-    """As :func:`open_schema_scan`, for who looks through all of an input: DDL statements, too.
+    """Like :func:`open_schema_scan`, with DDL statements: for a scan of a whole input.
 
     What a part of an input's statements says may be out of date.
     """

@@ -46,7 +46,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of an input, and which columns its tables have between them.
+    """The statements of an input, and the columns of its tables between them.
 
     They are read when a table is first asked for, in the order of their positions, and are
     plain data after that.
@@ -68,7 +68,7 @@ class Statements:
         if self._characters > _MAX_CHARACTERS:
             logger.warning(
                 "the input has more than %d characters of DDL, which is too much to read: column "
-                "types are those that rows tell",
+                "types are those of rows",
                 _MAX_CHARACTERS,
             )
             self._unread = None
@@ -77,7 +77,7 @@ class Statements:
         self._tables = None
 
     def tables(self) -> Iterator[TableSchema]:
-        """What is known of all tables, perhaps some of their columns, in the order of positions."""
+        """The known columns of all tables, perhaps not all of them, in the order of positions."""
         return self._read().tables() if self else iter(())
 
     def find(self, database: str, table: str, position: int | None) -> TableSchema | None:
@@ -105,7 +105,7 @@ class Statements:
                 if tables.forgetful:
                     logger.warning(
                         "the tables of the input's DDL take more than %d bytes: column types are "
-                        "those that rows tell",
+                        "those of rows",
                         _MAX_BYTES,
                     )
                     self._unread, tables = None, SchemaStore()
@@ -114,7 +114,7 @@ class Statements:
         return self._tables
 
     def __getstate__(self) -> dict[str, Any]:
-        # Whoever gets a copy need not read them again.
+        # The receiver of a copy need not read them again.
         tables = self._read() if self else None
         return {"_unread": {}, "_characters": 0, "_tables": tables}
 
@@ -125,7 +125,7 @@ def refined_type(
     column: Column | None,
     resolve_type: Callable[[str], LogicalType],
 ) -> tuple[str, LogicalType]:
-    """A row's own type of a column, or that of DDL where it says the same, and more."""
+    """A row's own type of a column, or the DDL's type where it agrees and has more detail."""
     from cdcfmt_core.mysql.column_type import parse_column_type
 
     if column is None:
@@ -162,7 +162,7 @@ def _versions(statements: Iterable[Statement]) -> Iterator[tuple[TableSchema, in
 
 
 def _grouped(statements: Iterable[Statement]) -> Iterator[tuple[int, int, list[Statement]]]:
-    """Statements in order; together those whose rows cannot be told apart."""
+    """Statements in order; those whose rows cannot be distinguished form one group."""
     group: list[Statement] = []
     for statement in sorted(statements, key=lambda each: (each.start, each.end)):
         if group and (statement.start, statement.end) != (group[0].start, group[0].end):

@@ -1,11 +1,10 @@
-"""Table schemas by where in the stream they begin to hold (docs/events.md, "Types").
+"""Table schemas by the position in the stream from which they hold (docs/events.md, "Types").
 
-For formats whose rows do not carry their column types: schema events of the same stream
-tell them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple
-that orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a
-schema version.  Some formats look for the newest schema before a row
-(:meth:`SchemaStore.find`), others for exactly the one that the row names
-(:meth:`SchemaStore.at`).
+For formats whose rows do not carry their column types: schema events of the same stream have
+them (``tableChanges`` of Debezium's DDL, Simple's BOOTSTRAP).  A position is any tuple that
+orders within one stream, such as ``(commit_ts,)``, a binlog's file and offset, or a schema
+version.  Some formats need the newest schema before a row (:meth:`SchemaStore.find`), others
+exactly the one that the row names (:meth:`SchemaStore.at`).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import copy
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
 from typing import Any, Self, TypeAlias
 
@@ -45,7 +45,7 @@ class SchemaRecord:
 
 @attrs.define
 class _Versions:
-    """Of one table: positions in order, and what was told at each, the last one last.
+    """The schemas of one table: positions in order, and the schemas added at each, in order.
 
     ``sizes`` are about the bytes that each position takes.
     """
@@ -56,11 +56,11 @@ class _Versions:
 
 
 class SchemaStore:
-    """The schemas of many tables; plain data, so that it can be sent to other processes.
+    """The schemas of many tables; plain data, which can be sent to other processes.
 
     Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
     first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
-    might need is an error, never an older schema.  ``changes`` grows whenever it is told
+    might need is an error, never an older schema.  ``changes`` grows whenever it is given
     something new.  ``statements`` are the DDL statements that it was told,
     which are never kept in a folder.
     """
@@ -89,7 +89,7 @@ class SchemaStore:
         return bool(self._forgotten) or self._forgot_names
 
     def copy(self) -> Self:
-        """The same schemas, for who may add others of its own."""
+        """A copy; schemas that are added to it do not reach this store."""
         made = copy.copy(self)
         made._tables = OrderedDict(
             (key, _Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
@@ -105,7 +105,7 @@ class SchemaStore:
                 yield from versions.tables[position]
 
     def versions_of(self, table: tuple[str, ...]) -> Iterator[TableSchema]:
-        """What schemas and statements in memory say of a table, in the order of positions.
+        """The schemas of a table in memory, those of statements too, in the order of positions.
 
         Statements may know some of its columns only.
         """
@@ -118,7 +118,7 @@ class SchemaStore:
         """Add a schema, or a statement.
 
         A schema that says what another of its position or the version before it says is kept as
-        the same object, since decoders tell by the object whether a table has changed.
+        the same object, since decoders recognise a change of a table by the object.
         """
         if isinstance(record, Statement):
             self.changes += 1
@@ -161,7 +161,7 @@ class SchemaStore:
     ) -> TableSchema | None:
         """The newest schema at or before ``position``; of all where that is None.
 
-        Of several at one position the last one told holds.
+        Of several at one position the last one added holds.
 
         :raises MissingSchemaError: if it may have been forgotten.
         """
@@ -185,9 +185,9 @@ class SchemaStore:
         schema: str | None = None,
         stream: str = "",
     ) -> tuple[TableSchema, ...]:
-        """All different schemas told at exactly this position, the last one told last.
+        """All different schemas added at exactly this position, the newest last.
 
-        The same object as before while nothing new is told.
+        The same object as before while nothing new is added.
         """
         versions = self._used((stream, database, schema, table))
         return () if versions is None else versions.tables.get(position, ())
@@ -202,20 +202,14 @@ class SchemaStore:
         stream: str = "",
         exact: bool = True,
     ) -> MissingSchemaError:
-        """The error of a row whose schema is not here; it says if that may be forgotten."""
-        key = stream, database, schema, table
-        error = MissingSchemaError(
-            database, table, position, schema=schema, stream=stream, exact=exact
-        )
-        if not self._forgot_names and short_key(key) not in self._forgotten:
+        """The error of a row whose schema is missing; it says if that may be forgotten."""
+        place = database, table, position
+        make = partial(MissingSchemaError, *place, schema=schema, stream=stream, exact=exact)
+        error = make()
+        forgotten = short_key((stream, database, schema, table)) in self._forgotten
+        if not self._forgot_names and not forgotten:
             return error
-        return MissingSchemaError(
-            database,
-            table,
-            position,
-            schema=schema,
-            stream=stream,
-            exact=exact,
+        return make(
             reason=f"{error.reason}, or forgotten: it takes more than {MAX_SCHEMA_BYTES} bytes, or "
             f"all schemas together more than {self._max_bytes}; raise maxCachedSchemaBytes",
         )
@@ -233,12 +227,17 @@ class SchemaStore:
 
         None where there is no such end.
         """
-        versions = self._tables.get((stream, database, schema, table))
+        key = stream, database, schema, table
+        self._load(key)
+        versions = self._tables.get(key)
         if versions is None:
             return None, None
         positions = versions.positions
         at = bisect_right(positions, position)
         return positions[at - 1] if at else None, positions[at] if at < len(positions) else None
+
+    def _load(self, key: TableKey) -> None:
+        """Hook: add what is known of a table elsewhere, before it is looked up."""
 
     def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
         at = bisect_right(versions.positions, position)
@@ -250,6 +249,7 @@ class SchemaStore:
         return table
 
     def _used(self, key: TableKey) -> _Versions | None:
+        self._load(key)
         versions = self._tables.get(key)
         if versions is not None and self.bytes > self._max_bytes // 2:
             self._tables.move_to_end(key)
@@ -285,7 +285,7 @@ class SchemaStore:
 
 
 class NoSchemas(SchemaStore):
-    """Keeps nothing: for who may not know more than a message tells by itself."""
+    """No-op store: each message is decoded in isolation."""
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Forget it."""

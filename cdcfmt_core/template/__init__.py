@@ -27,8 +27,8 @@ def create_plugin(name: str, folder: Path) -> Path:
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
         raise OptionError(
-            f"{name!r} is no name of a format: lower-case letters and digits, with hyphens "
-            "between words, such as acme-json"
+            f"{name!r} is not a valid name of a format: lower-case letters and digits, with "
+            "hyphens between words, such as acme-json"
         )
     if name == "core" or name in KNOWN_PACKAGES or _is_installed(name):
         raise OptionError(f"there is a format {name!r} already: take another name")

@@ -1,4 +1,4 @@
-"""The conformance kit: what every format must do, as tests that its author inherits.
+"""The conformance kit: the tests of every format, which its author inherits.
 
 ::
 

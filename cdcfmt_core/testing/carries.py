@@ -1,4 +1,4 @@
-"""What a format can say, so that round trips try nothing else, and how they are made."""
+"""What a format can express: round trips are limited to it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ALL_TYPES: Final[tuple[LogicalType, ...]] = (
     Vector(),
     Geometry(),
 )
-"""As full type texts of MySQL tell them."""
+"""As in MySQL's full type texts."""
 
 
 def without(*types: type[LogicalType]) -> tuple[LogicalType, ...]:
@@ -124,7 +124,7 @@ class Carries:
     )
     ddl_first: bool = attrs.field(
         default=False,
-        metadata={"help": "Whether rows come behind a DDL that tells their table."},
+        metadata={"help": "Whether rows come behind a DDL that has their table's schema."},
     )
     statuses: tuple[Literal["begin", "commit", "rollback"], ...] = attrs.field(
         default=("begin", "commit", "rollback"),
@@ -147,7 +147,7 @@ class RoundTrip:
     ``writing`` and ``reading`` are options as users spell them; ``sourceTimeZone`` is
     Asia/Shanghai on both sides where they do not set it.
     ``normalise(event, decoded)`` is what the wire makes of an event: what it loses or adds.
-    ``decoded`` is what did come back, of the same class, for what only it can tell, such as a
+    ``decoded`` is the event that came back, of the same class, for what only it has, such as a
     made-up version; whatever is copied from it is not tested.
     """
 

@@ -34,7 +34,7 @@ class Case:
 
     ``events`` are those of each message; None where other tests hold them against the truth.
     ``options`` are spelt as users spell them, the format's own and everyone's, and so are
-    ``writing``, for writing the messages again as they are; None where nobody could, as with
+    ``writing``, for writing the messages again as they are; None where that is impossible, as with
     messages that were batched or compressed by another library.
     """
 

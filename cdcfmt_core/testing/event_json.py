@@ -7,7 +7,7 @@ The text holds the table schemas once, under a name, and the events of each mess
                     "after": {"id": 1, "price": {"decimal": "1.50"}, "note": null}}]]}
 
 NULL, booleans, integers, floats with a fraction, text and lists stand as JSON has them; any
-other value is an object of one member, whose name tells its type (:data:`_TAGGED`).  Fields
+other value is an object of one member, whose name is its type (:data:`_TAGGED`).  Fields
 that have their default value are left out.
 """
 
@@ -160,7 +160,7 @@ def _table_from_dict(name: str, wire: Mapping[str, Any]) -> TableSchema:
             wire.get("schema"),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"tables[{name!r}] is no table schema ({error!r})") from error
+        raise ValueError(f"tables[{name!r}] is not a table schema ({error!r})") from error
 
 
 def _event_to_dict(event: Event, tables: _Tables) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _read_event(wire: Any, tables: Mapping[str, TableSchema], place: str) -> Eve
     try:
         return _event_from_dict(dict(wire), tables)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{place} is no event ({error!r})") from error
+        raise ValueError(f"{place} is not an event ({error!r})") from error
 
 
 def _event_from_dict(wire: dict[str, Any], tables: Mapping[str, TableSchema]) -> Event:

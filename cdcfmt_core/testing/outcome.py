@@ -1,4 +1,4 @@
-"""What must hold for whatever a decoder gives, of good messages and of bad ones."""
+"""The invariants of a decoder's results, for good and bad messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_events(events: Iterable[Event], message: Message, protocol: str) -> No
     last = -1
     errors = 0
     for event in events:
-        expect(type(event) in KIND_OF, f"{type(event).__name__} is no event")
+        expect(type(event) in KIND_OF, f"{type(event).__name__} is not an event")
         expect(
             event.index > last,
             f"an event has index {event.index} behind {last}: `index` is the place in the message",
@@ -59,7 +59,7 @@ def check_events(events: Iterable[Event], message: Message, protocol: str) -> No
 
 
 def check_error(error: DecodeError, message: Message, protocol: str | None) -> None:
-    """An error that tells reason and place, and is short."""
+    """An error with reason and place, of bounded length."""
     text = str(error)
     expect(type(error.reason) is str and error.reason, "an error has no reason")
     # MessageDecoder turns any other exception into this one.
@@ -74,7 +74,7 @@ def check_error(error: DecodeError, message: Message, protocol: str | None) -> N
         given = getattr(message, name)
         expect(
             given is None or (getattr(error, name) == given and f"{name} {given}" in text),
-            f"an error does not tell {name} {given}: {text}",
+            f"an error does not name {name} {given}: {text}",
         )
 
 

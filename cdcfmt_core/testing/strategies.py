@@ -91,7 +91,7 @@ def _commit_ts() -> st.SearchStrategy[int]:
 
 @st.composite
 def _occurrences(draw: st.DrawFn, carries: Carries) -> dict[str, Any]:
-    """When an event happened, by the clocks that the format tells."""
+    """The times of an event that the format carries."""
     said: dict[str, Any] = {}
     unit = carries.time_unit
     if "commit_ts" in carries.times:
@@ -152,7 +152,7 @@ def schema_changes(draw: st.DrawFn, carries: Carries) -> SchemaChange:
 
 
 def _telling(carries: Carries, events: list[Event]) -> SchemaChange:
-    """A DDL that tells the rows' table, before all of them."""
+    """A DDL with the schema of the rows' table, before all of them."""
     table = next(event.table for event in events if isinstance(event, RowChange))
     times = {"commit_ts": 1_000 << 18, "source_time": 1_000_000, "emit_time": 2_000_000}
     said: dict[str, Any] = {name: time for name, time in times.items() if name in carries.times}

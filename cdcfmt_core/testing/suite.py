@@ -28,7 +28,7 @@ from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
 
 
 class CodecTests:
-    """What every format must do; docs/conformance-kit.md tells what each test looks at.
+    """The tests of every format; docs/conformance-kit.md describes each of them.
 
     ``codec`` is the format's name, ``cases`` the folder of its golden cases, and
     ``known_failures`` what it does not do, test by test, each with the reason: such a test

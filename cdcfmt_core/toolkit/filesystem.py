@@ -149,7 +149,7 @@ def _open_with_pyarrow(
     root = match[0] if match else url
     try:
         if options:
-            # pyarrow would open the path without them, and who knows as whom.
+            # pyarrow would open the path without them, as an unknown user.
             raise reason
         filesystem, base = _pyarrow_filesystem(root, os.getpid())
     except (ImportError, ValueError) as error:
@@ -181,7 +181,7 @@ def _no_filesystem(scheme: str, path: str, reason: Exception) -> CdcfmtError:
             "install the package that registers it with fsspec"
         )
     package = known["class"].partition(".")[0]
-    # Where the class is fsspec's own, only its error tells what it needs.
+    # Where the class is fsspec's own, only its error names what it needs.
     command = "" if package == "fsspec" else f"; pip install {package}"
     return MissingDependencyError(
         f"{scheme}:// paths need a library that is not installed: {reason}{command}"

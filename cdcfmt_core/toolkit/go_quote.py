@@ -50,7 +50,7 @@ def _without_runes(data: bytes) -> bytes:
     def replace(match: re.Match[bytes]) -> bytes:
         code = int(match[0][2:], 16)
         if 0xD800 <= code <= 0xDFFF or code > 0x10FFFF:
-            raise ValueError(f"not Go-quoted: {match[0].decode()} is no character")
+            raise ValueError(f"not Go-quoted: {match[0].decode()} is not a character")
         if code > 0x7F:
             return chr(code).encode()
         # It may be a backslash, which stands for itself from here on.

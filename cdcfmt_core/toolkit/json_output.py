@@ -1,4 +1,4 @@
-"""JSON as Go's and Java's producers write it, beside what a fast JSON writer does.
+"""The differences of Go's and Java's JSON from a fast JSON writer's.
 
 Core has no JSON writer of its own: an encoder hands in what its library wrote.
 """
@@ -6,7 +6,7 @@ Core has no JSON writer of its own: an encoder hands in what its library wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core.encoder import EncoderContext
@@ -39,6 +39,19 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
         # An escaped backslash is stepped over, so that what follows it is not taken for one.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
+
+
+def dumps_row(
+    row: Mapping[str, Any], dumps: Callable[[Any], bytes], context: EncoderContext
+) -> bytes:
+    """A printed row as JSON by ``dumps``, which raises TypeError for texts that are not UTF-8.
+
+    :raises EncodeError: as :func:`valid_texts`.
+    """
+    try:
+        return dumps(row)
+    except TypeError:
+        return dumps(valid_texts(row, context))
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:
@@ -74,7 +87,7 @@ def valid_text(text: str, context: EncoderContext, *, column: str | None = None)
 
 
 def valid_name(name: str) -> str:
-    """:raises EncodeError: for a name that is not UTF-8, which would be another in its place."""
+    """:raises EncodeError: for a name that is not UTF-8: replaced, it would be another name."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

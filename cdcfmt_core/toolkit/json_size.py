@@ -1,8 +1,9 @@
-"""The number of values in JSON, counted without parsing it."""
+"""The size of JSON: its number of values, counted without parsing it, and its depth."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from cdcfmt_core.errors import DecodeError
 
@@ -34,3 +35,18 @@ def check_values(data: bytes, max_message_bytes: int) -> None:
 
 def _count_structure(data: bytes) -> int:
     return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+def depth_exceeds(parsed: Any, max_depth: int) -> bool:
+    """Whether lists and objects are nested more than ``max_depth`` deep."""
+    level = [parsed] if isinstance(parsed, (dict, list)) else []
+    for _ in range(max_depth):
+        if not level:
+            return False
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, (dict, list))
+        ]
+    return bool(level)

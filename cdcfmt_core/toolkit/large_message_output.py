@@ -14,6 +14,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from cdcfmt_core.errors import EncodeError, OptionError
+from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_messages import import_compression
 
 RECORD_OVERHEAD: Final = 36
@@ -84,7 +85,7 @@ class ClaimCheckWriter:
 
 @attrs.define
 class LargeMessageOutput:
-    """How values are compressed, and what becomes of messages that are still too large."""
+    """Compression of values, and the replacement of messages that are still too large."""
 
     max_message_bytes: int = PRODUCER_MAX_MESSAGE_BYTES
     handle: Literal["none", "claim-check", "handle-key-only"] = "none"
@@ -95,7 +96,7 @@ class LargeMessageOutput:
         return value if self.compress is None else self.compress(value)
 
     def require_plain(self, name: str) -> None:
-        """For a format called ``name`` that has neither compression nor large messages.
+        """Refuse options that the format ``name`` does not have: compression and large messages.
 
         :raises OptionError: if either is wanted.
         """
@@ -120,7 +121,7 @@ class LargeMessageOutput:
         framing: int = 0,
         stored: KeyValue | None = None,
     ) -> KeyValue:
-        """What is sent in place of a message that does not fit.
+        """The message that replaces one that does not fit.
 
         ``rewrite(location)`` makes it anew with the handle key only, compressed; ``location``
         is that of the claim check, if there is one.  ``stored`` goes there, if not ``message``.
@@ -145,8 +146,17 @@ class LargeMessageOutput:
             )
         return key, value
 
+    def message(self, value: bytes) -> Message:
+        """The message of a value that cannot be reduced, such as DDL.
+
+        :raises EncodeError: if it does not fit.
+        """
+        value = self.compressed(value)
+        self.check(None, value)
+        return Message(None, value)
+
     def check(self, key: bytes | None, value: bytes) -> None:
-        """For what cannot be reduced, such as DDL.
+        """Check a message that cannot be reduced, such as DDL.
 
         :raises EncodeError: if it does not fit.
         """

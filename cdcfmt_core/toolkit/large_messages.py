@@ -1,7 +1,7 @@
 """Compressed, reduced and claim-check messages, as TiCDC's configuration makes them.
 
 Source: protocols of TiCDC, ``large-message-handle-compression`` and ``claim-check``.  The
-compression is not told by the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
+compression is not marked on the wire: ``lz4`` is the LZ4 *frame* format, ``snappy`` the raw
 *block* format.  A claim check is a file ``<storage>/<uuid>.json`` that holds
 ``{"key": base64, "value": base64}``, or the bare (still compressed) value.
 """
@@ -12,14 +12,17 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError, MissingDependencyError, show
+from cdcfmt_core.codec import DecoderContext
+from cdcfmt_core.errors import DecodeError, MissingDependencyError, MissingSchemaError, show
 from cdcfmt_core.options import Option
 from cdcfmt_core.toolkit.json_size import check_values
+
+T = TypeVar("T")
 
 COMPRESSION_OPTION = Option(
     name="largeMessageHandleCompression",
@@ -27,7 +30,7 @@ COMPRESSION_OPTION = Option(
     choices=("none", "lz4", "snappy"),
     default="none",
     help="Compression of each message, as set in TiCDC's `large-message-handle-compression`; "
-    "the wire does not tell.",
+    "the wire does not say.",
 )
 
 HANDLE_KEY_DELETES_OPTION = Option(
@@ -35,7 +38,14 @@ HANDLE_KEY_DELETES_OPTION = Option(
     type="bool",
     default=False,
     help="TiCDC's `delete-only-output-handle-key-columns` was on: deletes hold the handle key "
-    "only, which the wire does not tell.",
+    "only, which the wire does not say.",
+)
+
+HANDLE_KEY_DELETES_ENCODE_OPTION = Option(
+    name="deleteOnlyOutputHandleKeyColumns",
+    type="bool",
+    default=False,
+    help="Write only the handle key of deleted rows.",
 )
 
 _LZ4_MAGIC = b'\x04"M\x18'
@@ -99,7 +109,7 @@ def _too_large(limit: int) -> DecodeError:
 
 
 def compression_hint(data: bytes) -> str | None:
-    """What to say of bytes that are no message if they begin like compressed ones."""
+    """A hint for bytes that begin like compressed ones; None for others."""
     if data[:4] == _LZ4_MAGIC:
         return "is an LZ4 frame; set largeMessageHandleCompression=lz4"
     if _may_be_snappy(data):
@@ -187,8 +197,35 @@ def resolve_claim_check(
     return store.read(location, limit)
 
 
+def claim_check_of(wire: Mapping[str, Any], *, is_claimed: bool) -> Any:
+    """``claimCheckLocation``; None where it is null, empty or missing.
+
+    :raises DecodeError: if it stands in a message that a claim check led to (``is_claimed``).
+    """
+    location = wire.get("claimCheckLocation")
+    if location is None or location == "":
+        return None
+    if is_claimed:
+        raise DecodeError("a claim check leads to another one", sample=location)
+    return location
+
+
+def read_claimed(context: DecoderContext, location: object, read: Callable[[bytes], T]) -> T:
+    """The result of ``read`` for the value of the message behind a claim check.
+
+    :raises DecodeError: that of ``read`` without a byte of the file.
+    """
+    _, value = resolve_claim_check(context.claim_checks, location, context.max_message_bytes)
+    try:
+        return read(value)
+    except MissingSchemaError:
+        raise
+    except DecodeError as error:
+        raise error_of_claim_check(error, location) from None
+
+
 def error_of_claim_check(error: DecodeError, location: object) -> DecodeError:
-    """The error of a claim check's file without a byte of it, as it need not be a message."""
+    """The error of a claim check's file, without any of its bytes: it may be any file."""
     error.sample = None
     return error.at(reason=f"claim check {show(location)}: {error.reason}")
 

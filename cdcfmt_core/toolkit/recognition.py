@@ -1,4 +1,4 @@
-"""Which format a message is of, by the formats' own judgement."""
+"""Recognition of a message's format, by the formats' ``sniff``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CERTAIN_ENOUGH = 0.5
 
 
 def confidence(codec: CodecSpec, message: Message) -> float:
-    """What the format's ``sniff`` says."""
+    """The result of the format's ``sniff``."""
     try:
         return float(codec.sniff(message))
     except Exception:
@@ -60,7 +60,7 @@ def of_another_format(
 
 
 def _trouble(value: bytes | None) -> str:
-    """What is wrong with the value, if that shows without its format."""
+    """The error of a value that no format could read; None where there is none."""
     if not value:
         return ""
     if value.lstrip()[:1] in (b"{", b"["):

@@ -1,4 +1,4 @@
-"""What readers and writers alike do to row changes."""
+"""Row changes: splitting of key updates, change feed rows, positions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def change_images(event: RowChange, *, after_only: bool) -> Iterator[tuple[str, 
 def change_position(
     message: Message, event: Any, change_type: str, key_columns: Sequence[str]
 ) -> dict[str, Any]:
-    """The added columns that say which change a row is, and when and in what order it came.
+    """The added columns of a row: change type, commit and sequence.
 
     Without the prefix of their names; the timestamp is in microseconds (docs/spark.md, Order).
     """
@@ -59,7 +59,7 @@ def change_position(
         "commit_timestamp": event.source_time if commit_ts is None else (commit_ts >> 18) * 1000,
         "sequence": {
             "commit": commit_ts or getattr(event, "sequence_commit", None) or 0,
-            # Milliseconds hold several transactions, whose order only the offset tells.
+            # Milliseconds hold several transactions, whose order only the offset has.
             "rank": 1 if commit_ts and change_type != "delete" else 0,
             "offset": 0 if is_unique else message.offset,
             "index": 0 if is_unique else event.index,

@@ -218,7 +218,7 @@ class RowMessages:
 
 @attrs.frozen
 class Allowance:
-    """That rows of a table may be written without the encoder.
+    """The permission to write rows of a table without the encoder.
 
     - ``rows``: how many more
     - ``until``: when the last one may be written, in microseconds, exclusive
@@ -263,7 +263,7 @@ class RowNumbers:
 
 @attrs.frozen
 class RowRules:
-    """What becomes of the rows of one writer, and how the messages of each table are made.
+    """The settings of one writer, and how the messages of each table are made.
 
     - ``ops``: the operation that a row is written as, and under what that is counted, if it is
     - ``needs_commit_ts``: a row without one is the encoder's

@@ -1,4 +1,4 @@
-"""What JSON has no type for: times as numbers, integers as base64, instants as ISO 8601 text."""
+"""Values that JSON has no type for: times as numbers, integers as base64, ISO 8601 instants."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def datetime_at(microseconds: int) -> datetime:
 
 
 def time_of(microseconds: int) -> timedelta | None:
-    """None beyond MySQL's TIME."""
+    """The time so long after midnight; None beyond MySQL's TIME."""
     try:
         time = timedelta(0, 0, microseconds)
     except OverflowError:

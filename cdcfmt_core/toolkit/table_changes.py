@@ -6,9 +6,9 @@ and its appendix "jdbcType".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
@@ -16,12 +16,37 @@ from cdcfmt_core.mysql.jdbc import logical_from_jdbc
 from cdcfmt_core.toolkit.wire_json import names_of
 from cdcfmt_core.types import LogicalType, Unknown
 
+RowTypes: TypeAlias = tuple[tuple[str, str | int | None], ...]
+"""Each column's name with its type text or JDBC code; None where the wire has neither."""
+
 
 def type_from_jdbc(code: Any) -> tuple[str, LogicalType]:
     """Source type and logical type where only a JDBC code is known, or nothing at all."""
     if type(code) is int:
         return f"jdbc {code}", logical_from_jdbc(code)
     return "", Unknown()
+
+
+def row_types(
+    names: Iterable[str], texts: Mapping[str, Any] | None, codes: Mapping[str, Any] | None
+) -> RowTypes:
+    """The types of a row's columns in a message: type texts, else JDBC codes, else None."""
+    texts, codes = texts or {}, codes or {}
+    types: list[tuple[str, str | int | None]] = []
+    for name in names:
+        text, code = texts.get(name), codes.get(name)
+        if isinstance(text, str) and text.strip():
+            types.append((name, text))
+        else:
+            types.append((name, code if type(code) is int else None))
+    return tuple(types)
+
+
+def type_of(
+    told: str | int | None, resolve_type: Callable[[str], LogicalType]
+) -> tuple[str, LogicalType]:
+    """Source type and logical type of a column of :func:`row_types`."""
+    return (told, resolve_type(told)) if isinstance(told, str) else type_from_jdbc(told)
 
 
 def schema_from_table_changes(
@@ -48,16 +73,11 @@ def schema_from_table_changes(
     for column in body["columns"]:
         if not isinstance(column, dict) or not isinstance(column.get("name"), str):
             raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
-        source_type = column.get("typeExpression") or column.get("typeName")
-        if isinstance(source_type, str) and source_type.strip():
-            logical = resolve_type(source_type)
-        else:
-            source_type, logical = type_from_jdbc(column.get("jdbcType"))
+        name = column["name"]
+        text = {name: column.get("typeExpression") or column.get("typeName")}
+        ((_, told),) = row_types((name,), text, {name: column.get("jdbcType")})
         columns.append(
-            (
-                column.get("position"),
-                Column(column["name"], source_type, logical, key=column["name"] in keys),
-            )
+            (column.get("position"), Column(name, *type_of(told, resolve_type), key=name in keys))
         )
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))

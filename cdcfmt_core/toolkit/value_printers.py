@@ -55,7 +55,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @attrs.frozen
 class PrinterTools:
-    """What printers use.
+    """The tools of printers.
 
     - ``time_zone``: of TIMESTAMP texts
     - ``number``: makes of a number's text what the JSON writer takes

@@ -45,7 +45,7 @@ def value_reader(
     with zones have no reader: a decoder looks these up.
     """
     if encoding.name == "mysql-json":
-        return json_value_parser(logical, time_zone=time_zone, counts=counts)
+        return _padded(json_value_parser(logical, time_zone=time_zone, counts=counts), encoding)
     if encoding.name == "mysql-text":
         return _only_text(
             _padded(text_parser(logical, time_zone=time_zone, counts=counts), encoding)
@@ -70,7 +70,7 @@ def _number(encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Coun
 
     def read(value: Any) -> object:
         if type(value) in (str, bool):
-            raise ValueError("is no number")
+            raise ValueError("is not a number")
         if type(value) is int and encoding.wraps and -(1 << 63) <= value < 0:
             return value + (1 << 64)
         if type(value) is float and encoding.doubles:
@@ -98,7 +98,7 @@ def _iso_instant(*_: Any) -> Read:
     def read(text: str) -> object:
         instant = read_instant(text)
         if instant is None:
-            raise ValueError("is no instant in UTC")
+            raise ValueError("is not an instant in UTC")
         return instant
 
     return _only_text(read)
@@ -107,7 +107,7 @@ def _iso_instant(*_: Any) -> Read:
 def _only_int(read: Callable[[int], object]) -> Read:
     def read_int(value: Any) -> object:
         if type(value) is not int:
-            raise ValueError("is no integer")
+            raise ValueError("is not an integer")
         return read(value)
 
     return read_int
@@ -152,7 +152,7 @@ def _integer_text(_: Encoding, logical: LogicalType, *__: Any) -> Read:
 def _numbers_of(value: Any, count: int) -> list[Any]:
     if type(value) is list and len(value) == count:
         return value
-    raise ValueError(f"is no list of {count} numbers")
+    raise ValueError(f"is not a list of {count} numbers")
 
 
 def _calendar_parts(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:
@@ -176,7 +176,7 @@ def _epoch_pair(*_: Any) -> Read:
         seconds, microseconds = _numbers_of(value, 2)
         if type(seconds) is type(microseconds) is int:
             return to_timestamp(seconds, microseconds)
-        raise ValueError("are no integers")
+        raise ValueError("are not integers")
 
     return read
 
@@ -222,12 +222,12 @@ def _only_text(read: Callable[[str], object]) -> Read:
     return read_text
 
 
-def _padded(read: Callable[[str], object], encoding: Encoding) -> Callable[[str], object]:
+def _padded(read: Read, encoding: Encoding) -> Read:
     if not encoding.padded:
         return read
 
-    def read_padded(text: str) -> object:
-        data = read(text)
+    def read_padded(value: Any) -> object:
+        data = read(value)
         return data.ljust(encoding.padded, b"\0") if isinstance(data, bytes) else data
 
     return read_padded

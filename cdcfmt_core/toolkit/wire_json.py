@@ -1,4 +1,4 @@
-"""What JSON wires share: fields of an envelope, each with its type checked, and exact parsing.
+"""JSON wires: fields of an envelope, each with its type checked, and exact parsing.
 
 Fast parsers reject bytes that are not UTF-8, and turn numbers beyond 64 bits and all
 fractions into binary floats.  Codecs come here for such a message alone.
@@ -14,9 +14,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.toolkit.json_size import depth_exceeds
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.types import MAX_TIMESTAMP
 
+MAX_COMMIT_TS = 2**63 - 1
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
 _WORDS = ("true", "false", "null")
@@ -46,7 +48,7 @@ def loads_exact(
     except ValueError as error:
         raise DecodeError(json_trouble(data, error), sample=data) from error
     # Newer Pythons parse deeper than they can walk.
-    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and _is_deep(parsed):
+    if data.count(b"[") + data.count(b"{") > _MAX_DEPTH and depth_exceeds(parsed, _MAX_DEPTH):
         raise DecodeError("the JSON is nested too deeply", sample=data)
     return parsed
 
@@ -73,36 +75,23 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
     return error.msg.startswith("Invalid \\u") and bool(_CUT_ESCAPE(rest))
 
 
-def loads_refused(value: bytes, subject: str = "the value ") -> Any:
+def loads_refused(value: bytes, subject: str = "the value ", *, hints: bool = True) -> Any:
     """:func:`loads_exact` for a message's whole value that a fast parser refused.
 
-    ``subject`` is what errors call it; the error of a part has its field instead.
+    ``subject`` is what errors call it; the error of a part has its field instead.  ``hints``:
+    bytes that look compressed are called so.
 
-    :raises DecodeError: also if the value is empty, or compressed where nobody said so.
+    :raises DecodeError: also if the value is empty, or compressed without the option for it.
     """
     if not value:
         raise DecodeError(f"{subject}is empty")
     try:
         return loads_exact(value)
     except DecodeError as error:
-        hint = compression_hint(value)
+        hint = compression_hint(value) if hints else None
         if hint is None:
             raise
         raise DecodeError(f"{subject}{hint} ({error.reason})", sample=value) from error
-
-
-def _is_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(_MAX_DEPTH):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, (dict, list))
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _number(text: str) -> int | Decimal:
@@ -135,14 +124,14 @@ def parse_base64(text: str) -> bytes:
         raise ValueError(f"not base64 ({error})") from None
 
 
-def text_of(wire: Mapping[str, Any], field: str) -> str:
-    """Text, or "" where the field is null or missing."""
+def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
+    """Text, or "" where the field is null or missing; ``path`` stands before it in errors."""
     value = wire.get(field)
     if type(value) is str:
         return value
     if value is None:
         return ""
-    raise DecodeError("is not text", field=field, sample=value)
+    raise DecodeError("is not text", field=path + field, sample=value)
 
 
 def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
@@ -169,6 +158,16 @@ def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
     return value
 
 
+def commit_ts_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
+    """A TSO; None where the field is null or missing; ``path`` stands before it in errors."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    if type(value) is not int or not 0 <= value <= MAX_COMMIT_TS:
+        raise DecodeError("is not a TSO", field=path + field, sample=value)
+    return value
+
+
 def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
     """A time in milliseconds, as microseconds."""
     value = wire.get(field)
@@ -177,5 +176,5 @@ def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
     if type(value) is not int:
         raise DecodeError("is not a time in milliseconds", field=field, sample=value)
     if not 0 <= value * 1_000 <= MAX_TIMESTAMP:
-        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+        raise DecodeError("is outside of 1970 to 9999", field=field, sample=value)
     return value * 1_000

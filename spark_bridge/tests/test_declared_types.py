@@ -44,7 +44,7 @@ DECIMAL = ("decimal(10,2)", logical.Decimal(10, 2))
         (
             spark.StringType(),
             ("enum", logical.Enum()),
-            "an enum or set whose names the wire does not tell",
+            "an enum or set whose names the wire does not have",
         ),
         (spark.StringType(), ("set", logical.Set()), "declare an integer column"),
         (

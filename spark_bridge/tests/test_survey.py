@@ -89,7 +89,7 @@ def test_what_inference_scanned_is_not_scanned_again(tmp_path: Path) -> None:
     assert given.reader(StructType().add("id", IntegerType())).partitions() == grown
 
 
-@pytest.mark.filterwarnings("ignore:.*do not tell the types")
+@pytest.mark.filterwarnings("ignore:.*have no types")
 def test_examples_are_short(tmp_path: Path) -> None:
     source = {"db": "shop", "table": "orders"}
     for value in ("x" * 200, ["x"] * 200, {"x": [1]}):

@@ -94,7 +94,7 @@ def test_values_that_are_there_many_times_over_end() -> None:
 
 def test_a_day_before_the_first_one() -> None:
     day = b"\x2c" + (-719163).to_bytes(4, "little", signed=True)
-    with pytest.raises(EncodeError, match="no variant that can be read"):
+    with pytest.raises(EncodeError, match="not a readable variant"):
         decode_variant(day, b"\x01\x00\x00")
 
 

@@ -58,7 +58,7 @@ WRONG_CHANGES: list[tuple[StructType, dict[str, str], str]] = [
     (schema(id=TEXT, _change_type=BinaryType()), {}, "column _change_type is binary"),
     (schema(id=MapType(TEXT, TEXT), _change_type=TEXT), {}, "column id: map"),
     (CHANGES, {"keyColumns": "key"}, "option keyColumns: there is no column key"),
-    (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is no known type"),
+    (CHANGES, {"columnTypes": '{"id": "biggint"}'}, "'biggint' of id is not a known type"),
     (
         schema(id=LongType(), ID=LongType(), _change_type=TEXT),
         {"keyColumns": "Id"},

@@ -23,7 +23,7 @@ def test_what_cannot_be_made(tmp_path: Path) -> None:
     assert "is there already: remove it, or take another name" in again.stderr
     bad = run("new", "Acme JSON", "--folder", tmp_path)
     assert bad.exit_code == 2
-    assert "is no name of a format" in bad.stderr
+    assert "is not a valid name of a format" in bad.stderr
     taken = run("new", "debezium", "--folder", tmp_path)
     assert taken.exit_code == 2
     assert "there is a format 'debezium' already" in taken.stderr

@@ -90,7 +90,7 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
     plain = (g.message for g in load_variant("canal-json", "default").messages if g.kind == "row")
     path = write_messages(tmp_path / "plain.jsonl", plain)
     text = run("schema", path, "--table", "golden.all_types", "--as", "create-table").stdout
-    assert "this wire tells no lengths" in text
+    assert "this wire has no lengths" in text
     # Digits as the values have them: MySQL takes the bare word for DECIMAL(10, 0).
     for column in ("`c_dec` decimal(38,4),", "`c_dec_big` decimal(65,30),"):
         assert column in text
@@ -119,7 +119,7 @@ def test_digits_that_only_values_show_are_noted(
         path = write_lines(tmp_path / "m.json", message)
         result = run("schema", path, "--as", shape, *table)
         assert ("DECIMAL(38,2)" in result.stdout) == noted
-        said = "shop.orders: the messages do not tell the digits of DECIMAL columns (price), whose"
+        said = "shop.orders: the messages do not have the digits of DECIMAL columns (price), whose"
         assert (said in result.stderr) == noted
 
 

@@ -196,19 +196,19 @@ def test_a_named_protocol_is_not_sniffed() -> None:
 
 def test_a_message_of_another_format_than_the_named_one() -> None:
     def refuse(message: Message) -> list[Event]:
-        raise DecodeError("is no number", field="a.b", sample="x")
+        raise DecodeError("is not a number", field="a.b", sample="x")
 
     decoder = open_decoder(Fake("acme", refuse), canal_too=True, protocol="acme")
     (event,) = decoder.decode(Message(None, canal()))
     assert isinstance(event, Corrupt)
     assert str(event.error) == (
         "acme: protocol=acme, but the message looks like canal-json: set protocol=canal-json "
-        "(a.b: is no number); got 'x'"
+        "(a.b: is not a number); got 'x'"
     )
     # Of its own format, or of none.
     for value in (b"acme", b"anything"):
         (reason,) = reasons(decoder.decode(Message(None, value)))
-        assert reason == "is no number"
+        assert reason == "is not a number"
 
 
 def test_truncated_json_that_no_format_recognises() -> None:

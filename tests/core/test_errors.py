@@ -23,9 +23,9 @@ from cdcfmt_core.errors import (
     join_names,
     show,
 )
-from cdcfmt_core.events import Corrupt
+from cdcfmt_core.events import Column, Corrupt, TableSchema
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.types import Unknown
+from cdcfmt_core.types import Timestamp, Unknown
 
 ALL = [
     value
@@ -224,7 +224,8 @@ def test_errors_are_short_and_on_one_line() -> None:
 def test_what_a_log_line_quotes_is_harmless(caplog: pytest.LogCaptureFixture) -> None:
     context = DecoderContext(Unknown, SchemaStore())
     forged = "t has TIMESTAMP\n2026-01-01 ERROR all is lost\x1b[2J" + "x" * 5_000_000
-    context.note_zoneless_timestamps(f"d{EVIL}", forged)
+    columns = (Column("at", "timestamp", Timestamp()),)
+    context.note_zoneless_timestamps(TableSchema(f"d{EVIL}", forged, columns))
     (line,) = (r.getMessage() for r in caplog.records if "TIMESTAMP" in r.getMessage())
     assert OBEYED.search(line) is None
     assert len(line) < 2_000

@@ -195,7 +195,7 @@ def test_a_zone_from_text_is_usable() -> None:
     ("declared", "reason"),
     [
         ({"name": "my option"}, "option 'my option': a name has letters"),
-        ({"type": "float"}, "type 'float' is none of string, bool"),
+        ({"type": "float"}, "type 'float' is not one of string, bool"),
         ({"type": "choice"}, "choices are those of type choice"),
         ({"choices": ("a",)}, "choices are those of type choice"),
         ({"type": "choice", "choices": ("a",), "default": "b"}, "'b' is not one of a"),

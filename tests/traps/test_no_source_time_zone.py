@@ -32,7 +32,7 @@ from pyspark_cdcfmt.source import CdcDataSource
 from pyspark_cdcfmt.testing import parsed, read
 
 SCHEMA = StructType([StructField("id", LongType()), StructField("c_ts", TimestampType())])
-SAID = r"shop\.wide: the messages do not tell the time zone of .*c_ts\b.*.*sourceTimeZone"
+SAID = r"shop\.wide: the messages have no time zone for .*c_ts\b.*.*sourceTimeZone"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.source import CdcDataSource
 
 SCHEMA = StructType().add("id", IntegerType()).add("_sequence", SEQUENCE)
-SAID = r"shop\.orders: the messages tell no commit_ts, so _sequence goes by the byte offset in each"
+SAID = r"shop\.orders: the messages have no commit_ts, so _sequence goes by the byte offset in each"
 
 
 def alibaba(type_: str, number: int) -> dict[str, Any]:

@@ -64,7 +64,7 @@ _FORMATS = ("json", "csv", "table")
     "-n",
     "--limit",
     type=click.IntRange(min=1),
-    help=f"At most so many rows; a table shows {_TABLE_ROWS} unless told.",
+    help=f"At most so many rows; a table shows {_TABLE_ROWS} by default.",
 )
 @click.option(
     "--follow",
@@ -140,7 +140,7 @@ class _Rows:
 
     def __iter__(self) -> Iterator[Record]:
         if self._changes and self._again:
-            # What a row lacks is told by the rows behind it, too.
+            # The rows behind it may have columns that a row lacks.
             self.columns()
         self.corrupt = self.truncated = 0
         for decoded in self._reader:
@@ -166,7 +166,7 @@ class _Rows:
         self.ended = True
 
     def columns(self) -> Iterable[str]:
-        """All that the table has in the whole input, which is read for them once."""
+        """All rows of the table; the input is read once."""
         if not self._met_all:
             for decoded in self._reader:
                 for event in decoded.events:
@@ -187,7 +187,7 @@ class _Rows:
         self._last = table
 
     def check_keys(self) -> None:
-        """To be called when all has been read.
+        """Call at the end of the input.
 
         :raises CdcfmtError: for a name of ``keyColumns`` that no table of the input has.
         """

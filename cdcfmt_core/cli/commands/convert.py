@@ -143,7 +143,7 @@ def _value(message: Message) -> bytes:
     value = message.value or b""
     if b"\n" in value or message.value is None:
         raise EncodeError(
-            "a value of this format is no line of text (it is missing or holds a line end): "
+            "a value of this format is not a line of text (it is missing or holds a line end): "
             "take --lines message"
         )
     return value

@@ -1,4 +1,4 @@
-"""``cdcfmt doctor``: is everything there that reading and Spark need."""
+"""``cdcfmt doctor``: checks that reading and Spark have everything they need."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from cdcfmt_core.template import create_plugin
 def command(name: str, folder: Path) -> None:
     """Write a whole plugin for the format NAME: it installs, is listed and passes the kit.
 
-    docs/write-a-format.md tells what to put in its place.
+    docs/write-a-format.md says what to put in its place.
     """
     try:
         made = create_plugin(name, folder)

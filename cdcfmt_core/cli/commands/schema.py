@@ -1,4 +1,4 @@
-"""``cdcfmt schema``: a table's columns as the wire tells them, for Spark and as CREATE TABLE."""
+"""``cdcfmt schema``: a table's columns on the wire, in Spark and as CREATE TABLE."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping
 def _list_tables(schemas: WireSchemas, paths: tuple[str, ...]) -> None:
     out = console()
     if not schemas.tables:
-        out.print("No message tells a table's schema.")
+        out.print("No message has a table's schema.")
         return
     table = plain_table("table", "columns", "key", right=("columns",))
     for name, schema in sorted(schemas.tables.items()):

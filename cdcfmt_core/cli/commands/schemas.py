@@ -1,4 +1,4 @@
-"""``cdcfmt schemas``: what a schema store holds, what is broken in it, and forgetting that."""
+"""``cdcfmt schemas``: list, check and delete the schemas in a schema store."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def list_(store: str, storage_options: str | None, as_json: bool) -> None:
 @_JSON
 @click.pass_context
 def check(ctx: click.Context, store: str, storage_options: str | None, as_json: bool) -> None:
-    """Read every schema, and name the files that readers leave out or stumble over.
+    """Read every schema, and list the files that readers skip or fail on.
 
     Exit code 1 if there is one.
     """

@@ -1,4 +1,4 @@
-"""``cdcfmt stats``: what there is, how much of it, and when."""
+"""``cdcfmt stats``: messages and events by table, operation and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cdcfmt validate``: does every message decode, and where and why not."""
+"""``cdcfmt validate``: the messages that cannot be decoded, with position and reason."""
 
 from __future__ import annotations
 

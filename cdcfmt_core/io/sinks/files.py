@@ -1,4 +1,4 @@
-"""Files as output: written aside, and moved and listed when all is there.
+"""Files as output: staged, then moved and listed in a manifest.
 
 A commit is its manifest: files are moved to their place first, and a reader sees them
 when the manifest lists them (:mod:`cdcfmt_core.io.sources.commits`), all at once.  A commit
@@ -35,7 +35,7 @@ from cdcfmt_core.io.sources.files import list_files, modified_at
 from cdcfmt_core.toolkit.filesystem import FileSystem, is_local, open_filesystem
 
 LEFTOVER_SECONDS: Final = 7 * 24 * 3600
-"""Files that nobody committed are removed after so long: no task writes that long."""
+"""Uncommitted files are removed after so long: no task writes that long."""
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -132,7 +132,7 @@ class FileSink:
         self.discard(name for name in names if name not in visible)
 
     def discard(self, names: Iterable[str]) -> None:
-        """Remove files that were not committed, as far as that can be."""
+        """Remove files that were not committed, ignoring failures."""
         filesystem, root = self._open()
         for name in names:
             remove(filesystem, f"{root}/{STAGED}/{name}")
@@ -144,7 +144,7 @@ class FileSink:
             self.discard(names)
 
     def sweep(self, older_than: float | None = None) -> None:
-        """Remove what failed tasks and commits left behind; ``older_than`` is a Unix time."""
+        """Remove the leftovers of failed tasks and commits; ``older_than`` is a Unix time."""
         if older_than is None:
             older_than = time.time() - LEFTOVER_SECONDS
         filesystem, root = self._open()
@@ -223,7 +223,7 @@ class TaskFiles:
         return self._names
 
     def discard(self) -> None:
-        """Give up: what was written goes away, as far as that can be."""
+        """Abort: remove what was written, ignoring failures."""
         for file in (self._file, self._raw):
             with contextlib.suppress(Exception):
                 if file is not None:

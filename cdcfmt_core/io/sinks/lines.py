@@ -22,7 +22,7 @@ def line_writer(line_format: str) -> Callable[[Message], bytes]:
 def _value(message: Message) -> bytes:
     value = message.value
     if value is None:
-        raise EncodeError("a message without value is no line; set lineFormat=message")
+        raise EncodeError("a message without value is not a line; set lineFormat=message")
     if b"\n" in value or value.endswith(b"\r"):
         raise EncodeError("the value is more than one line; set lineFormat=message", sample=value)
     return value

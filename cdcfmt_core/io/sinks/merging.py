@@ -38,7 +38,7 @@ _MERGED = re.compile(rf"{MERGED}(\d+)-(once|[0-9a-f]{{32}})-(\d+)-(\d+)-(\d+)-\w
 
 @attrs.frozen
 class CommitId:
-    """What is committed once: ``query`` is 32 hexadecimal digits, ``batch`` counts up in it.
+    """The id of a commit: ``query`` is 32 hexadecimal digits, ``batch`` counts up in it.
 
     ``once`` are those that no later run can have, as ``query`` was made up for one write.
     """
@@ -67,7 +67,7 @@ class CommitId:
 
 @attrs.frozen
 class _ManifestFile:
-    """What the name of a file with manifests tells: batches ``first`` to ``last`` of a query.
+    """The parsed name of a file of manifests: batches ``first`` to ``last`` of a query.
 
     There may be gaps, as versions that users give need not follow each other.
     """
@@ -119,9 +119,9 @@ def _is_in_merged(filesystem: FileSystem, root: str, names: set[str], commit_id:
 
 
 def merge_manifests(filesystem: FileSystem, root: str) -> None:
-    """Merge what there are enough of.
+    """Merge manifests where there are enough of them.
 
-    :raises OSError: if that fails, which harms nobody.
+    :raises OSError: if that fails, which does no harm.
     :raises SourceError: if a manifest cannot be read.
     """
     while True:

@@ -1,4 +1,4 @@
-"""How files get to their place: as a whole or not at all."""
+"""Creating files atomically."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def move(filesystem: FileSystem, source: str, target: str) -> None:
 
 
 def remove(filesystem: FileSystem, path: str) -> None:
-    """Remove a file, as far as that can be."""
+    """Remove a file, ignoring failures."""
     with contextlib.suppress(OSError):
         filesystem.rm_file(path)
 

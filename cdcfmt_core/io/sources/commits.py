@@ -1,4 +1,4 @@
-"""Which files of a folder that cdcfmt writes are committed.
+"""The committed files of a folder that cdcfmt writes.
 
 Beside its files such a folder has ``_cdcfmt/``: ``staged/`` with files that are being
 written, and ``commits/`` with one manifest for each commit, which lists its files.  Old
@@ -92,7 +92,7 @@ def list_manifest_files(filesystem: FileSystem, folder: str) -> set[str]:
 
 
 def read_manifests(filesystem: FileSystem, folder: str) -> dict[str, Manifest]:
-    """The manifests of a folder that count, by name.
+    """The valid manifests of a folder, by name.
 
     :raises SourceError: if one cannot be read.
     """
@@ -133,7 +133,7 @@ def join_manifests(files: Mapping[str, Mapping[str, Manifest]]) -> dict[str, Man
 
 
 def still_valid(manifests: Mapping[str, Manifest]) -> dict[str, Manifest]:
-    """Without those that others took the place of."""
+    """The manifests that no other one replaces."""
     replaced = {name for manifest in manifests.values() for name in manifest.replaces}
     return {name: manifest for name, manifest in manifests.items() if name not in replaced}
 
@@ -144,7 +144,7 @@ def committed_files(manifests: Iterable[Manifest]) -> set[str]:
 
 
 class Committed:
-    """Lists folders and tells which files a reader shall see: all of a commit or nothing."""
+    """Lists folders, with all files of a commit or none of them."""
 
     def __init__(self, filesystem: FileSystem) -> None:
         self._filesystem = filesystem

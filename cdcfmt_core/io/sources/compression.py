@@ -1,4 +1,4 @@
-"""Compressed files as streams of bytes, whatever they expand to.
+"""Compressed files as streams of bytes, in bounded memory.
 
 Memory stays bounded for every input: a piece is at most what one read asks for, or one
 zstd block (128 KiB).
@@ -33,7 +33,7 @@ _ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
 
 
 def compression_of(path: str) -> Compression | None:
-    """The compression that the file's name tells; None for a plain file.
+    """The compression by the file's name; None for a plain file.
 
     :raises SourceError: for one that cannot be read.
     """

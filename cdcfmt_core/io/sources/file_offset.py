@@ -1,4 +1,4 @@
-"""How far a stream of files has come, in a form that stays small while the files grow many."""
+"""The offset of a stream of files, bounded in size however many files there are."""
 
 from __future__ import annotations
 
@@ -117,11 +117,11 @@ class FileOffset:
 def modified(file: FileInfo) -> int:
     """When the file was last modified, in microseconds since 1970.
 
-    :raises SourceError: if its filesystem does not tell.
+    :raises SourceError: if its filesystem does not report it.
     """
     if file.mtime is None:
         raise SourceError(
-            f"file {file.path} has no modification time, by which a stream tells what is new; "
+            f"file {file.path} has no modification time, by which a stream finds new files; "
             "its filesystem can be read in batch only"
         )
     return round(file.mtime * 1_000_000)

@@ -1,4 +1,4 @@
-"""Which files an input has: files, directories and globs become a sorted list."""
+"""The files of an input: files, directories and globs as a sorted list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TIME_KEYS = ("mtime", "LastModified", "last_modified", "updated", "modified", "
 
 @attrs.frozen
 class FileInfo:
-    """A file: ``size`` in bytes as stored, None if the filesystem does not tell.
+    """A file: ``size`` in bytes as stored, None if the filesystem does not report it.
 
     ``path`` is absolute, or a URL as the user spelt it; ``mtime`` are seconds since the
     epoch, None where unknown.
@@ -107,10 +107,10 @@ def _expand(
 class _Naming:
     """Turns a filesystem's own path back into one that opens from scratch.
 
-    ``committed`` tells which files of a folder count.
+    ``committed`` decides which files of a folder count.
 
     What stands before the filesystem's path (scheme, host, account) is the user's, since
-    filesystems do not tell it.
+    filesystems do not report it.
     """
 
     def __init__(self, filesystem: FileSystem, url: str, inner: str) -> None:

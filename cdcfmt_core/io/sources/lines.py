@@ -1,4 +1,4 @@
-"""What a line is: a message's value, or a whole message as a JSON object."""
+"""Lines as messages: a message's value, or a whole message as a JSON object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> 
 
 
 try:
-    # Where the kernel is, it looks ten times as fast: who plans a read waits for it.
+    # The kernel, where it is installed, looks ten times as fast: planning waits for it.
     from cdcfmt_kernel import holds_any
 except ImportError:
     holds_any = _holds_any
@@ -39,7 +39,7 @@ except ImportError:
 
 @attrs.frozen
 class BadLine:
-    """A line that gives no message, and why.
+    """A line without a message, and the reason.
 
     ``offset`` is its byte offset in the uncompressed file.  ``value`` is the line itself,
     or as much of it as was there before the file broke off; None if it was too long to
@@ -54,9 +54,9 @@ class BadLine:
 
 @attrs.define(slots=False)
 class Lines:
-    r"""Lines of a file in one piece, each with its ``\n``, which nobody has looked at yet.
+    r"""Lines of a file in one piece, each with its ``\n``, not parsed yet.
 
-    ``offset`` is the first one's byte offset.  ``parse(line, offset)`` tells what a line is that is
+    ``offset`` is the first one's byte offset.  ``parse(line, offset)`` parses a line that is
     not blank, and ``cut()`` what they all are.  ``plain``: each is a message's value.
     """
 
@@ -91,13 +91,13 @@ class Lines:
         return [first + start for start in self.starts]
 
     def messages(self) -> Iterator[Message]:
-        """Of lines that are values, without a blank one."""
+        """Lines that are values, without blank ones."""
         for start, line in zip(self.starts, self.data.split(b"\n"), strict=False):
             offset = self.offset + start
             yield Message(None, line.removesuffix(b"\r"), offset=offset, path=self.path)
 
     def message(self, place: int) -> Message | BadLine:
-        """What one line is."""
+        """The message of one line."""
         start = self.starts[place]
         line = self.data[start : self.data.index(b"\n", start)]
         return self.parse(line.removesuffix(b"\r"), self.offset + start)
@@ -142,7 +142,7 @@ def line_parser(
 def marked_lines(
     marks: Sequence[bytes], line_format: LineFormat, separator: bytes
 ) -> Callable[[bytes], bool] | None:
-    """Whether whole lines may hold values with one of ``marks``; None where one cannot tell.
+    """Whether whole lines may hold values with one of ``marks``; None where that is unknown.
 
     The lines have no separator before the first one and one behind each.
     """

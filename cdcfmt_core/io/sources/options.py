@@ -25,7 +25,7 @@ FILE_OPTIONS = (
         choices=("auto", "value", "message"),
         default="auto",
         help="What a line is: a message's `value`, or a whole `message` as JSON with base64 "
-        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto` tells line by line.",
+        "`key` and `value`, as Spark writes a Kafka DataFrame to JSON; `auto`: by each line.",
     ),
     Option(
         name="lineSep",
@@ -36,7 +36,7 @@ FILE_OPTIONS = (
         type="bool",
         default=True,
         help="Look through the whole input of a batch first: for table schemas where a format's "
-        "rows may lack their types (debezium, simple), for DDL statements where rows tell them in "
+        "rows may lack their types (debezium, simple), for DDL statements where rows have them in "
         "part (TiCDC's canal-json, open-protocol); `false` spares that pass.",
     ),
     STORAGE_OPTIONS,

@@ -1,4 +1,4 @@
-"""Who reads what: files become splits, and splits become partitions."""
+"""Planning of files: files become splits, and splits become partitions."""
 
 from __future__ import annotations
 

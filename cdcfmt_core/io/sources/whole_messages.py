@@ -28,7 +28,7 @@ _ISO = re.compile(
     re.ASCII,
 )
 
-# Almost every line is told by its first field, without parsing it.
+# Almost every line is recognised by its first field, without parsing it.
 _BEGINS = rb'\{\s*"(?:%s)"\s*:' % "|".join(FIELDS).encode()
 begins_message = re.compile(rb"\s*" + _BEGINS).match
 # Blank lines are not looked through from each of them on.

@@ -1,4 +1,4 @@
-"""What a format must do, a function for each: ``check(subject)`` raises AssertionError.
+"""The requirements of a format, one function each: ``check(subject)`` raises AssertionError.
 
 They need no pytest; :class:`cdcfmt_core.testing.CodecTests` runs them.
 """

@@ -26,7 +26,7 @@ def check_spec(subject: Subject) -> None:
     for name in (spec.name, *spec.aliases):
         expect(
             re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name),
-            f"{name!r} is no name of a format: lower-case words with hyphens between them",
+            f"{name!r} is not a valid name of a format: lower-case words with hyphens between them",
         )
     expect(spec.summary and "\n" not in spec.summary, "`summary` is not one line of text")
     expect(re.match(r"https?://\S+$", spec.spec_url), "`spec_url` is no address")

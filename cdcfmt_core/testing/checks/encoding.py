@@ -1,4 +1,4 @@
-"""What an encoder refuses, and what it does not make up."""
+"""Events that an encoder must refuse, and values that it must not invent."""
 
 from __future__ import annotations
 

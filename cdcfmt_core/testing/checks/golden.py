@@ -14,7 +14,7 @@ from cdcfmt_core.testing.subject import Subject
 def check_case(subject: Subject, case: Case) -> None:
     """Each message gives the events of the case, in type and value, and none is corrupt.
 
-    Of an error the case tells the field and a part of the reason; the rest may change.
+    Of an error the case has the field and a part of the reason; the rest may change.
     """
     decoded = subject.decode(case)
     for number, (message, events) in enumerate(zip(case.messages, decoded, strict=True)):
@@ -62,7 +62,7 @@ def check_kinds(subject: Subject) -> None:
 
 
 def check_index(subject: Subject) -> None:
-    """A message's events are told apart by their place in it, from 0 on."""
+    """A message's events have increasing indexes from 0 on."""
     for case in subject.cases:
         for number, events in enumerate(subject.decode(case)):
             found = [event.index for event in events]

@@ -1,4 +1,4 @@
-"""Absent is not NULL, and what is wrong with a message is told by its place."""
+"""Absent is not NULL, and errors name the place in the message."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def check_patched(subject: Subject) -> None:
 
 
 def check_neighbours(subject: Subject) -> None:
-    """What bad messages leave behind in a decoder does no harm to good ones.
+    """Bad messages leave a decoder in a state that decodes good ones.
 
     Not where the bad one was of a new schema, which may be a good one.
     """
@@ -227,7 +227,7 @@ def _decoder(subject: Subject, specimen: Specimen) -> _Decode:
     def decode(message: Message) -> list[Event]:
         with time_limit("a damaged message"):
             events = decoder.decode(message)
-            # Whoever looks for schemas first meets it, too.
+            # A scan for schemas meets it, too.
             list(scan(message))
         check_events(events, message, subject.spec.name)
         return events

@@ -113,7 +113,7 @@ def _written(subject: Subject, options: Mapping[str, Any], events: list[Event]) 
 
 
 def _without_told_schemas(events: Sequence[Event], decoded: Iterable[Event]) -> list[Event]:
-    """A wire may tell tables ahead of their rows, which nobody wrote."""
+    """The events without the schemas that the encoder sent before rows by itself."""
     kept: list[Event] = []
     for event in decoded:
         wanted = events[len(kept)] if len(kept) < len(events) else None

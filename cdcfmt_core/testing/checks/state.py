@@ -50,7 +50,7 @@ def check_deterministic(subject: Subject) -> None:
 def check_nothing_is_shared(subject: Subject) -> None:
     """Events of two messages share no object that can be changed, nor do decoders share any.
 
-    Those of one message may: they are values, which nobody changes.
+    Those of one message may, as they are never changed.
     """
     for case in subject.cases:
         owners: dict[int, tuple[Any, str]] = {}

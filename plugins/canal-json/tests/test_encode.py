@@ -170,7 +170,7 @@ def test_times() -> None:
     assert wire["es"] == 9_876
     assert wire["ts"] > 1_700_000_000_000
     event.source_time = None
-    with pytest.raises(EncodeError, match="no time at all"):
+    with pytest.raises(EncodeError, match="no source_time and no commit_ts"):
         encode(event)
 
 

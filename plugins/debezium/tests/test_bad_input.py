@@ -107,7 +107,7 @@ BAD = {
     b'{"payload":' + DEEP + b"}": "nested too deeply",
     b'{"payload":{"op":"c","source":{},"after":%s}}' % DEEP: "nested too deeply",
     b'{"payload":{"op":"c"},"schema":%s}' % DEEP: "nested too deeply",
-    encode(row("x", after={"a": 1})): "op: is no operation",
+    encode(row("x", after={"a": 1})): "op: is not an operation",
     encode(row(None, after={"a": 1})): "op: ",
     encode(row(after={"a": 1}) | {"source": None}): "source: ",
     encode(row(after={"a": 1}) | {"source": 5}): "source: ",

@@ -159,7 +159,7 @@ def test_what_the_format_cannot_say() -> None:
     with pytest.raises(UnsupportedEventError, match="no watermark events"):
         written(Watermark(1))
     event = insert(Int(32), 1, "int")
-    with pytest.raises(EncodeError, match="no time at all"):
+    with pytest.raises(EncodeError, match="no source_time and no commit_ts"):
         written(attrs.evolve(event, source_time=None))
     event.table = attrs.evolve(event.table, table="a\\u002Eb")
     with pytest.raises(EncodeError, match="read as a dot"):

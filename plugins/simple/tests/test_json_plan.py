@@ -1,4 +1,4 @@
-"""After some rows of a table its plan is compiled; nobody must be able to tell."""
+"""Every row of a table is read alike, however many came before it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Corrupt, Event, Message, RowChange, TableSchemaEvent
 
 ROWS = 40
-"""More than a plan wants to see before it is compiled."""
+"""Of one kind, one after the other."""
 
 NAMES = ["'", '"', "\\", "{0}", "a\nb", "%s", "value", "__import__('os')", "列", "\u2028", "row"]
 

@@ -203,7 +203,7 @@ TYPE_OPTIONS = (
         type="choice",
         choices=("auto", "name", "index"),
         default="auto",
-        help="ENUM and SET columns of an inferred schema: names where the wire tells them and "
+        help="ENUM and SET columns of an inferred schema: names where the wire has them and "
         "else numbers, always names, or always numbers.",
     ),
     Option(
@@ -218,7 +218,7 @@ TYPE_OPTIONS = (
 SCHEMA_OPTIONS = (
     Option(
         name="schemaStore",
-        help="Folder where table schemas are kept that the messages tell, for formats whose rows "
+        help="Folder for the table schemas found in messages, for formats whose rows "
         "lack their types: for the tasks of a stream and for its restarts. One for each source.",
     ),
     Option(

@@ -113,7 +113,7 @@ class ReadOptions:
         if self["deduplicate"] != "none":
             if self.source is None:
                 raise OptionError(
-                    "option deduplicate: files do not tell which watermarks came before them; it "
+                    "option deduplicate: files have no record of the watermarks before them; it "
                     "is for topics"
                 )
             self.source.check_whole_topics()
@@ -124,12 +124,12 @@ class ReadOptions:
         return parse_storage_options(self["storageOptions"])
 
     def in_stream(self) -> ReadOptions:
-        """The same for a stream, where formats never do without schemas by themselves."""
+        """The same for a stream, where formats always need their schemas."""
         codec = _with_policy(self.codec, self["onMissingSchema"] or "wait")
         return attrs.evolve(self, codec=codec, streaming=True)
 
     def event_filter(self) -> EventFilter:
-        """What to decode, from the options alone."""
+        """The events to decode, from the options alone."""
         return EventFilter(
             table=self.table,
             include_tables=self["includeTables"],
@@ -144,7 +144,7 @@ def _with_policy(codec: Mapping[str, Any], policy: str | None) -> Mapping[str, A
     """The formats' options with what ``onMissingSchema``, which the bridge has too, says."""
     if "onMissingSchema" not in codec or policy is None:
         return codec
-    # Whoever looks for schemas learns from the failure that one is missing.
+    # A reader that looks for schemas learns from the failure that one is missing.
     return {**codec, "onMissingSchema": "raw" if policy == "raw" else "fail"}
 
 

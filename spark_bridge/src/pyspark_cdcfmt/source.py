@@ -1,4 +1,4 @@
-"""The data source: what Spark calls first, and the Python with which it does."""
+"""The data source, which Spark calls first, and the check of Spark's Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt')
 
 _NO_STREAM_SCHEMA = (
     "a stream of changes needs its schema from you, since inferring one from some messages would "
-    "give another one at every start: give .schema(...), or a schemaStore that tells the table's "
+    "give another one at every start: give .schema(...), or a schemaStore that has the table's "
     'columns. In batch spark.read.format("cdc").option("table", ...) shows what would be inferred'
 )
 

@@ -234,5 +234,5 @@ def _damaged(messages: Sequence[Message]) -> list[Message]:
     return found
 
 
-# In what nobody reads a number of more than a thousand digits is not seen (docs/decisions.md).
+# In skipped values a number of more than a thousand digits is not seen (docs/decisions.md).
 _OTHER_VALUES = [value for value in OTHER_VALUES if len(repr(value)) < 100]

@@ -53,7 +53,7 @@ FILE_OPTIONS = (
     ),
     Option(
         name="txnAppId",
-        help="With `txnVersion`: a name for who writes. A write of the same name and version is "
+        help="With `txnVersion`: a name for the writer. A write of the same name and version is "
         "done once, as in Delta; for foreachBatch.",
     ),
     Option(

@@ -85,7 +85,7 @@ def test_timestamps_are_wall_clocks_of_the_zone() -> None:
         "2024-03-31 03:30:00",
     ]
     assert at(1970, 1, 1, 0, 0, 1, zone=ZoneInfo("Africa/Monrovia")) == "1969-12-31 23:15:31"
-    with pytest.raises(ValueError, match="no instant"):
+    with pytest.raises(ValueError, match="not an instant"):
         at(2023, 1, 1, tz=None)
 
 

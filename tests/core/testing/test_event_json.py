@@ -128,10 +128,10 @@ def test_errors() -> None:
     ("text", "reason"),
     [
         ("[]", "no tables and messages"),
-        ('{"tables": {"a": {}}, "messages": []}', r"tables\['a'\] is no table schema"),
-        ('{"tables": {}, "messages": [[{"kind": "x"}]]}', r"messages\[0\]\[0\] is no event"),
+        ('{"tables": {"a": {}}, "messages": []}', r"tables\['a'\] is not a table schema"),
+        ('{"tables": {}, "messages": [[{"kind": "x"}]]}', r"messages\[0\]\[0\] is not an event"),
         ('{"tables": {}, "messages": [[], [{"kind": "watermark"}]]}', r"messages\[1\]\[0\]"),
-        ('{"tables": {}, "messages": [[5]]}', r"messages\[0\]\[0\] is no event"),
+        ('{"tables": {}, "messages": [[5]]}', r"messages\[0\]\[0\] is not an event"),
     ],
 )
 def test_what_is_no_such_text(text: str, reason: str) -> None:

@@ -7,33 +7,24 @@ and Canal compared"; Canal's ``MQMessageUtils`` for batches; CloudCanal for tabl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
 from cdcfmt_canal_json.dialects import DIALECTS
-from cdcfmt_canal_json.envelope import (
-    commit_ts_of,
-    extension_of,
-    extra_of,
-    time_of,
-)
+from cdcfmt_canal_json.envelope import extension_of, extra_of, time_of
 from cdcfmt_canal_json.message import OP_OF_TYPE, WATERMARK
 from cdcfmt_canal_json.plans import TablePlans
 from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
-from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.large_messages import (
-    error_of_claim_check,
-    open_decompressor,
-    resolve_claim_check,
-)
+from cdcfmt_core.toolkit.json_messages import JsonMessages
+from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
-from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused, text_of
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -46,8 +37,8 @@ class _Decoder:
         self._context = context
         self._filter = context.event_filter
         self._dialect = DIALECTS[options["dialect"]]
-        self._decompress = open_decompressor(
-            options["largeMessageHandleCompression"], context.max_message_bytes
+        self._json = JsonMessages(
+            orjson.loads, context, compression=options["largeMessageHandleCompression"]
         )
         self._rows = RowDecoder(
             TablePlans(context),
@@ -59,22 +50,9 @@ class _Decoder:
     def decode(self, message: Message) -> list[Event]:
         if message.value is None:
             return []
-        return self._decode_value(message.value)
+        return self._json.read(message.value, self._events)
 
-    def _decode_value(self, value: bytes, claim_check: str | None = None) -> list[Event]:
-        if self._decompress is not None:
-            value = self._decompress(value)
-        check_values(value, self._context.max_message_bytes)
-        try:
-            wire = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            wire = loads_refused(value)
-        try:
-            return self._events(wire, claim_check)
-        except InexactNumber:
-            return self._events(loads_exact(value), claim_check)
-
-    def _events(self, wire: Any, claim_check: str | None) -> list[Event]:
+    def _events(self, wire: Any, claim_check: str | None = None) -> list[Event]:
         if type(wire) is not dict:
             raise DecodeError("not a JSON object", sample=wire)
         wire_type = wire.get("type")
@@ -91,24 +69,18 @@ class _Decoder:
             # no rows either.
             if is_ddl or (wire_type in DDL_TYPES and wire.get("sql")):
                 return [self._schema_change(wire, wire_type)]
-            raise DecodeError("is no event type of Canal-JSON", field="type", sample=wire_type)
+            raise DecodeError("is not an event type of Canal-JSON", field="type", sample=wire_type)
 
         tidb = extension_of(wire)
-        commit_ts = commit_ts_of(tidb, "commitTs")
+        commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
         database, table = text_of(wire, "database"), text_of(wire, "table")
         if not self._filter.wants("row", database, table, None, op, commit_ts):
             return []
-        location = tidb.get("claimCheckLocation")
-        if location is not None and location != "":
-            if claim_check is not None:
-                raise DecodeError("a claim check leads to another one", sample=location)
-            _, value = resolve_claim_check(
-                self._context.claim_checks, location, self._context.max_message_bytes
-            )
-            try:
-                return self._decode_value(value, claim_check=location)
-            except DecodeError as error:
-                raise error_of_claim_check(error, location) from None
+        location = claim_check_of(tidb, is_claimed=claim_check is not None)
+        if location is not None:
+            read_events = partial(self._events, claim_check=location)
+            read = partial(self._json.read, read=read_events)
+            return read_claimed(self._context, location, read)
         return self._rows.decode(
             wire,
             tidb,
@@ -121,7 +93,7 @@ class _Decoder:
 
     def _watermark(self, wire: Mapping[str, Any]) -> Watermark:
         tidb = extension_of(wire)
-        commit_ts = commit_ts_of(tidb, "watermarkTs")
+        commit_ts = commit_ts_of(tidb, "watermarkTs", "_tidb.")
         if commit_ts is None:
             raise DecodeError(
                 "a required field of a watermark is missing", field="_tidb.watermarkTs"
@@ -147,7 +119,7 @@ class _Decoder:
             word = ddl_type_of(query)
         if wire.get("isDdl") is False:
             extra["is_ddl"] = False
-        commit_ts = commit_ts_of(tidb, "commitTs")
+        commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
         source_time = time_of(wire, "es", self._dialect)
         return SchemaChange(
             query=query,

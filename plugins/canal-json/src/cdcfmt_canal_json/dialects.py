@@ -12,13 +12,13 @@ from typing import Any
 import attrs
 
 # 10^11 milliseconds are March 1973 and 10^11 seconds are the year 5138, so one limit
-# tells the units apart for every real source.
+# distinguishes the units for every real source.
 SECONDS_LIMIT = 100_000_000_000
 
 
 @attrs.frozen
 class Dialect:
-    """What differs between producers; None is told from each message.
+    """The differences between producers; None: decided for each message.
 
     ``seconds``: ``es`` and ``ts`` are seconds.  ``es_is_commit_time``: ``es`` is exactly
     ``commit_ts >> 18``, so it orders changes where ``_tidb`` is off.  ``deleted_row_in_old``:
@@ -36,7 +36,7 @@ class Dialect:
         return 1_000_000 if seconds else 1_000
 
     def sequence_commit(self, message: Mapping[str, Any], commit_ts: int | None) -> int | None:
-        """What orders an event that has no commit_ts; None where nothing does."""
+        """The order of an event without commit_ts, as a commit_ts; None where it has none."""
         if commit_ts is not None or not self._has_commit_time(message):
             return None
         es: int = message["es"]
@@ -66,7 +66,7 @@ class Dialect:
 
 
 DIALECTS = {
-    "auto": Dialect("told from each message"),
+    "auto": Dialect("decided for each message"),
     "ticdc": Dialect("TiCDC", seconds=False, es_is_commit_time=True, deleted_row_in_old=False),
     "canal": Dialect(
         "Alibaba Canal", seconds=False, es_is_commit_time=False, deleted_row_in_old=False

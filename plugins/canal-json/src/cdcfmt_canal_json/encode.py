@@ -27,7 +27,8 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text, valid_texts
+from cdcfmt_core.toolkit.images import executed_millis, images_of
+from cdcfmt_core.toolkit.json_output import dumps_row, escape_for_go, valid_text
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import (
     Member,
@@ -117,19 +118,11 @@ class _Encoder(Encoder):
         else:
             assert isinstance(event, Watermark)
             value = self._watermark(event)
-        value = self._large.compressed(value)
-        self._large.check(None, value)
-        return [Message(None, value)]
+        return [self._large.message(value)]
 
     def _row(self, event: RowChange) -> Message:
         plan = self._plans.find(event.table)
-        row, old = event.after, event.before
-        if event.op == "delete":
-            row, old = old, None
-        elif event.op == "insert":
-            old = None
-        if row is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        row, old = images_of(event)
         said, only_handle = b"", False
         if event.op == "delete" and self._handle_key_deletes:
             # What came with its key only is that already.
@@ -161,7 +154,7 @@ class _Encoder(Encoder):
         return self._handle_key_deletes and bool(plan.handle)
 
     def _mark(self, event: RowChange, row: Image, plan: EncodePlan) -> bytes:
-        """What says that the row is incomplete."""
+        """The mark of an incomplete row."""
         if self._extension:
             return _ONLY_HANDLE_KEY
         if event.op == "delete" and row.values.keys() <= set(plan.handle):
@@ -180,7 +173,7 @@ class _Encoder(Encoder):
         only_handle: bool,
         said: bytes,
     ) -> bytes:
-        """``said`` is what else stands in the extension."""
+        """The message; ``said`` are more members of the extension."""
         values = row.values
         if only_handle:
             values = {name: values[name] for name in plan.handle if name in values}
@@ -217,11 +210,10 @@ class _Encoder(Encoder):
         }
 
     def _common(self, event: Any, commit_ts_name: bytes, said: bytes = b"") -> dict[bytes, Any]:
-        """What every message has; ``said`` is what else stands in the extension."""
-        emitted = event.emit_time
+        """The common fields; ``said`` are more members of the extension."""
         common: dict[bytes, Any] = {
             b"es": _milliseconds(event),
-            b"ts": (self._context.now() if emitted is None else emitted) // 1_000,
+            b"ts": self._context.emit_millis(event),
             b"_tidb": b"",
         }
         if self._extension:
@@ -234,11 +226,7 @@ class _Encoder(Encoder):
         return common
 
     def _dumps(self, texts: dict[str, Any]) -> bytes:
-        try:
-            data = orjson.dumps(texts)
-        except TypeError:
-            data = orjson.dumps(valid_texts(texts, self._context))
-        return escape_for_go(data)
+        return escape_for_go(dumps_row(texts, orjson.dumps, self._context))
 
     def _schema_change(self, event: SchemaChange) -> bytes:
         return self._layout.other % {
@@ -268,12 +256,5 @@ class _Encoder(Encoder):
 
 
 def _milliseconds(event: Any) -> int:
-    """When it was executed."""
-    if event.commit_ts is not None:
-        return int(event.commit_ts >> 18)
-    if event.source_time is not None:
-        return int(event.source_time // 1_000)
-    sequence = getattr(event, "sequence_commit", None)
-    if sequence is not None:
-        return int(sequence >> 18)
-    raise EncodeError("the event has no time at all, and canal-json needs one")
+    """When it was executed: TiCDC's ``es`` is the time in the commit_ts."""
+    return executed_millis(event) if event.commit_ts is None else int(event.commit_ts >> 18)

@@ -10,7 +10,6 @@ import orjson
 
 from cdcfmt_canal_json.templates import CANAL, Template
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
@@ -18,8 +17,8 @@ from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.json_output import escape_for_go
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Either, Part, Which
-from cdcfmt_core.types import Timestamp
 
 _COLUMN_BYTES: Final = 1_400
 """Of a column of a plan, beside its schema."""
@@ -33,6 +32,7 @@ class EncodePlan:
     ``names`` go into the layout's template; ``handle`` are the columns that identify a row.
     """
 
+    schema: TableSchema
     names: dict[bytes, bytes]
     print_row: RowPrinter
     handle: tuple[str, ...]
@@ -54,7 +54,7 @@ class EncodePlan:
         return found
 
     def labels(self, names: Collection[str] | None) -> dict[str, str]:
-        """What stands before the values of these columns, or of all, in the table's order."""
+        """The text before the values of these columns, or of all, in the table's order."""
         return {
             name: escape_for_go(orjson.dumps(name)).decode() + ":"
             for name in self._texts
@@ -86,31 +86,23 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, context: EncoderContext, layout: Template, *, full_types: bool) -> None:
         self._context = context
         self._layout = layout
         self._full_types = full_types
-        self._plans: Cache[TableSchema, EncodePlan] = Cache()
-
-    def find(self, table: TableSchema) -> EncodePlan:
-        """:raises EncodeError: for a column whose type is unknown."""
-        plan = self._plans.get(table)
-        if plan is None:
-            plan = self._make(table)
-            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
-        return plan
+        self.find = Plans(self._make, _COLUMN_BYTES).find
 
     def _make(self, table: TableSchema) -> EncodePlan:
+        """:raises EncodeError: for a column whose type is unknown."""
         zone = self._context.time_zone
         types = {column.name: column_type(column) for column in table.columns}
         texts = {name: type_text(type_, full=self._full_types) for name, type_ in types.items()}
         printers = column_printers(
             table.columns, lambda logical: text_printer(logical, time_zone=zone, dumps=orjson.dumps)
         )
-        if any(isinstance(column.type, Timestamp) for column in table.columns):
-            self._context.note_zoneless_timestamps(table.database, table.table)
+        self._context.note_zoneless_timestamps(table)
         try:
             pk_names = _primary_key(table)
             # TiCDC says [] of a table without a primary key, Canal null.
@@ -126,11 +118,11 @@ class EncodePlans:
         limits = ((name, signed_limit(type_)) for name, type_ in types.items())
         unsigned = tuple((name, limit) for name, limit in limits if limit is not None)
         handle = table.key_columns or tuple(pk_names)
-        return EncodePlan(names, RowPrinter(printers), handle, types, texts, unsigned)
+        return EncodePlan(table, names, RowPrinter(printers), handle, types, texts, unsigned)
 
 
 def _primary_key(table: TableSchema) -> list[str]:
-    """``pkNames``: where the columns' flags tell, those of the primary key, else the key."""
+    """``pkNames``: the primary key by the columns' flags, else the key columns."""
     flags = {column.name: named_flags(column.flags) for column in table.columns}
     if any(flags.values()):
         return [name for name, flag in flags.items() if flag & PRIMARY_KEY_FLAG]

@@ -11,21 +11,10 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.toolkit.wire_json import object_of
 from cdcfmt_core.types import MAX_TIMESTAMP
 
-_MAX_COMMIT_TS = 2**63 - 1
-
 
 def extension_of(wire: Mapping[str, Any]) -> dict[str, Any]:
     """TiDB's extension; empty where the producer sends none."""
     return object_of(wire, "_tidb") or {}
-
-
-def commit_ts_of(tidb: Mapping[str, Any], field: str) -> int | None:
-    value = tidb.get(field)
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
-        raise DecodeError("is not a TSO", field=f"_tidb.{field}", sample=value)
-    return value
 
 
 def time_of(wire: Mapping[str, Any], field: str, dialect: Dialect) -> int | None:
@@ -54,7 +43,7 @@ def extra_of(
     claim_check: str | None,
     is_row: bool = True,
 ) -> dict[str, Any] | None:
-    """What the wire has and no field of an event takes; None if there is nothing."""
+    """Fields of the wire without a field of an event; None without any."""
     extra: dict[str, Any] = {}
     if wire.get("id"):
         extra["id"] = wire["id"]

@@ -1,4 +1,4 @@
-"""How most messages of Canal-JSON lie, for the compiled kernel."""
+"""The layouts of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import attrs
 
 from cdcfmt_canal_json.dialects import DIALECTS, SECONDS_LIMIT, Dialect
-from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
+from cdcfmt_canal_json.envelope import extension_of
 from cdcfmt_canal_json.message import OP_OF_TYPE
 from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.toolkit.wire_json import text_of
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
 _MEMBERS: Members = {
     "id": "extra",
@@ -85,8 +85,8 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _limits(
     dialect: Dialect, envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """Between which statements a row's types hold: its commit_ts, or else ``es``."""
-    commit_ts = commit_ts_of(extension_of(envelope), "commitTs")
+    """The span between statements in which a row's types hold, by its commit_ts or ``es``."""
+    commit_ts = commit_ts_of(extension_of(envelope), "commitTs", "_tidb.")
     position = dialect.sequence_commit(envelope, None) if commit_ts is None else commit_ts
     names = text_of(envelope, "database"), text_of(envelope, "table")
     start, end = schemas.statements.span(*names, position)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from cdcfmt_canal_json.dialects import DIALECTS
 from cdcfmt_core import Option
-from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
+from cdcfmt_core.toolkit.large_messages import (
+    COMPRESSION_OPTION,
+    HANDLE_KEY_DELETES_ENCODE_OPTION,
+    HANDLE_KEY_DELETES_OPTION,
+)
 
 OPTIONS = (
     COMPRESSION_OPTION,
@@ -13,7 +17,7 @@ OPTIONS = (
         type="choice",
         choices=tuple(DIALECTS),
         default="auto",
-        help="Whose Canal-JSON it is; `auto` tells it message by message. "
+        help="Whose Canal-JSON it is; `auto` decides it for each message. "
         + " ".join(f"`{name}`: {dialect.summary}." for name, dialect in DIALECTS.items()),
     ),
     HANDLE_KEY_DELETES_OPTION,
@@ -46,10 +50,5 @@ ENCODE_OPTIONS = (
         default=False,
         help="Write only changed columns in `old`.",
     ),
-    Option(
-        name="deleteOnlyOutputHandleKeyColumns",
-        type="bool",
-        default=False,
-        help="Write only the handle key of deleted rows.",
-    ),
+    HANDLE_KEY_DELETES_ENCODE_OPTION,
 )

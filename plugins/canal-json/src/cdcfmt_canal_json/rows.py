@@ -1,4 +1,4 @@
-"""The rows of a DML message, and what ``old`` means for each of them.
+"""The rows of a DML message, with their images before from ``old``.
 
 Sources: TiCDC Canal-JSON, "UPDATE events" and "Changes to the old field in DELETE events";
 Canal's ``MQMessageUtils.messageConverter``, whose ``updateSet`` is never emptied, so that
@@ -8,6 +8,7 @@ Canal's ``MQMessageUtils.messageConverter``, whose ``updateSet`` is never emptie
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from cdcfmt_canal_json.dialects import Dialect
@@ -15,7 +16,8 @@ from cdcfmt_canal_json.envelope import time_of
 from cdcfmt_canal_json.plans import TablePlan, TablePlans
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Corrupt, Event, Image, Op, RowChange
-from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.table_changes import row_types
 from cdcfmt_core.toolkit.wire_json import list_of, names_of, object_of
 
 
@@ -58,12 +60,11 @@ class RowDecoder:
             raise DecodeError(f"a row event has no rows ({wire['type']})", field=field)
         if old and len(old) != len(data):
             raise DecodeError(
-                f"data has {len(data)} rows and old has {len(old)}: which belongs to which "
-                "cannot be told",
+                f"data has {len(data)} rows and old has {len(old)}: they cannot be matched",
                 field="old",
             )
         mysql_type, sql_type = object_of(wire, "mysqlType"), object_of(wire, "sqlType")
-        pk_names = names_of(wire, "pkNames")
+        pk_names = tuple(names_of(wire, "pkNames") or ())
         only_handle_key = tidb.get("onlyHandleKey") is True
         source_time = time_of(wire, "es", self._dialect)
         emit_time = time_of(wire, "ts", self._dialect)
@@ -76,16 +77,14 @@ class RowDecoder:
             try:
                 if type(row) is not dict:
                     raise DecodeError("is not a row", field=f"{field}[{index}]", sample=row)
-                names = tuple(row)
-                if old_row is not None:
-                    if type(old_row) is not dict:
-                        raise DecodeError("is not a row", field=f"old[{index}]", sample=old_row)
-                    if not old_row.keys() <= row.keys():
-                        names += tuple(name for name in old_row if name not in row)
-                plan = self._plans.find(
-                    database, table, names, mysql_type, sql_type, pk_names, position
-                )
-                values = parse_row(row, plan, field, index)
+                if type(old_row) not in (dict, NoneType):
+                    raise DecodeError("is not a row", field=f"old[{index}]", sample=old_row)
+                names = tuple(row | (old_row or {}))
+                # sqlType depends on the value (a bigint unsigned is -5 or 3), so it only
+                # counts where there is nothing else.
+                types = row_types(names, mysql_type, sql_type)
+                plan = self._plans.find(database, table, types, pk_names, position)
+                values = read_image(row, plan.readers, f"{field}[{index}]")
                 before: Image | None = None
                 after: Image | None = None
                 if op == "delete":
@@ -93,9 +92,9 @@ class RowDecoder:
                 else:
                     after = Image(values, not only_handle_key)
                     if old_row is not None and (
-                        self._before_updates or _key_changed(old_row, row, plan.key_columns)
+                        self._before_updates or key_changed(old_row, row, plan.key_columns)
                     ):
-                        old_values = parse_row(old_row, plan, "old", index)
+                        old_values = read_image(old_row, plan.readers, f"old[{index}]")
                         before = _before_image(old_values, values, only_handle_key)
                 events.append(
                     RowChange(
@@ -128,37 +127,8 @@ class RowDecoder:
 
 def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: bool) -> Image:
     # Absent means unchanged, in full and in reduced images alike; but of a message that
-    # was reduced to its handle key nothing can be said.
+    # was reduced to its handle key the other columns are unknown.
     if only_handle_key or after.keys() <= old.keys():
         return Image(old, not only_handle_key)
     completed = tuple(name for name in after if name not in old)
     return Image({**after, **old}, True, completed)
-
-
-def _key_changed(
-    old: Mapping[str, Any], row: Mapping[str, Any], key_columns: tuple[str, ...]
-) -> bool:
-    return any(name in old and old[name] != row.get(name) for name in key_columns)
-
-
-def parse_row(row: Mapping[str, Any], plan: TablePlan, field: str, index: int) -> dict[str, Any]:
-    """A wire row's values; the error of a bad one names its path."""
-    parse_text, parse_other = plan.parse_text, plan.parse_other
-    if plan.wanted is not None:
-        row = {name: row[name] for name in plan.wanted if name in row}
-    values: dict[str, Any] = {}
-    name = ""
-    value: Any = None
-    try:
-        for name, value in row.items():
-            if type(value) is str:
-                values[name] = parse_text[name](value)
-            elif value is None:
-                values[name] = None
-            else:
-                values[name] = parse_other[name](value)
-    except InexactNumber:
-        raise
-    except ValueError as error:
-        raise DecodeError(str(error), field=f"{field}[{index}].{name}", sample=value) from error
-    return values

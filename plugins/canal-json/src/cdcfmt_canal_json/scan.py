@@ -1,4 +1,4 @@
-"""The DDL statements in a message, for who looks through an input before decoding it."""
+"""The scan for DDL statements, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_canal_json.dialects import DIALECTS
-from cdcfmt_canal_json.envelope import commit_ts_of, extension_of
+from cdcfmt_canal_json.envelope import extension_of
 from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanStatements
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.statements import Statement
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.large_messages import open_decompressor
-from cdcfmt_core.toolkit.wire_json import text_of
+from cdcfmt_core.toolkit.json_messages import JsonMessages
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
 # As producers write it, and as Python does.
 _MARKS: Final = (b'"isDdl":true', b'"isDdl": true')
@@ -22,33 +21,31 @@ _ONE_MILLISECOND: Final = 1 << 18
 
 
 def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
-    """A function that returns a message's statement, if it is DDL whose order is known."""
-    decompress = open_decompressor(
-        options["largeMessageHandleCompression"], context.max_message_bytes
-    )
+    """A function that returns a message's DDL statement, if its position is known."""
+    compression = options["largeMessageHandleCompression"]
+    messages = JsonMessages(orjson.loads, context, compression=compression)
     dialect = DIALECTS[options["dialect"]]
 
     def scan(message: Message) -> Iterable[Statement]:
-        value = message.value
-        if value is not None and decompress is not None:
-            value = decompress(value)
-        if value is None or not any(mark in value for mark in _MARKS):
+        if message.value is None:
             return ()
-        check_values(value, context.max_message_bytes)
-        wire = orjson.loads(value)
+        text = messages.decompressed(message.value)
+        if not any(mark in text for mark in _MARKS):
+            return ()
+        wire = messages.parse(text)
         query = text_of(wire, "sql")
         if wire.get("isDdl") is not True or not query:
             return ()
         names = text_of(wire, "database"), text_of(wire, "table")
-        commit_ts = commit_ts_of(extension_of(wire), "commitTs")
+        commit_ts = commit_ts_of(extension_of(wire), "commitTs", "_tidb.")
         if commit_ts is not None:
             # TiCDC sends what has the statement's own commit_ts before it.
             return (Statement(query, *names, commit_ts + 1, commit_ts + 1),)
         start = dialect.sequence_commit(wire, None)
         if start is None:
-            # Other producers tell whole types, and their times do not order a binlog.
+            # Other producers send whole types, and their times do not order a binlog.
             return ()
         return (Statement(query, *names, start, start + _ONE_MILLISECOND),)
 
     # Compression hides it.  TiCDC sends DDL to the first partition.
-    return MarkedScan(scan, _MARKS if decompress is None else (), one_partition=True)
+    return MarkedScan(scan, _MARKS if compression == "none" else (), one_partition=True)

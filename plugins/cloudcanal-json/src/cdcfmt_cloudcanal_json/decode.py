@@ -6,6 +6,7 @@ Source: CloudCanal "MQ message formats", CloudCanal Json.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import orjson
@@ -17,7 +18,7 @@ from cdcfmt_cloudcanal_json.message import (
     ROW_DATA,
     STATUS_OF_ENTRY_TYPE,
 )
-from cdcfmt_cloudcanal_json.plans import ParseValue, Table, TablePlans
+from cdcfmt_cloudcanal_json.plans import Table, TablePlans
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
@@ -31,13 +32,12 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
-from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
+from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.json_messages import JsonMessages
+from cdcfmt_core.toolkit.table_changes import row_types, schema_from_table_changes
 from cdcfmt_core.toolkit.wire_json import (
     list_of,
-    loads_exact,
     milliseconds_of,
     names_of,
     object_of,
@@ -53,7 +53,7 @@ def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
 class _Decoder:
     def __init__(self, options: Mapping[str, Any], context: DecoderContext) -> None:
         self._filter = context.event_filter
-        self._max_message_bytes = context.max_message_bytes
+        self._json = JsonMessages(orjson.loads, context)
         self._before_updates = context.projection.before_updates
         self._plans = TablePlans(options, context)
 
@@ -61,17 +61,7 @@ class _Decoder:
         value = message.value
         if value is None:
             return []
-        if not value:
-            raise DecodeError("the value is empty")
-        check_values(value, self._max_message_bytes)
-        try:
-            wire = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            wire = loads_exact(value)
-        try:
-            return self._events(wire)
-        except InexactNumber:
-            return self._events(loads_exact(value))
+        return self._json.read(value, self._events)
 
     def _events(self, wire: Any) -> list[Event]:
         if type(wire) is not dict:
@@ -86,7 +76,7 @@ class _Decoder:
         if op is not None and entry_type in ("", ROW_DATA):
             return self._rows(wire, op)
         if entry_type in ("", ROW_DATA):
-            raise DecodeError("is no action of CloudCanal Json", field="action", sample=action)
+            raise DecodeError("is not an action of CloudCanal Json", field="action", sample=action)
         if list_of(wire, "data") or list_of(wire, "before"):
             raise DecodeError("has rows", field="entryType", sample=entry_type)
         return [_border(wire, entry_type)]
@@ -124,18 +114,18 @@ class _Decoder:
         data, before = list_of(wire, "data"), list_of(wire, "before")
         field = "data"
         if op == "delete" and not data:
-            # Where a deleted row stands is not documented.
+            # The document does not say which field has a deleted row.
             field, data = "before", before
         if not data:
             raise DecodeError(f"a row event has no rows ({wire['action']})", field=field)
         olds = before if op == "update" else None
         if olds and len(olds) != len(data):
             raise DecodeError(
-                f"data has {len(data)} rows and before has {len(olds)}: which belongs to which "
-                "cannot be told",
+                f"data has {len(data)} rows and before has {len(olds)}: they cannot be matched",
                 field="before",
             )
-        types = object_of(wire, "dbValType"), object_of(wire, "jdbcType"), names_of(wire, "pks")
+        db_types, jdbc_types = object_of(wire, "dbValType"), object_of(wire, "jdbcType")
+        pks = tuple(names_of(wire, "pks") or ())
         source_time = milliseconds_of(wire, "execTs")
         emit_time = milliseconds_of(wire, "sendTs")
         extra = _extra_of(wire, is_row=True)
@@ -143,16 +133,18 @@ class _Decoder:
         for index, row in enumerate(data):
             try:
                 old = olds[index] if olds else None
-                names = _names(row, f"{field}[{index}]")
-                if old is not None:
-                    names += tuple(n for n in _names(old, f"before[{index}]") if n not in row)
-                plan = self._plans.find(table, names, *types)
-                image = Image(_parse(row, plan.parsers, f"{field}[{index}]"))
+                if type(row) is not dict:
+                    raise DecodeError("is not a row", field=f"{field}[{index}]", sample=row)
+                if type(old) not in (dict, NoneType):
+                    raise DecodeError("is not a row", field=f"before[{index}]", sample=old)
+                types = row_types(row | (old or {}), db_types, jdbc_types)
+                plan = self._plans.find(table, types, pks)
+                image = Image(read_image(row, plan.readers, f"{field}[{index}]"))
                 old_image = None
                 if old is not None and (
-                    self._before_updates or _key_changed(old, row, plan.key_columns)
+                    self._before_updates or key_changed(old, row, plan.key_columns)
                 ):
-                    values = _parse(old, plan.parsers, f"before[{index}]")
+                    values = read_image(old, plan.readers, f"before[{index}]")
                     old_image = Image(values, complete=row.keys() <= old.keys())
                 events.append(
                     RowChange(
@@ -208,30 +200,3 @@ def _extra_of(wire: Mapping[str, Any], is_row: bool = False) -> dict[str, Any] |
         extra["sql"] = wire["sql"]
     extra.update((name, wire[name]) for name in wire if name not in KNOWN_FIELDS)
     return extra or None
-
-
-def _names(row: Any, field: str) -> tuple[str, ...]:
-    if type(row) is not dict:
-        raise DecodeError("is not a row", field=field, sample=row)
-    return tuple(row)
-
-
-def _key_changed(
-    old: Mapping[str, Any], row: Mapping[str, Any], key_columns: tuple[str, ...]
-) -> bool:
-    return any(name in old and old[name] != row.get(name) for name in key_columns)
-
-
-def _parse(row: Mapping[str, Any], parsers: Mapping[str, ParseValue], field: str) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    name = ""
-    value: Any = None
-    try:
-        for name, value in row.items():
-            if name in parsers:
-                values[name] = None if value is None else parsers[name](value)
-    except InexactNumber:
-        raise
-    except ValueError as error:
-        raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
-    return values

@@ -20,7 +20,7 @@ from cdcfmt_cloudcanal_json.encode_plans import (
 )
 from cdcfmt_cloudcanal_json.message import ROW_DATA, STATUS_OF_ENTRY_TYPE
 from cdcfmt_core import Encoder, EncoderContext
-from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.errors import UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
     Heartbeat,
@@ -32,6 +32,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Transaction,
 )
+from cdcfmt_core.toolkit.images import executed_millis, images_of
 from cdcfmt_core.toolkit.json_output import valid_name, valid_text, valid_texts
 from cdcfmt_core.toolkit.row_messages import Members, Number, OfExtra, Part, RowMessage, RowMessages
 
@@ -97,24 +98,16 @@ class _Encoder(Encoder):
         else:
             assert isinstance(event, (Transaction, Heartbeat))
             wire = self._message(event, entryType=_entry_type(event))
-        value = orjson.dumps(wire)
-        self._context.large_messages.check(None, value)
-        return [Message(None, value)]
+        return [self._context.large_messages.message(orjson.dumps(wire))]
 
     def _row(self, event: RowChange) -> dict[str, Any]:
         plan = self._plans.find(event.table)
-        row, old = event.after, event.before
-        if event.op == "delete":
-            row, old = old, None
-        elif event.op == "insert":
-            old = None
-        if row is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        row, old = images_of(event)
         if not row.complete:
-            raise UnsupportedEventError("the row is incomplete, which the format cannot say")
+            raise UnsupportedEventError("the row is incomplete, which the format cannot express")
         if old is not None and not old.complete and row.values.keys() <= old.values.keys():
             raise UnsupportedEventError(
-                "the image before the update is incomplete, which the format cannot say"
+                "the image before the update is incomplete, which the format cannot express"
             )
         extra = event.extra or {}
         wire = self._message(
@@ -159,12 +152,11 @@ class _Encoder(Encoder):
     def _message(self, event: Any, **fields: Any) -> dict[str, Any]:
         extra = event.extra or {}
         bid = extra.get("bid")
-        emitted = event.emit_time
         return (
             self._fields(
                 bid=bid if type(bid) is int else 0,
-                execTs=_milliseconds(event),
-                sendTs=(self._context.now() if emitted is None else emitted) // 1_000,
+                execTs=executed_millis(event),
+                sendTs=self._context.emit_millis(event),
             )
             | fields
         )
@@ -204,15 +196,3 @@ def _entry_type(event: Transaction | Heartbeat) -> str:
         if status == event.status:
             return word
     raise UnsupportedEventError(f"the format has no {event.status}")
-
-
-def _milliseconds(event: Any) -> int:
-    """When it was executed."""
-    if event.source_time is not None:
-        return int(event.source_time // 1_000)
-    if event.commit_ts is not None:
-        return int(event.commit_ts >> 18)
-    sequence = getattr(event, "sequence_commit", None)
-    if sequence is not None:
-        return int(sequence >> 18)
-    raise EncodeError("the event has no time at all, and the format needs one")

@@ -9,7 +9,6 @@ import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
@@ -17,9 +16,10 @@ from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_name
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
-from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+from cdcfmt_core.types import Binary, LogicalType, Unknown
 
 _COLUMN_BYTES: Final = 500
 """Of a column of a plan, beside its schema."""
@@ -27,8 +27,9 @@ _COLUMN_BYTES: Final = 500
 
 @attrs.define
 class EncodePlan:
-    """What all rows of a table share; ``names`` are its database, schema and table."""
+    """The common parts of a table's rows; ``names`` are its database, schema and table."""
 
+    schema: TableSchema
     names: dict[str, str]
     pks: list[str]
     print_row: RowPrinter
@@ -38,26 +39,19 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
         self._binary = _BINARY[options["binaryEncoding"]]
-        self._plans: Cache[TableSchema, EncodePlan] = Cache()
-
-    def find(self, table: TableSchema) -> EncodePlan:
-        """:raises EncodeError: for a column whose type is unknown."""
-        plan = self._plans.get(table)
-        if plan is None:
-            plan = self._make(table)
-            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
-        return plan
+        self.find = Plans(self._make, _COLUMN_BYTES).find
 
     def _make(self, table: TableSchema) -> EncodePlan:
-        if any(isinstance(column.type, Timestamp) for column in table.columns):
-            self._context.note_zoneless_timestamps(table.database, table.table)
+        """:raises EncodeError: for a column whose type is unknown."""
+        self._context.note_zoneless_timestamps(table)
         database = valid_name(table.database)
         return EncodePlan(
+            table,
             {
                 "db": database,
                 # Of MySQL, which has no schemas, CloudCanal writes the database twice.

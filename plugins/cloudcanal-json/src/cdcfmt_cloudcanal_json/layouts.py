@@ -1,4 +1,4 @@
-"""How most rows of CloudCanal Json lie, for the compiled kernel."""
+"""The layout of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ _ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
 
 @attrs.frozen
 class FieldType:
-    """What a field's schema says of its column.
+    """The type of a column by its field's schema.
 
     ``fits`` are the logical types that the database's own type may have here: one that is
     not among them is another column's, from a schema that no longer holds.
@@ -138,7 +138,7 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     """
     kind, name = field.get("type"), field.get("name")
     if type(kind) is not str or not (name is None or type(name) is str):
-        raise DecodeError("is no type of a field", field="schema", sample=kind)
+        raise DecodeError("is not a type of a field", field="schema", sample=kind)
     source_type = name or kind
     parameters = field.get("parameters")
     if type(parameters) is not dict:

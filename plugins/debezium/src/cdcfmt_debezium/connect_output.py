@@ -1,4 +1,4 @@
-"""Kafka Connect schemas, as TiCDC writes them: what ``schema`` says of ``payload``.
+"""Kafka Connect schemas of payloads (``schema``), as TiCDC writes them.
 
 Sources: TiCDC Debezium, "Data type mapping" and its messages; Debezium MySQL connector,
 "Data type mappings" for geometries, which TiDB does not have.
@@ -115,7 +115,7 @@ def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> di
 
 
 def schema_name(cluster: str, database: str, table: str) -> str:
-    """What the schemas of a table are named after, as TiCDC sanitizes it."""
+    """The prefix of the names of a table's schemas, as TiCDC sanitizes it."""
     return f"{sanitized(cluster)}.{sanitized(database)}.{_NOT_IN_TOPICS.sub('_', table)}"
 
 

@@ -15,13 +15,11 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import DdlType, SchemaChange
 from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, object_of, text_of
 from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.envelope import (
-    commit_ts_of,
     extra_of,
-    object_of,
     position_of,
-    text_of,
     time_of,
 )
 from cdcfmt_debezium.message import MYSQL_CONNECTORS, TICDC
@@ -34,7 +32,7 @@ _TAKEN: Final = frozenset({"databaseName", "schemaName", "ddl", "tableChanges"})
 
 @attrs.frozen
 class SchemaChanges:
-    """What a DDL message says."""
+    """The content of a DDL message."""
 
     events: tuple[SchemaChange, ...]
     records: tuple[SchemaRecord, ...]
@@ -75,7 +73,7 @@ def read_schema_changes(
     position = position_of(source) or _BEFORE_ALL
     stream = text_of(source, "name", "source.")
     commit_ts, source_time, emit_time = (
-        commit_ts_of(source),
+        commit_ts_of(source, "commit_ts", "source."),
         time_of(source, "source."),
         time_of(payload),
     )
@@ -126,8 +124,8 @@ def _with_schema(change: TableChange | None, schema: str | None) -> Any:
 def _ddl_type(query: str, change: TableChange | None, *, of_snapshot: bool) -> DdlType:
     """Canal's word: from the statement, and where that is not MySQL's from the change.
 
-    A snapshot tells the tables that are there with DROP TABLE IF EXISTS before each CREATE
-    TABLE: nobody dropped anything.
+    A snapshot lists the existing tables with DROP TABLE IF EXISTS before each CREATE
+    TABLE: no table was dropped.
     """
     word = ddl_type_of(query)
     if of_snapshot and (word == "ERASE" or (change is not None and change.word == "DROP")):

@@ -117,7 +117,7 @@ def _column(column: Column, position: int) -> dict[str, Any]:
 
 
 def _said(column: Column) -> dict[str, str]:
-    """What flags say by a word and a text."""
+    """Flags of a word and a text."""
     pairs = (flag.partition(" ") for flag in column.flags)
     return {word: rest for word, space, rest in pairs if space}
 

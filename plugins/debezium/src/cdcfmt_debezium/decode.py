@@ -25,17 +25,14 @@ from cdcfmt_core.events import (
 from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.toolkit.json_size import check_values
 from cdcfmt_core.toolkit.large_messages import open_decompressor
-from cdcfmt_core.toolkit.wire_json import loads_exact
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, object_of, text_of
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
 from cdcfmt_debezium.documents import Document, DocumentReader
 from cdcfmt_debezium.encoding import encoding_of
 from cdcfmt_debezium.envelope import (
-    commit_ts_of,
     extra_of,
-    object_of,
     position_of,
-    text_of,
     time_of,
 )
 from cdcfmt_debezium.flattened import read_flat_record
@@ -129,12 +126,12 @@ class _Decoder:
         if is_schema_change(payload):
             # CloudCanal gives its DDL an op, too.
             return self._schema_changes(payload)
-        commit_ts = commit_ts_of(source)
+        commit_ts = commit_ts_of(source, "commit_ts", "source.")
         if word == MESSAGE:
             return [_message(payload, source, commit_ts)]
         op = OP_OF_WORD.get(word)
         if op is None:
-            raise DecodeError("is no operation of Debezium", field="op", sample=word)
+            raise DecodeError("is not an operation of Debezium", field="op", sample=word)
         database, table = text_of(source, "db", "source."), text_of(source, "table", "source.")
         schema = text_of(source, "schema", "source.") or None
         if not table:
@@ -228,7 +225,7 @@ class _Decoder:
 
 
 def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:
-    """TiCDC's watermark, or a message that somebody wrote into the source's log."""
+    """TiCDC's watermark, or an application's message in the source's log."""
     source_time, emit_time = time_of(source, "source."), time_of(payload)
     if source.get("connector") == TICDC:
         if commit_ts is None:

@@ -117,7 +117,7 @@ class DocumentReader:
 
 
 def payload_span(value: bytes) -> tuple[int, int]:
-    """Where the payload begins and ends, if the value is what it seems to be.
+    """The span of the payload, where the value begins with a schema or payload.
 
     The whole value where it does not begin with a schema or payload.
     """
@@ -139,11 +139,11 @@ def fields_of(struct: dict[str, Any]) -> tuple[dict[str, Any], ...]:
     """
     fields = struct.get("fields")
     if type(fields) is not list:
-        raise DecodeError("is no list of fields", field="schema.fields", sample=fields)
+        raise DecodeError("is not a list of fields", field="schema.fields", sample=fields)
     by_name: dict[str, dict[str, Any]] = {}
     for field in fields:
         if type(field) is not dict or type(field.get("field")) is not str:
-            raise DecodeError("is no field", field="schema.fields", sample=field)
+            raise DecodeError("is not a field", field="schema.fields", sample=field)
         by_name.setdefault(field["field"], field)
     return tuple(by_name.values())
 
@@ -152,7 +152,7 @@ def _parse_schema(wire: Any) -> WireSchema | None:
     if wire is None:
         return None
     if type(wire) is not dict:
-        raise DecodeError("is no schema", field="schema", sample=wire)
+        raise DecodeError("is not a schema", field="schema", sample=wire)
     if wire.get("type") != "struct":
         # A primitive's: of a key or header that is no struct.
         return WireSchema("", (), wire)

@@ -95,7 +95,7 @@ class _Encoder(Encoder):
             key: dict[str, Any] = {"databaseName": event.database}
             value = {
                 "source": source(self._cluster, event.database, event.table, event.schema, *times),
-                "ts_ms": self._ts(event),
+                "ts_ms": self._context.emit_millis(event),
                 "databaseName": event.database,
                 "schemaName": event.schema,
                 "ddl": event.query,
@@ -104,7 +104,7 @@ class _Encoder(Encoder):
             return [self._message(key, value, *self._ends["ddl"])]
         value = {
             "source": source(self._cluster, "", "", None, *times),
-            "ts_ms": self._ts(event),
+            "ts_ms": self._context.emit_millis(event),
             "transaction": None,
             "op": "m",
         }
@@ -115,7 +115,7 @@ class _Encoder(Encoder):
         assert event.commit_ts is not None
         plan = self._plans.find(table)
         if plan.unsure and self._plans.with_schema:
-            # The schema tells the unit of each message; without one it is milliseconds.
+            # The schema has the unit of each message; without one it is milliseconds.
             fine = tuple(name for name in plan.unsure if _has_microseconds(event, name))
             if fine:
                 plan = self._plans.find(table, fine)
@@ -125,7 +125,7 @@ class _Encoder(Encoder):
             event.op,
             commit_ts=event.commit_ts,
             source_millis=event.commit_ts >> 18,
-            emit_millis=self._ts(event),
+            emit_millis=self._context.emit_millis(event),
             transaction=(event.extra or {}).get("transaction"),
         )
         key: dict[str, Any] = {}
@@ -143,10 +143,10 @@ class _Encoder(Encoder):
                 value["before"] = self._image(self._whole(event.before, plan), plan)
             key = value["after"] = self._image(self._whole(event.after, plan), plan)
         keys = {name: key[name] for name in plan.keys if name in key}
-        return self._message(keys, value, plan.key_schema, plan.schema)
+        return self._message(keys, value, plan.key_end, plan.value_end)
 
     def _deleted(self, event: RowChange, plan: EncodePlan) -> bool:
-        """Whether the delete has an image; where it has only its key, that tells the row."""
+        """Whether the delete has an image, and not its key only."""
         image = event.before
         if image is not None and not image.complete and image.values.keys() == set(plan.keys):
             return False
@@ -158,7 +158,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError("the row has no image")
         if not image.complete or len(image.values) < len(plan.print_row):
             raise UnsupportedEventError(
-                "the row is incomplete, which Debezium's JSON has no sign for"
+                "the row is incomplete, which Debezium's JSON has no mark for"
             )
         return image
 
@@ -166,11 +166,6 @@ class _Encoder(Encoder):
         if image is None:
             raise UnsupportedEventError("the row has no image")
         return plan.print_row(image.values)
-
-    def _ts(self, event: Any) -> int:
-        """When it was written, in milliseconds."""
-        time = event.emit_time
-        return int((self._context.now() if time is None else time) // 1_000)
 
     def _message(
         self, key: dict[str, Any], value: dict[str, Any], key_end: bytes, value_end: bytes

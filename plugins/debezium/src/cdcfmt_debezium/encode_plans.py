@@ -8,12 +8,12 @@ import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.json_output import valid_name
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.types import DateTime
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.encoding import Encoding
@@ -32,21 +32,22 @@ class EncodePlan:
     - ``unsure``: DATETIME columns of unknown digits: milliseconds serve until a value has more
     - ``keys``: the columns of keys
     - ``name``: what the schemas are named after
-    - ``schema``, ``key_schema``: the ends of value and key
+    - ``value_end``, ``key_end``: what follows the payload of value and key
     """
 
+    schema: TableSchema
     encodings: dict[str, ValueEncoding]
     fields: dict[str, dict[str, Any]]
     unsure: tuple[str, ...]
     print_row: RowPrinter
     keys: tuple[str, ...]
     name: str
-    schema: bytes
-    key_schema: bytes
+    value_end: bytes
+    key_end: bytes
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(
         self, context: EncoderContext, cluster: str, *, with_schema: bool, tidb_types: bool
@@ -55,21 +56,17 @@ class EncodePlans:
         self._cluster = cluster
         self.with_schema = with_schema
         self._tidb_types = tidb_types
-        self._plans: Cache[tuple[TableSchema, tuple[str, ...]], EncodePlan] = Cache()
+        self._plans = Plans(self._make, _COLUMN_BYTES)
 
     def find(self, table: TableSchema, fine: tuple[str, ...] = ()) -> EncodePlan:
         """``fine`` are DATETIME columns whose values have more digits than milliseconds.
 
         :raises EncodeError: for a column whose type is unknown.
         """
-        plan = self._plans.get((table, fine))
-        if plan is None:
-            plan = self._make(table, fine)
-            self._plans.add((table, fine), plan, table_size(table, _COLUMN_BYTES))
-        return plan
+        return self._plans.find(table, fine)
 
     def end(self, schema: dict[str, Any]) -> bytes:
-        """What follows the payload."""
+        """The end of a message, behind its payload."""
         return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
     def _make(self, table: TableSchema, fine: tuple[str, ...]) -> EncodePlan:
@@ -103,6 +100,7 @@ class EncodePlans:
         # In the key they have the order of the table.
         keys = tuple(n for n in table.column_names if n in table.key_columns)
         return EncodePlan(
+            table,
             encodings,
             fields,
             tuple(column.name for column in table.columns if column.type == DateTime(None)),
@@ -115,5 +113,5 @@ class EncodePlans:
 
 
 def _nullable(nullable: bool | None, is_key: bool) -> bool:
-    """Where nobody knows, NULL is allowed but in a key."""
+    """Whether NULL is allowed; where it is unknown, in all columns but the key's."""
     return not is_key if nullable is None else nullable

@@ -1,4 +1,4 @@
-"""How a producer writes what JSON has no type for."""
+"""How a producer writes the values that JSON has no type for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Encoding:
 
 
 def encoding_of(encodings: Mapping[str, Encoding], connector: Any) -> Encoding:
-    """That of the producer that calls itself so."""
+    """The encoding of the producer with this name."""
     if connector == TICDC:
         return encodings[TICDC]
     # The connectors' names are lower-case; CloudCanal's are the databases'.

@@ -14,34 +14,6 @@ from cdcfmt_core.schemas.store import Position
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 
-_MAX_COMMIT_TS = 2**63 - 1
-
-
-def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
-    """Text, or "" where the field is null or missing."""
-    value = wire.get(field)
-    if type(value) is str:
-        return value
-    if value is None:
-        return ""
-    raise DecodeError("is not text", field=path + field, sample=value)
-
-
-def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    value = wire.get(field)
-    if value is None or type(value) is dict:
-        return value
-    raise DecodeError("is not an object", field=field, sample=value)
-
-
-def commit_ts_of(source: Mapping[str, Any]) -> int | None:
-    value = source.get("commit_ts")
-    if value is None:
-        return None
-    if type(value) is not int or not 0 <= value <= _MAX_COMMIT_TS:
-        raise DecodeError("is not a TSO", field="source.commit_ts", sample=value)
-    return value
-
 
 def time_of(wire: Mapping[str, Any], path: str = "") -> int | None:
     """The finest of ``ts_us``, ``ts_ns`` and ``ts_ms``, in microseconds."""
@@ -61,14 +33,14 @@ def _checked(value: Any, microseconds: int, field: str) -> int:
     if type(value) is not int:
         raise DecodeError("is not a time", field=field, sample=value)
     if not 0 <= microseconds <= MAX_TIMESTAMP:
-        raise DecodeError("is no time between 1970 and 9999", field=field, sample=value)
+        raise DecodeError("is outside of 1970 to 9999", field=field, sample=value)
     return microseconds
 
 
 def position_of(source: Mapping[str, Any]) -> Position | None:
-    """What orders an event and the schemas of its stream: the TSO, or the binlog's position.
+    """The position of an event in its stream: the TSO, or the binlog's position.
 
-    None where the wire tells neither.
+    None where the wire has neither.
     """
     commit_ts = source.get("commit_ts")
     if type(commit_ts) is int:
@@ -81,7 +53,7 @@ def position_of(source: Mapping[str, Any]) -> Position | None:
 
 
 def extra_of(payload: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the wire has and no field of an event takes; None if there is nothing."""
+    """Fields of the wire without a field of an event; None without any."""
     extra: dict[str, Any] = {}
     # TiCDC fills the fields of a binlog, which it does not have, with zeros.
     no_binlog = source.get("connector") == TICDC

@@ -15,7 +15,8 @@ import orjson
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, Op
 from cdcfmt_core.schemas.store import Position
-from cdcfmt_debezium.envelope import position_of, text_of, time_of
+from cdcfmt_core.toolkit.wire_json import text_of
+from cdcfmt_debezium.envelope import position_of, time_of
 from cdcfmt_debezium.message import (
     FLATTENED_FIELDS,
     FLATTENED_PREFIX,
@@ -30,7 +31,7 @@ _SPENT = SOURCE_TAKEN | {"op", "deleted"}
 
 @attrs.frozen
 class FlatRecord:
-    """A flattened record: its row, and what its added fields and headers say."""
+    """A flattened record: its row, and the content of its added fields and headers."""
 
     row: dict[str, Any]
     op: Op
@@ -48,7 +49,7 @@ def read_flat_record(
 ) -> FlatRecord:
     """Take a payload apart; None is a delete.
 
-    :raises DecodeError: if nothing tells the table.
+    :raises DecodeError: if the table is unknown.
     """
     row: dict[str, Any] = {}
     added = {name: value for name, value in _headers(message) if value is not None}
@@ -72,7 +73,7 @@ def read_flat_record(
     parts = (message.topic or "").split(".")
     table = text_of(source, "table") or (parts[-1] if len(parts) > 2 else "")
     if not table:
-        raise DecodeError("neither a field or header __table nor the topic tells the table")
+        raise DecodeError("the table is unknown: none in __table, headers or topic")
     extra = {
         name: value for name, value in source.items() if name not in _SPENT and value is not None
     }
@@ -101,7 +102,7 @@ def _op(payload: Mapping[str, Any] | None, added: Mapping[str, Any]) -> Op:
         return "upsert"
     op = OP_OF_WORD.get(word) if type(word) is str else None
     if op is None or op == "delete":
-        raise DecodeError("is no operation of a row that is there", field="__op", sample=word)
+        raise DecodeError("is not an operation of an existing row", field="__op", sample=word)
     # The before image is gone: what was updated is known, but not from what.
     return op
 

@@ -1,4 +1,4 @@
-"""How most messages of rows lie, for the compiled kernel."""
+"""The layouts of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import attrs
 
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.toolkit.wire_json import text_of
 from cdcfmt_core.types import MAX_TIMESTAMP
-from cdcfmt_debezium.envelope import position_of, text_of
+from cdcfmt_debezium.envelope import position_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
 from cdcfmt_debezium.value_encodings import column_encodings
@@ -93,7 +94,7 @@ def _extra(envelope: Mapping[str, Any]) -> dict[tuple[str, ...], Extra]:
 def _limits(
     envelope: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]] | None:
-    """Where the schema that a DDL told holds: up to the next one in the stream."""
+    """The span of a DDL's schema: up to the next DDL in the stream."""
     source = envelope["source"]
     position = position_of(source)
     schema, stream = text_of(source, "schema") or None, text_of(source, "name")

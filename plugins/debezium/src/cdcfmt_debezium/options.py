@@ -30,7 +30,7 @@ OPTIONS = (
         type="choice",
         choices=("raw", "fail"),
         default="raw",
-        help="A row whose column types neither the message nor a DDL before it tells. `raw`: "
+        help="A row whose column types are neither in the message nor in a DDL before it. `raw`: "
         "types are unknown and values stay as the JSON has them. `fail`: a bad row. Spark's own "
         "option of this name decides for it: there `corrupt` is a bad row.",
     ),
@@ -75,7 +75,7 @@ OPTIONS = (
     ),
     Option(
         name="flattenedDatabase",
-        help="The database of flattened rows, where neither a header nor a field `__db` tells "
+        help="The database of flattened rows, where neither a header nor a field `__db` has "
         "it; else the topic's second part.",
     ),
 )

@@ -1,4 +1,4 @@
-"""What stands in the payload of every message, as TiCDC writes it."""
+"""The common fields of payloads, as TiCDC writes them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def row_head(
     emit_millis: Any,
     transaction: Any,
 ) -> dict[str, Any]:
-    """What a row's payload has before its images."""
+    """The fields of a row's payload before its images."""
     names = table.database, table.table, table.schema
     snapshot = "true" if op == "read" else "false"
     return {

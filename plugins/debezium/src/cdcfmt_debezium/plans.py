@@ -1,4 +1,4 @@
-"""How the rows of one table are parsed: made once per table schema, then looked up.
+"""How the rows of one table are read: made once per table schema, then looked up.
 
 A column's type is what the message itself says (``tidb_type``), with the parameters of the
 newest DDL before it (``tableChanges``); else what that DDL says, else what the message's
@@ -13,15 +13,16 @@ from typing import Any
 import attrs
 
 from cdcfmt_core import DecoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.schemas.store import Position
-from cdcfmt_core.types import Int, LogicalType, Timestamp, Unknown
+from cdcfmt_core.toolkit.images import ReadValue
+from cdcfmt_core.toolkit.plans import Plans
+from cdcfmt_core.types import Int, LogicalType, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import WireSchema
-from cdcfmt_debezium.encoding import Encoding, ParseValue
+from cdcfmt_debezium.encoding import Encoding
 from cdcfmt_debezium.values import value_parser
 
 _COLUMN_BYTES = 500
@@ -31,23 +32,29 @@ DEFAULTS = "values equal to the default of a nullable column: NULL arrives as th
 
 @attrs.frozen(eq=False)
 class TablePlan:
-    """A table schema, and the columns that need parsing: name, type that needs none, parser.
+    """How the rows of a table are read.
 
-    ``signless`` may be 64-bit integers without a sign, for all that is known.
-    ``key_columns`` are those that identify a row.  ``wanted``: no other columns are kept;
-    None for all.
+    - ``readers``: of the columns that are wanted
+    - ``signless``: integers that may be 64-bit integers without a sign
+    - ``key_columns``: the columns that identify a row
     """
 
     schema: TableSchema
-    steps: tuple[tuple[str, type | None, ParseValue], ...]
+    readers: dict[str, ReadValue]
     signless: tuple[str, ...]
     key_columns: tuple[str, ...]
-    wanted: frozenset[str] | None
 
 
 @attrs.frozen
-class _Source:
-    """Where a row's types come from: what a plan is made of."""
+class RowSource:
+    """Where a row's types come from: what a plan is made of.
+
+    - ``wire``: the message's own schema
+    - ``stored``: the table's newest schema from DDL
+    - ``names``: the row's columns
+    - ``keys``: the columns of the message's key; None without one
+    - ``position``, ``stream``: of the row, for errors
+    """
 
     wire: WireSchema | None
     stored: TableSchema | None
@@ -57,42 +64,23 @@ class _Source:
     encoding: Encoding
     names: tuple[str, ...]
     keys: tuple[str, ...] | None
+    position: Position | None = attrs.field(eq=False)
+    stream: str = attrs.field(eq=False)
 
 
 class TablePlans:
-    """Plans by where types come from and a row's columns, so that rows share one schema."""
+    """Plans by where types come from and a row's columns."""
 
     def __init__(self, context: DecoderContext, *, fail_without_schema: bool) -> None:
         self._context = context
         self._fail = fail_without_schema
-        self._plans: Cache[tuple[Any, ...], TablePlan] = Cache()
+        self.find = Plans(self._make, _COLUMN_BYTES).find
 
-    def find(
-        self,
-        wire: WireSchema | None,
-        stored: TableSchema | None,
-        place: tuple[str, str, str | None],
-        encoding: Encoding,
-        names: tuple[str, ...],
-        keys: tuple[str, ...] | None,
-        at: tuple[Position | None, str],
-    ) -> TablePlan:
-        """The plan for rows with these columns; ``keys`` is None where nothing names them.
+    def _make(self, source: RowSource) -> TablePlan:
+        """:raises DecodeError: for a column that the message's schema does not list.
 
-        ``at`` are the position of the row and its stream.
-
-        :raises DecodeError: for a column that the message's schema does not list.
         :raises MissingSchemaError: where types are unknown and must not be.
         """
-        key = (wire, stored, place, encoding, names, keys)
-        plan = self._plans.get(key)
-        if plan is None:
-            source = _Source(wire, stored, *place, encoding, names, keys)
-            plan = self._make(source, *at)
-            self._plans.add(key, plan, table_size(plan.schema, _COLUMN_BYTES))
-        return plan
-
-    def _make(self, source: _Source, position: Position | None, stream: str) -> TablePlan:
         stored = {column.name: column for column in source.stored.columns} if source.stored else {}
         fields = source.wire.row_fields() if source.wire else None
         missing = [
@@ -104,39 +92,33 @@ class TablePlans:
             raise MissingSchemaError(
                 source.database,
                 source.table,
-                position,
+                source.position,
                 schema=source.schema,
-                stream=stream,
+                stream=source.stream,
                 exact=False,
-                reason=f"no schema tells the type of {missing[0]}: the message has none, and no "
-                "DDL before it is known; onMissingSchema=raw reads values as they stand",
+                reason=f"the type of {missing[0]} is unknown: the message has no schema, and no "
+                "DDL before it was read; onMissingSchema=raw reads values as they are on the wire",
                 field=f"{source.database}.{source.table}",
             )
         keys = source.keys
         if keys is None:
             keys = source.stored.key_columns if source.stored else ()
-        present = set(source.names)
-        keys = tuple(name for name in keys if name in present)
-        columns, steps, signless = [], [], []
+        keys = tuple(name for name in keys if name in set(source.names))
+        columns, readers, signless = [], {}, []
         for name in _ordered(source.names, fields if fields is not None else stored):
             field = fields[name] if fields is not None else None
-            column, step, unsure = self._column(
+            column, readers[name], unsure = self._column(
                 name, field, stored.get(name), source.encoding, name in keys
             )
             columns.append(column)
-            if step is not None:
-                steps.append(step)
             if unsure:
                 signless.append(name)
         schema = TableSchema(source.database, source.table, tuple(columns), keys, source.schema)
-        if source.encoding.texts and any(isinstance(c.type, Timestamp) for c in columns):
-            self._context.note_zoneless_timestamps(source.database, source.table)
-        projection = self._context.projection
-        key_columns = projection.key_of(schema.column_names, keys)
-        wanted = projection.wanted_of(schema.column_names, key_columns)
-        if wanted is not None:
-            steps = [step for step in steps if step[0] in wanted]
-        return TablePlan(schema, tuple(steps), tuple(signless), key_columns, wanted)
+        if source.encoding.texts:
+            self._context.note_zoneless_timestamps(schema)
+        key_columns, wanted = self._context.projection.of(schema)
+        readers = {name: read for name, read in readers.items() if name in wanted}
+        return TablePlan(schema, readers, tuple(signless), key_columns)
 
     def _column(
         self,
@@ -145,7 +127,8 @@ class TablePlans:
         stored: Column | None,
         encoding: Encoding,
         key: bool,
-    ) -> tuple[Column, tuple[str, type | None, ParseValue] | None, bool]:
+    ) -> tuple[Column, ReadValue, bool]:
+        """The column, the reader of its values, and whether it may be without a sign."""
         default = None
         unsure = False
         if field is None:
@@ -162,18 +145,17 @@ class TablePlans:
             nullable = optional if type(optional) is bool else None
             if nullable:
                 default = field.get("default")
-        plain, parse = value_parser(
+        read = value_parser(
             logical, source_type, encoding, self._context.time_zone, self._context.counts
         )
         if default is not None:
-            plain, parse = None, self._counting(default, plain, parse)
-        step = None if parse is None else (name, plain, parse)
-        return Column(name, source_type, logical, nullable, key), step, unsure
+            read = self._counting(default, read)
+        return Column(name, source_type, logical, nullable, key), read, unsure
 
     def _database_type(
         self, field: Mapping[str, Any], type_: FieldType, stored: Column | None
     ) -> tuple[LogicalType, str, bool]:
-        """Type, its text, and whether the database itself told it."""
+        """Type, its text, and whether it comes from the database itself."""
         text = field.get("tidb_type")
         told = None if stored is None else type_.refined(stored.type)
         if type(text) is str:
@@ -185,15 +167,15 @@ class TablePlans:
             return told, stored.source_type, True
         return type_.logical, type_.source_type, False
 
-    def _counting(self, default: Any, plain: type | None, parse: ParseValue | None) -> ParseValue:
+    def _counting(self, default: Any, read: ReadValue) -> ReadValue:
         counts = self._context.counts
 
-        def parse_counted(value: Any) -> Any:
+        def read_counted(value: Any) -> Any:
             if value == default:
                 counts[DEFAULTS] += 1
-            return value if parse is None or type(value) is plain else parse(value)
+            return read(value)
 
-        return parse_counted
+        return read_counted
 
 
 def _adds_to(ddl: str, tidb_type: str) -> bool:

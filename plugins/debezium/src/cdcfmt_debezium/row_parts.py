@@ -30,7 +30,7 @@ def row_message(
 ) -> RowMessage:
     """The message of a row with all columns."""
     plan = plans.find(table)
-    # Without a schema, which tells the unit of each message, it is milliseconds.
+    # Without a schema, which has the unit of each message, it is milliseconds.
     unsure = plan.unsure if plans.with_schema else ()
     slots = Slots()
 

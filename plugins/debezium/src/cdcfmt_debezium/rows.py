@@ -1,4 +1,4 @@
-"""Row images: the values of ``before`` and ``after``, and those that are not there.
+"""Row images: the values of ``before`` and ``after``, and unavailable values.
 
 Sources: Debezium MySQL connector, "Data change events"; Debezium PostgreSQL connector,
 "Toasted values"; TiCDC Debezium, "DML event".
@@ -12,11 +12,11 @@ from typing import Any
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
-from cdcfmt_core.mysql import InexactNumber
+from cdcfmt_core.toolkit.images import key_changed, read_image
+from cdcfmt_core.toolkit.wire_json import object_of
 from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.encoding import Encoding
-from cdcfmt_debezium.envelope import object_of
-from cdcfmt_debezium.plans import TablePlan, TablePlans
+from cdcfmt_debezium.plans import RowSource, TablePlan, TablePlans
 from cdcfmt_debezium.unavailable import Unavailable
 
 _AMBIGUOUS = "ambiguous_unsigned"
@@ -59,7 +59,7 @@ class RowDecoder:
         if op == "delete":
             after = None
             if not before:
-                # No image, but the key tells which row it was.
+                # No image, but the key identifies the row.
                 before, only_key = key, True
                 if not key:
                     raise DecodeError("a delete has neither an image nor a key", field="before")
@@ -76,15 +76,21 @@ class RowDecoder:
         lacking_after = self._unavailable.take_from(after) if may_lack and after else ()
         names = _names(before or None, after, wire, stored, lacking_before + lacking_after)
         keys = None if key is None else tuple(key)
-        plan = self._plans.find(wire, stored, place, encoding, names, keys, (position, stream))
+        plan = self._plans.find(
+            RowSource(wire, stored, *place, encoding, names, keys, position, stream)
+        )
 
         old: Image | None = None
         new: Image | None = None
         ambiguous: tuple[str, ...] = ()
         if before and (
-            op == "delete" or self._before_updates or _key_changed(before, after, plan.key_columns)
+            op == "delete"
+            or self._before_updates
+            or key_changed(before, after or {}, plan.key_columns)
         ):
-            old = Image(parse_row(before, plan, "before"), not (only_key or lacking_before))
+            old = Image(
+                read_image(before, plan.readers, "before"), not (only_key or lacking_before)
+            )
             ambiguous = _negative(old.values, plan)
         if after:
             completed: tuple[str, ...] = ()
@@ -92,7 +98,7 @@ class RowDecoder:
                 # Unavailable means unchanged.
                 completed = tuple(name for name in lacking_after if name in before)
                 after = after | {name: before[name] for name in completed}
-            values = parse_row(after, plan, "after")
+            values = read_image(after, plan.readers, "after")
             new = Image(values, len(completed) == len(lacking_after), completed)
             ambiguous += tuple(name for name in _negative(values, plan) if name not in ambiguous)
         extra = {_AMBIGUOUS: list(ambiguous)} if ambiguous else None
@@ -123,40 +129,9 @@ def _names(
     return names
 
 
-def _key_changed(
-    before: Mapping[str, Any], after: Mapping[str, Any] | None, key_columns: tuple[str, ...]
-) -> bool:
-    return after is not None and any(
-        name in before and name in after and before[name] != after[name] for name in key_columns
-    )
-
-
 def _negative(values: Mapping[str, Any], plan: TablePlan) -> tuple[str, ...]:
-    if not plan.signless:
-        return ()
     return tuple(
         name
         for name in plan.signless
         if type(value := values.get(name)) is int and -(1 << 63) <= value < 0
     )
-
-
-def parse_row(row: dict[str, Any], plan: TablePlan, field: str) -> dict[str, Any]:
-    """A wire row's values; the error of a bad one names its path."""
-    if plan.wanted is None:
-        values = row.copy()
-    else:
-        wanted = plan.wanted
-        values = {name: value for name, value in row.items() if name in wanted}
-    name = ""
-    value: Any = None
-    try:
-        for name, plain, parse in plan.steps:
-            value = values.get(name)
-            if value is not None and type(value) is not plain:
-                values[name] = parse(value)
-    except InexactNumber:
-        raise
-    except ValueError as error:
-        raise DecodeError(str(error), field=f"{field}.{name}", sample=value) from error
-    return values

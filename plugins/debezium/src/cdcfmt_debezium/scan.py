@@ -1,4 +1,4 @@
-"""The table schemas in a message, for who looks through an input before decoding it."""
+"""The scan for table schemas, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARK: Final = b'"tableChanges"'
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that returns a message's schemas; rows are told by their bytes alone."""
+    """A function that returns a message's schemas; rows are recognised by their bytes alone."""
     decompress = open_decompressor(
         options["largeMessageHandleCompression"], context.max_message_bytes
     )

@@ -63,7 +63,7 @@ def read_table_changes(
         return []
     entries = [changes] if type(changes) is dict else changes
     if type(entries) is not list or not all(type(entry) is dict for entry in entries):
-        raise DecodeError("is no list of changes", field=_FIELD, sample=changes)
+        raise DecodeError("is not a list of changes", field=_FIELD, sample=changes)
     result = []
     for entry in entries:
         id_ = entry.get("id")
@@ -142,7 +142,7 @@ def _flags(column: Mapping[str, Any], text: str) -> tuple[str, ...]:
     flags += [f"{name} {said}" for name, said in _texts(column, COLUMN_TEXTS).items()]
     length = column.get("length")
     if type(length) is int and "(" not in text:
-        # TiCDC tells datetime(0) from datetime, and year(4) from year.
+        # TiCDC distinguishes datetime(0) from datetime, and year(4) from year.
         flags.append(f"length {length}")
     return tuple(flags)
 

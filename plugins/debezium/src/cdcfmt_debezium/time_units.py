@@ -1,4 +1,4 @@
-"""The unit of a number of a DATETIME or TIME that no schema tells (``timePrecisionMode=auto``).
+"""The unit of a DATETIME's or TIME's number without a schema (``timePrecisionMode=auto``).
 
 Readings in milli-, micro- and nanoseconds are a thousand times apart.  A DATETIME within 230
 years of 1970, but not within one, is not that in another unit; a TIME has no more digits of

@@ -1,4 +1,4 @@
-"""Values that the source did not tell: absent, not a value and not NULL.
+"""Unavailable values: absent from their images, which is not NULL.
 
 Source: Debezium PostgreSQL connector, "Toasted values", and Oracle's LOBs: a column that the
 change did not touch holds ``unavailable.value.placeholder``, as text, as the base64 of its

@@ -64,7 +64,7 @@ _PLAIN: Final = {
 def column_encodings(
     encodings: Mapping[str, Encoding],
 ) -> Callable[[bytes, TableSchema], dict[str, ValueEncoding]]:
-    """What gives the value encodings of a message's columns, from its value and table schema."""
+    """A function from a message's value and table schema to the value encodings of its columns."""
 
     def of_columns(value: bytes, table: TableSchema) -> dict[str, ValueEncoding]:
         document = DocumentReader().read(value)

@@ -30,22 +30,17 @@ from cdcfmt_core.toolkit.scalar_readers import read_bits, read_unscaled
 from cdcfmt_core.types import (
     Binary,
     Bit,
-    Bool,
     Date,
     DateTime,
     Decimal,
     Enum,
-    Float,
     Geometry,
     GeometryValue,
     Int,
-    Json,
     LogicalType,
     Set,
-    Text,
     Time,
     Timestamp,
-    Unknown,
     Vector,
     Year,
 )
@@ -67,21 +62,14 @@ def value_parser(
     encoding: Encoding,
     zone: tzinfo,
     counts: Counter[str],
-) -> tuple[type | None, ParseValue | None]:
-    """A Python type whose values need no parsing, and the parser of all others.
-
-    None for the parser: every value stays as it is.  ``source_type`` is the type's text.
-    """
-    if isinstance(logical, Unknown):
-        return None, None
+) -> ParseValue:
+    """The parser of one column; ``source_type`` is the type's text."""
     if isinstance(logical, Binary):
-        return None, binary_parser(encoding.binary, source_type)
-    if isinstance(logical, (Text, Json)):
-        return str, json_value_parser(logical, time_zone=UTC, counts=counts)
-    if isinstance(logical, (Bool, Float)):
-        plain = bool if isinstance(logical, Bool) else float
-        return plain, json_value_parser(logical, time_zone=UTC, counts=counts)
-    return None, _PARSERS[type(logical)](logical, encoding, zone, counts)
+        return binary_parser(encoding.binary, source_type)
+    make = _PARSERS.get(type(logical))
+    if make is None:
+        return json_value_parser(logical, time_zone=UTC, counts=counts)
+    return make(logical, encoding, zone, counts)
 
 
 def _int(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
@@ -161,7 +149,7 @@ def _geometry(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[st
             raise ValueError("not a geometry")
         srid = value.get("srid")
         if srid is not None and (type(srid) is not int or srid < 0):
-            raise ValueError("a geometry whose SRID is no number")
+            raise ValueError("a geometry whose SRID is not a number")
         # Debezium writes SRID 0 as null.
         return GeometryValue(srid or 0, bytes_of(value.get("wkb")))
 

@@ -90,4 +90,4 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ValueError, KeyError, OSError):
-        raise ValueError(f"{name[:50]!r} is no time zone") from None
+        raise ValueError(f"{name[:50]!r} is not a time zone") from None

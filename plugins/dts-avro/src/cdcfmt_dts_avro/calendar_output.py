@@ -90,6 +90,6 @@ def render_instant(value: Any) -> bytes:
 
 def _instant(value: Any) -> datetime:
     if value.tzinfo is None:
-        raise ValueError("a timestamp without a time zone is no instant")
+        raise ValueError("a timestamp without a time zone is not an instant")
     instant: datetime = value
     return instant

@@ -32,6 +32,7 @@ from cdcfmt_core.toolkit.avro_output import (
     write_optional,
     write_text,
 )
+from cdcfmt_core.toolkit.images import NO_COLUMNS, executed_millis, images_of
 from cdcfmt_core.toolkit.json_output import valid_name, valid_text
 from cdcfmt_core.toolkit.row_messages import RowMessages, RowNumbers
 from cdcfmt_dts_avro.encode_plans import EncodePlan, EncodePlans
@@ -90,21 +91,13 @@ class _Encoder(Encoder):
         born = _integer(event.extra or {}, "born_timestamp")
         if born is not None:
             parts.append(write_long(born))
-        value = b"".join(parts)
-        self._context.large_messages.check(None, value)
-        return [Message(None, value)]
+        return [self._context.large_messages.message(b"".join(parts))]
 
     def _row(self, event: RowChange) -> list[bytes]:
-        before, after = event.before, event.after
-        if event.op == "delete":
-            after = None
-        elif event.op != "update":
-            before = None
-        row = before if event.op == "delete" else after
-        if row is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        row, old = images_of(event)
         if not row.values:
-            raise UnsupportedEventError("the row has no columns, which the format cannot say")
+            raise UnsupportedEventError(NO_COLUMNS)
+        before, after = (row, None) if event.op == "delete" else (old, row)
         plan = self._plans.find(event.table, source_type_of(event))
         self._check_complete(plan, before, after)
         known = self._known_of(event.table)
@@ -178,7 +171,7 @@ class _Encoder(Encoder):
         return [
             write_long(_integer(extra, "version") or 0),
             write_long(self._id_of(extra)),
-            write_long(_seconds(event)),
+            write_long(executed_millis(event) // 1_000),
             self._text(extra.get("source_position")),
             self._text(extra.get("safe_source_position")),
             self._text(transaction_id),
@@ -232,15 +225,3 @@ def _object_name(database: str, schema: str | None, table: str) -> str:
         if DOT in valid_name(part):
             raise EncodeError(f"a name has {DOT}, which would be read as a dot", sample=part)
     return ".".join(part.replace(".", DOT) for part in parts)
-
-
-def _seconds(event: Any) -> int:
-    """When it was executed."""
-    if event.source_time is not None:
-        return int(event.source_time // 1_000_000)
-    commit_ts = event.commit_ts
-    if commit_ts is None:
-        commit_ts = getattr(event, "sequence_commit", None)
-    if commit_ts is None:
-        raise EncodeError("the event has no time at all, and the format needs one")
-    return int((commit_ts >> 18) // 1_000)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import parse_column_type, resolve_type
@@ -15,6 +14,7 @@ from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.avro_output import NULL, write_array, write_long, write_text
 from cdcfmt_core.toolkit.json_output import valid_name
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Member, Members, Which
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
 from cdcfmt_dts_avro.message import EMPTY_OBJECT
@@ -48,6 +48,7 @@ class EncodePlan:
     """A table's ``fields`` as they stand in each record, and how its values are written."""
 
     def __init__(self, table: TableSchema, source_type: str, context: EncoderContext) -> None:
+        self.schema = table
         fields = []
         self._forms: list[tuple[str, Form]] = []
         for column in table.columns:
@@ -100,19 +101,15 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema and source; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity, and source."""
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
-        self._plans: Cache[tuple[TableSchema, str], EncodePlan] = Cache()
+        self.find = Plans(self._make, _COLUMN_BYTES).find
 
-    def find(self, table: TableSchema, source_type: str) -> EncodePlan:
+    def _make(self, table: TableSchema, source_type: str) -> EncodePlan:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
-        plan = self._plans.get((table, source_type))
-        if plan is None:
-            plan = EncodePlan(table, source_type, self._context)
-            self._plans.add((table, source_type), plan, table_size(table, _COLUMN_BYTES))
-        return plan
+        return EncodePlan(table, source_type, self._context)
 
 
 def _number_of(column: Column, source_type: str) -> int:

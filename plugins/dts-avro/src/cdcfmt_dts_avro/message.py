@@ -111,7 +111,7 @@ SQL_NULL, ABSENT = range(2)
 """The symbols of EmptyObject: ``NULL`` is SQL's, ``NONE`` a column that is not in the image."""
 
 SECONDS_LIMIT: Final = 100_000_000_000
-"""10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit tells the units of
+"""10^11 milliseconds are March 1973 and 10^11 seconds the year 5138: one limit splits the units of
 ``sourceTimestamp`` apart for every real source."""
 
 EARLIEST_BORN: Final = 100_000_000

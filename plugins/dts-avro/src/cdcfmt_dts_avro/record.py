@@ -40,7 +40,7 @@ class Envelope:
         time *= 1_000_000 if time < SECONDS_LIMIT else 1_000
         if not 0 <= time <= MAX_TIMESTAMP:
             raise DecodeError(
-                "is no time between 1970 and 9999",
+                "is outside of 1970 to 9999",
                 field="sourceTimestamp",
                 sample=self.source_timestamp,
             )

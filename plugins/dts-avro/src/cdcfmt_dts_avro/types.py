@@ -1,8 +1,8 @@
 """``dataTypeNumber`` and the branch of a value → source type and logical type.
 
 Sources: Alibaba Cloud's "data type number" table of DTS (MySQL's own codes, and 17 to 19),
-PostgreSQL's ``pg_type.dat`` (OIDs).  The number alone does not tell text from binary, a
-sign, or how precise a decimal is; the branch of a value tells some of it.  So a column's
+PostgreSQL's ``pg_type.dat`` (OIDs).  The number alone does not separate text from binary, a
+sign, or how precise a decimal is; the branch of a value shows some of it.  So a column's
 type is that of its values, and the number's only while all of them were NULL.  Where both
 disagree the branch wins, as the official reader has it.
 
@@ -127,13 +127,13 @@ def type_of_number(family: Family, number: int) -> LogicalType:
 
 
 def type_of_nulls(family: Family, number: int) -> LogicalType:
-    """The type of a column that has had no value: unknown where its values tell more."""
+    """The type of a column that has had no value: unknown where its values decide."""
     logical = type_of_number(family, number)
     return Unknown(source_type_of(family, number, Unknown())) if logical == Decimal() else logical
 
 
 def source_type_of(family: Family, number: int, logical: LogicalType) -> str:
-    """The source's name of a column's type, as far as number and values tell it.
+    """The source's name of a column's type, as far as number and values show it.
 
     In MySQL it is the branch's where values are not of the number's type.
     """

@@ -150,7 +150,7 @@ def _datetime(family: Family, number: int, data: bytes, at: int) -> Opened:
     expected = type_of_number(family, number)
     logical = kind_of(read_parts(data, at)[0], expected)
     convert = PART_READERS[type(logical)]
-    # Then its parts alone tell that a value is of this type.
+    # Then its parts alone decide that a value is of this type.
     is_expected = logical == expected
 
     def read(data: bytes, at: int) -> tuple[Any, int]:

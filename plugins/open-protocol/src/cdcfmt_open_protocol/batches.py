@@ -1,4 +1,4 @@
-"""Rows put together in one message, by their number and its size, as TiCDC does."""
+"""Batches of rows in one message, limited by number and bytes, as TiCDC does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Batch:
         self._value = bytearray()
 
     def add(self, key: bytes, value: bytes) -> list[Message]:
-        """Adds an event; the messages that are complete now."""
+        """Add an event; returns the messages that are complete now."""
         key, value = framed(key), framed(value)
         complete: list[Message] = []
         size = len(self._key) + len(self._value) + len(key) + len(value)
@@ -39,7 +39,7 @@ class Batch:
         return [] if held is None else [Message(held.key, held.value)]
 
     def take_held(self) -> Held | None:
-        """What the kernel goes on with."""
+        """The begun message, which the kernel continues."""
         if not self._rows:
             return None
         held = Held(self._rows, bytes(self._key), bytes(self._value))
@@ -47,6 +47,6 @@ class Batch:
         return held
 
     def hold(self, held: Held) -> None:
-        """Goes on with what the kernel has begun."""
+        """Continue the message that the kernel has begun."""
         self._rows = held.rows
         self._key, self._value = bytearray(held.key), bytearray(held.value)

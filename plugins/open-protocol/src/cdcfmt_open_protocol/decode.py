@@ -44,7 +44,7 @@ class _Decoder:
         self._wants_all = context.event_filter == EventFilter()
         self._wants = context.event_filter.wants
         self._limit = options["maxBatchEvents"]
-        # None: told from each message.
+        # None: decided for each message.
         self._insert_op: Op | None = _INSERT_OPS[options["oldValue"]]
         self._max_bytes = self._bytes_left = context.max_message_bytes
         self._decompress = open_decompressor(
@@ -105,8 +105,7 @@ class _Decoder:
         if keys and all(resolved) and not any(frames):
             return [None] * len(keys)
         raise DecodeError(
-            f"{len(keys)} event keys and {len(frames)} event values: which belongs to which "
-            "cannot be told",
+            f"{len(keys)} event keys and {len(frames)} event values: they cannot be matched",
             field="value",
             sample=value,
         )
@@ -114,7 +113,7 @@ class _Decoder:
     def _judge_inserts(
         self, keys: list[EventKey | DecodeError], values: list[memoryview | None]
     ) -> Op:
-        """What a row with new values only is, by the other rows of its message."""
+        """The operation of rows with new values only, by the other rows of their message."""
         self._bytes_left = self._max_bytes
         for key, value in zip(keys, values, strict=True):
             # All rows, wanted or not: what an event is must not hang on a filter.
@@ -151,7 +150,7 @@ class _Decoder:
                 self._bytes_left = left
                 return self._text(key, value)
 
-            # The text is not held beside what it says.
+            # The text and the parsed value are not held at the same time.
             wire = _loads(text())
             if kind != ROW:
                 return schema_change(key, wire, extra_of(key), index)

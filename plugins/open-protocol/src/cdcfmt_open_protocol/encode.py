@@ -24,6 +24,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.row_messages import Held, RowBatches, RowMessages
@@ -108,9 +109,7 @@ class _Encoder(Encoder):
         assert event.commit_ts is not None
         plan = self._plans.find(event.table)
         said = b""
-        row = event.before if event.op == "delete" else event.after
-        if row is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        row, _ = images_of(event)
         only = None
         if event.op == "delete" and self._handle_key_deletes and row.complete:
             only = self._handle(plan)
@@ -173,7 +172,7 @@ class _Encoder(Encoder):
     ) -> bytes:
         cells = plan.cells(row.values, only)
         if not cells:
-            raise UnsupportedEventError("the row has no columns, which the format cannot say")
+            raise UnsupportedEventError(NO_COLUMNS)
         if event.op == "delete":
             return self._dumps({"d": cells})
         if event.op != "update" or not self._old_values:

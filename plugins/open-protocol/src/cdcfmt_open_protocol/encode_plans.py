@@ -13,7 +13,6 @@ import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.codes import (
@@ -29,6 +28,7 @@ from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT
 from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
 from cdcfmt_core.types import (
@@ -41,7 +41,6 @@ from cdcfmt_core.types import (
     LogicalType,
     Set,
     Text,
-    Timestamp,
     Year,
 )
 
@@ -101,6 +100,7 @@ class EncodePlan:
     - ``row_id``: the integer column that TiDB takes for a row's handle, if there is one
     """
 
+    schema: TableSchema
     encodings: dict[str, ValueEncoding]
     scm_tbl: bytes
     columns: tuple[tuple[str, dict[str, Any], Render], ...]
@@ -129,23 +129,15 @@ class EncodePlan:
 
 
 class EncodePlans:
-    """Plans by table schema; the schema's identity tells a change."""
+    """Plans by table schema, compared by identity."""
 
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
-        self._plans: Cache[TableSchema, EncodePlan] = Cache()
-
-    def find(self, table: TableSchema) -> EncodePlan:
-        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
-        plan = self._plans.get(table)
-        if plan is None:
-            plan = self._make(table)
-            self._plans.add(table, plan, table_size(table, _COLUMN_BYTES))
-        return plan
+        self.find = Plans(self._make, _COLUMN_BYTES).find
 
     def _make(self, table: TableSchema) -> EncodePlan:
-        if any(isinstance(column.type, Timestamp) for column in table.columns):
-            self._context.note_zoneless_timestamps(table.database, table.table)
+        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+        self._context.note_zoneless_timestamps(table)
         handle = table.key_columns
         # Go sorts the members of a map by their bytes.
         columns = sorted(table.columns, key=lambda column: valid_name(column.name).encode())
@@ -163,6 +155,7 @@ class EncodePlans:
             made.append((column.name, cell, render))
         keys = [column for column in columns if column.name in handle]
         return EncodePlan(
+            table,
             encodings=encodings,
             scm_tbl=table_part(table.database, table.table),
             columns=tuple(made),
@@ -195,7 +188,7 @@ def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
 
 
 def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
-    """The flags that came, or what the schema tells; of a key TiCDC's usual ones."""
+    """The flags from the wire, or those that the schema implies; TiCDC's usual ones for a key."""
     flags = named_flags(column.flags)
     if flags:
         return flags
@@ -203,7 +196,7 @@ def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     if is_handle:
         flags |= HANDLE_KEY_FLAG | PRIMARY_KEY_FLAG
     elif column.nullable is not False:
-        # Where nobody knows, NULL is allowed.
+        # Where it is unknown, NULL is allowed.
         flags |= NULLABLE_FLAG
     if parsed.unsigned or isinstance(column.type, (Bit, Year)):
         flags |= UNSIGNED_FLAG

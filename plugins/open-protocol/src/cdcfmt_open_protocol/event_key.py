@@ -12,12 +12,11 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import loads_exact
+from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact
 from cdcfmt_open_protocol.message import DDL, KEY_FIELDS, NAME_IN_EXTRA, RESOLVED, ROW
 
 EventKey: TypeAlias = Mapping[str, Any]
 
-_MAX_COMMIT_TS = 2**63 - 1
 _KINDS: Final = (ROW, DDL, RESOLVED)
 
 _OPTIONAL: Final[dict[str, tuple[type, str]]] = {
@@ -41,10 +40,10 @@ def read_key(data: bytes) -> EventKey:
         key = loads_exact(data)
     if type(key) is not dict:
         raise DecodeError("not a JSON object", sample=data)
-    kind, commit_ts = key.get("t"), key.get("ts")
+    kind = key.get("t")
     if type(kind) is not int or kind not in _KINDS:
-        raise DecodeError("is no event type (1 row, 2 DDL, 3 resolved)", field="t", sample=data)
-    if type(commit_ts) is not int or not 0 <= commit_ts <= _MAX_COMMIT_TS:
+        raise DecodeError("is not an event type (1 row, 2 DDL, 3 resolved)", field="t", sample=data)
+    if commit_ts_of(key, "ts") is None:
         raise DecodeError("is not a TSO", field="ts", sample=data)
     for name, value in key.items():
         expected = _OPTIONAL.get(name)
@@ -56,7 +55,7 @@ def read_key(data: bytes) -> EventKey:
 
 
 def extra_of(key: EventKey) -> dict[str, Any] | None:
-    """What the key has and no field of an event takes; None if there is nothing."""
+    """Fields of the key without a field of an event; None without any."""
     extra = {
         NAME_IN_EXTRA.get(name, name): value
         for name, value in key.items()

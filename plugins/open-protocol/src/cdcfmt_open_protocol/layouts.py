@@ -1,4 +1,4 @@
-"""How most messages of rows lie, for the compiled kernel."""
+"""The layout of row messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _INSERT_OPS: Mapping[str, Op] = {"true": "insert", "false": "upsert"}
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     """The layout of rows; none for values that are compressed.
 
-    Nor is there one where a message's rows tell together what each of them is.
+    Nor is there one where a row's operation depends on the message's other rows.
     """
     if options["largeMessageHandleCompression"] != "none" or options["oldValue"] == "auto":
         return ()
@@ -68,7 +68,7 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
 def _limits(
     key: Mapping[str, Any], schemas: SchemaStore
 ) -> Mapping[tuple[str, ...], tuple[int, int]]:
-    """Between which statements the types of an event's columns hold."""
+    """The span between statements in which the types of an event's columns hold."""
     start, end = schemas.statements.span(key.get("scm") or "", key["tbl"], key["ts"])
     if start is None and end is None:
         return {}

@@ -1,4 +1,4 @@
-"""Which old values are certain: what TiCDC's new architecture does to ``p``.
+"""The certain old values: what TiCDC's new architecture does to ``p``.
 
 With ``only-output-updated-columns`` it (pingcap/ticdc, ``pkg/sink/codec/open/codec.go``,
 ``writeColumnFieldValueIfUpdated``)
@@ -49,7 +49,7 @@ def certain_cells(
     ``text`` gives the event's JSON.  ``architecture`` is ``auto``, ``classic`` or ``new``.
     ``has_row_id``: only the classic one sends ``rid``.
 
-    :raises DecodeError: if there are members without a name that nobody wrote so, or what
+    :raises DecodeError: if there are members without a name in an unknown form, or what
         the other architecture alone writes.
     """
     unknown: list[str] = []

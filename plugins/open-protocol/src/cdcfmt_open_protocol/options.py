@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from cdcfmt_core import Option
-from cdcfmt_core.toolkit.large_messages import COMPRESSION_OPTION, HANDLE_KEY_DELETES_OPTION
+from cdcfmt_core.toolkit.large_messages import (
+    COMPRESSION_OPTION,
+    HANDLE_KEY_DELETES_ENCODE_OPTION,
+    HANDLE_KEY_DELETES_OPTION,
+)
 
 OPTIONS = (
     COMPRESSION_OPTION,
@@ -12,7 +16,7 @@ OPTIONS = (
         type="choice",
         choices=("true", "false", "auto"),
         default="true",
-        help="Whether TiCDC's `sink.open.output-old-value` was on, which the wire does not tell. "
+        help="Whether TiCDC's `sink.open.output-old-value` was on; the wire does not say. "
         "`true`, TiCDC's default: a row with new values only is an insert. `false`: it is an "
         "upsert, as updates look the same. `auto`: an insert where another row of the same "
         "message has old values, else an upsert.",
@@ -57,10 +61,5 @@ ENCODE_OPTIONS = (
         default=False,
         help="Write only changed columns among the old values.",
     ),
-    Option(
-        name="deleteOnlyOutputHandleKeyColumns",
-        type="bool",
-        default=False,
-        help="Write only the handle key of deleted rows.",
-    ),
+    HANDLE_KEY_DELETES_ENCODE_OPTION,
 )

@@ -15,7 +15,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Image, Op, RowChange
 from cdcfmt_open_protocol.message import ROW_FIELDS
 from cdcfmt_open_protocol.old_values import certain_cells
-from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cell
+from cdcfmt_open_protocol.plans import Cells, TablePlan, TablePlans, check_cells
 
 
 class RowDecoder:
@@ -58,7 +58,9 @@ class RowDecoder:
             if new or _cells_of(wire, "p"):
                 raise DecodeError("a row is deleted and has new or updated values, too", field="d")
             op = "delete"
-            plan, values = self._plans.read(database, table, deleted, "d", key["ts"])
+            check_cells(deleted, "d")
+            plan = self._plans.find(database, table, deleted, key["ts"])
+            values = plan.read(deleted, "d")
             # delete-only-output-handle-key-columns leaves no mark but this one: nothing
             # besides the handle key came.
             whole = not (only_handle_key or self._handle_key_deletes or plan.is_handle)
@@ -75,12 +77,15 @@ class RowDecoder:
                     has_row_id=key.get("rid") is not None,
                 )
             op = insert_op if old is None else "update"
-            plan, values = self._read_new(database, table, new, old, key["ts"])
+            # Columns that only the old row has: TiCDC sends none, and nothing forbids them.
+            only_old = {name: cell for name, cell in (old or {}).items() if name not in new}
+            check_cells(new, "u")
+            check_cells(only_old, "p")
+            plan = self._plans.find(database, table, {**new, **only_old}, key["ts"])
+            values = plan.read(new, "u")
             after = Image(values, not only_handle_key)
             if old is not None and (self._before_updates or _key_changed(old, new, plan)):
                 old_values = plan.read(old, "p")
-                if old_values is None:
-                    old_values = plan.read_some(old, "p")
                 if unknown:
                     extra = {**(extra or {}), "before_unknown": list(unknown)}
                 before = _before_image(old_values, values, unknown, only_handle_key)
@@ -89,18 +94,6 @@ class RowDecoder:
         return RowChange(
             op, plan.schema, before, after, commit_ts=key["ts"], index=index, extra=extra
         )
-
-    def _read_new(
-        self, database: str, table: str, new: Cells, old: Cells | None, commit_ts: int
-    ) -> tuple[TablePlan, dict[str, Any]]:
-        if old is None or old.keys() <= new.keys():
-            return self._plans.read(database, table, new, "u", commit_ts)
-        # Columns that only the old row has: nobody sends them, and nothing forbids it.
-        only_old = {name: cell for name, cell in old.items() if name not in new}
-        for name, cell in only_old.items():
-            check_cell(cell, f"p.{name}")
-        plan = self._plans.find(database, table, {**new, **only_old}, "u", commit_ts)
-        return plan, plan.read_some(new, "u")
 
 
 def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
@@ -111,7 +104,7 @@ def _cells_of(wire: Mapping[str, Any], field: str) -> Cells | None:
 
 
 def _key_changed(old: Cells, new: Cells, plan: TablePlan) -> bool:
-    """Whether it did, or ``p`` must be read to know what is wrong with it."""
+    """Whether the key changed, or ``p`` must be read for its error."""
     return any(
         name in old
         and name in new
@@ -126,7 +119,7 @@ def _before_image(
     unknown: tuple[str, ...],
     only_handle_key: bool,
 ) -> Image:
-    # Of a message that was reduced to its handle key nothing can be said.
+    # Of a message that was reduced to its handle key the other columns are unknown.
     if only_handle_key or (not unknown and after.keys() <= old.keys()):
         return Image(old, not only_handle_key)
     known = old.keys() | set(unknown)

@@ -1,4 +1,4 @@
-"""The DDL statements in a message, for who looks through an input before decoding it."""
+"""The scan for DDL statements, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KEY_MARKS: Final = (b'"t":2', b'"t": 2')
 
 
 def open_statement_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanStatements:
-    """A function that returns a message's statements; rows are told by their key's bytes."""
+    """A function that returns a message's statements; rows are recognised by their key's bytes."""
     decompress = open_decompressor(
         options["largeMessageHandleCompression"], context.max_message_bytes
     )

@@ -1,19 +1,20 @@
 """Simple Protocol messages to events: the exact reference decoder.
 
 Source: TiCDC Simple Protocol, "Message format"; a message holds one event.  Its encoding is
-told by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
+given by its first byte: JSON begins with a brace, Avro with the number of a union's branch.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import orjson
 
 from cdcfmt_core import Decode, DecoderContext
-from cdcfmt_core.errors import DecodeError, MissingSchemaError
+from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import (
     Event,
     Message,
@@ -25,23 +26,18 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.mysql import InexactNumber
 from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
 from cdcfmt_core.texts import open_logger, qualified
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.large_messages import (
-    error_of_claim_check,
-    open_decompressor,
-    resolve_claim_check,
-)
-from cdcfmt_core.toolkit.wire_json import loads_exact, loads_refused, milliseconds_of, text_of
-from cdcfmt_simple.avro import LAYOUTS, AvroMessage, read_message
-from cdcfmt_simple.avro_rows import AvroRows
+from cdcfmt_core.toolkit.json_messages import JsonMessages
+from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
+from cdcfmt_core.toolkit.wire_json import milliseconds_of, text_of
+from cdcfmt_simple.avro.message import LAYOUTS, AvroMessage, read_message
+from cdcfmt_simple.avro.rows import AvroRows
 from cdcfmt_simple.checksum import Verifier
 from cdcfmt_simple.envelope import commit_ts_of, flag_of, row_extra, unknown_of
 from cdcfmt_simple.images import Row
 from cdcfmt_simple.instants import Zones
-from cdcfmt_simple.json_rows import JsonRows
+from cdcfmt_simple.json.rows import JsonRows
 from cdcfmt_simple.message import BOOTSTRAP, OP_OF_TYPE, STREAM, WATERMARK, Wire
 from cdcfmt_simple.table_schemas import WireTable, read_table, unsigned_of
 
@@ -58,8 +54,8 @@ class _Decoder:
         self._context = context
         self._wants_all = context.event_filter == EventFilter()
         self._wants = context.event_filter.wants
-        self._decompress = open_decompressor(
-            options["largeMessageHandleCompression"], context.max_message_bytes
+        self._json = JsonMessages(
+            orjson.loads, context, compression=options["largeMessageHandleCompression"]
         )
         zones = Zones(context)
         verify = options["verifyChecksum"]
@@ -78,23 +74,15 @@ class _Decoder:
 
     def _event(self, value: bytes, claimant: Wire | None = None) -> Event | None:
         """``claimant`` is the message that led to this one, as a claim check."""
-        if self._decompress is not None:
-            value = self._decompress(value)
-        if value[:1] in LAYOUTS:
-            try:
-                avro = read_message(value)
-                return self._event_of(avro.wire, avro, claimant)
-            except IndexError:
-                raise DecodeError("the message ends before its end", sample=value) from None
-        check_values(value, self._context.max_message_bytes)
+        value = self._json.decompressed(value)
+        if value[:1] not in LAYOUTS:
+            read = partial(self._event_of, avro=None, claimant=claimant)
+            return self._json.read_text(value, read)
         try:
-            wire = orjson.loads(value)
-        except orjson.JSONDecodeError:
-            wire = loads_refused(value)
-        try:
-            return self._event_of(wire, None, claimant)
-        except InexactNumber:
-            return self._event_of(loads_exact(value), None, claimant)
+            avro = read_message(value)
+            return self._event_of(avro.wire, avro, claimant)
+        except IndexError:
+            raise DecodeError("the message ends before its end", sample=value) from None
 
     def _event_of(self, wire: Any, avro: AvroMessage | None, claimant: Wire | None) -> Event | None:
         if type(wire) is not dict:
@@ -127,20 +115,10 @@ class _Decoder:
         commit_ts = commit_ts_of(wire)
         if not (self._wants_all or self._wants("row", database, table, None, op, commit_ts)):
             return None
-        location = wire.get("claimCheckLocation")
-        if location is not None and location != "":
+        location = claim_check_of(wire, is_claimed=claimant is not None)
+        if location is not None:
             # Such a message says handleKeyOnly, too.
-            if claimant is not None:
-                raise DecodeError("a claim check leads to another one", sample=location)
-            _, value = resolve_claim_check(
-                self._context.claim_checks, location, self._context.max_message_bytes
-            )
-            try:
-                return self._event(value, wire)
-            except MissingSchemaError:
-                raise
-            except DecodeError as error:
-                raise error_of_claim_check(error, location) from None
+            return read_claimed(self._context, location, partial(self._event, claimant=wire))
         if claimant is not None:
             _check_claim(claimant, wire)
         version = unsigned_of(wire, "schemaVersion")
@@ -237,7 +215,7 @@ def _names_of(wire: Wire) -> tuple[str, str]:
 
 
 def _check_claim(claimant: Wire, wire: Wire) -> None:
-    """The file must hold the row that the message is of: another's would be wrong unseen."""
+    """Check that the file holds the message's row: another row would be read in silence."""
     for field in ("type", "commitTs", "database", "schema", "table", "schemaVersion"):
         if claimant.get(field) != wire.get(field):
             raise DecodeError("it holds another row", field=field, sample=wire.get(field))

@@ -14,7 +14,6 @@ from typing import Any, Final, Protocol
 import attrs
 
 from cdcfmt_core import Encoder, EncoderContext
-from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Event,
@@ -26,7 +25,9 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
+from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.large_message_output import KeyValue
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Allowance, Checksum, RowMessage, RowMessages, Version
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
@@ -83,7 +84,7 @@ class Form(Protocol):
 
 @attrs.define
 class Marks:
-    """What the message of a row says besides, where there is any of it.
+    """Optional members of a row's message.
 
     ``only`` are the columns to be written where a message is cut down, else all are.
     """
@@ -96,8 +97,9 @@ class Marks:
 
 @attrs.define
 class _Table:
-    """What is looked up for each row, by its table schema."""
+    """A table's plan and made-up version."""
 
+    schema: TableSchema
     plan: RowPlan
     made_version: int
 
@@ -106,11 +108,11 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
     """An encoder of one partition."""
     form: Form
     if options["encodingFormat"] == "avro":
-        from cdcfmt_simple.avro_output import AvroForm
+        from cdcfmt_simple.avro.encode import AvroForm
 
         form = AvroForm(context)
     else:
-        from cdcfmt_simple.json_output import JsonForm
+        from cdcfmt_simple.json.encode import JsonForm
 
         form = JsonForm(context)
     return _Encoder(form, options, context)
@@ -131,19 +133,19 @@ class _Encoder(Encoder):
             options["sendBootstrapInMsgCount"],
             context.now,
         )
-        self._tables: Cache[TableSchema, _Table] = Cache()
+        self._tables = Plans(self._make_table, _COLUMN_BYTES)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
             return self._row(event)
-        build_ts = self._build_ts(event)
+        build_ts = self._context.emit_millis(event)
         if isinstance(event, SchemaChange):
             return [self._ddl(event, build_ts)]
         if isinstance(event, TableSchemaEvent):
             table = bootstrap_table(event.table_schema, event.extra)
             return [self._bootstrap(table, build_ts)]
         assert isinstance(event, Watermark)
-        return [self._message(self._form.watermark(event.commit_ts, build_ts))]
+        return [self._large.message(self._form.watermark(event.commit_ts, build_ts))]
 
     # For the kernel
 
@@ -151,7 +153,7 @@ class _Encoder(Encoder):
         checksum = None if self._checksums is None else self._checksums.for_kernel(table)
         if not table.columns or (checksum is None and self._checksums is not None):
             return None
-        known = self._table(table)
+        known = self._tables.find(table)
         version = known.made_version
         by_op = {op: known.plan.message(op, version, checksum) for op in sorted(self.ops)}
         return RowMessages(by_op, Version("schema_version", version))
@@ -163,19 +165,10 @@ class _Encoder(Encoder):
         sent = self._bootstraps.find(table, version)
         return None if sent is None else self._bootstraps.allowance(sent)
 
-    def _build_ts(self, event: Event) -> int:
-        emit_time: int | None = event.emit_time  # type: ignore[union-attr]
-        return (self._context.now() if emit_time is None else emit_time) // 1_000
-
-    def _message(self, value: bytes) -> Message:
-        value = self._large.compressed(value)
-        self._large.check(None, value)
-        return Message(None, value)
-
     # Schemas
 
     def _bootstrap(self, table: BootstrapTable, build_ts: int) -> Message:
-        message = self._message(self._form.bootstrap(table.wire(), build_ts))
+        message = self._large.message(self._form.bootstrap(table.wire(), build_ts))
         self._bootstraps.note(table)
         return message
 
@@ -188,26 +181,24 @@ class _Encoder(Encoder):
         if schema is None:
             if event.table:
                 self._context.counts["DDL without a schema, whose table SQL alone names"] += 1
-            return self._message(self._form.ddl(event, build_ts, None, previous))
+            return self._large.message(self._form.ddl(event, build_ts, None, previous))
         table = bootstrap_table(schema, extra)
-        message = self._message(self._form.ddl(event, build_ts, table.wire(), previous))
+        message = self._large.message(self._form.ddl(event, build_ts, table.wire(), previous))
         self._bootstraps.note(table)
         return message
 
     # Rows
 
     def _row(self, event: RowChange) -> list[Message]:
-        image = event.before if event.op == "delete" else event.after
-        if image is None:
-            raise UnsupportedEventError(f"the {event.op} has no image")
+        image, _ = images_of(event)
         if not image.values:
-            raise UnsupportedEventError("the row has no columns, which the format cannot say")
-        table = self._table(event.table)
+            raise UnsupportedEventError(NO_COLUMNS)
+        table = self._tables.find(event.table)
         extra = event.extra
         table_id, version = id_of(extra), table.made_version
         if extra is not None and "schema_version" in extra:
             version = version_of(event.table, extra)
-        build_ts = self._build_ts(event)
+        build_ts = self._context.emit_millis(event)
         marks = None
         if not image.complete or (event.before is not None and not event.before.complete):
             marks = Marks(handle_key_only=True)
@@ -232,12 +223,8 @@ class _Encoder(Encoder):
         messages.append(Message(None, value))
         return messages
 
-    def _table(self, schema: TableSchema) -> _Table:
-        table = self._tables.get(schema)
-        if table is None:
-            table = _Table(self._form.open_plan(schema), made_version(schema))
-            self._tables.add(schema, table, table_size(schema, _COLUMN_BYTES))
-        return table
+    def _make_table(self, schema: TableSchema) -> _Table:
+        return _Table(schema, self._form.open_plan(schema), made_version(schema))
 
     def _reduced(
         self,
@@ -246,7 +233,7 @@ class _Encoder(Encoder):
         marks: Marks | None,
         write: Callable[[Marks], bytes],
     ) -> bytes:
-        """What is sent in place of a row whose message is too large."""
+        """The message that replaces one that is too large."""
         handle = event.table.key_columns
 
         def rewrite(location: str | None) -> KeyValue:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any, Final
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.toolkit import wire_json
 from cdcfmt_simple.message import KNOWN_FIELDS, Wire
 
-_MAX_COMMIT_TS: Final = 2**63 - 1
 _USUAL_FIELDS: Final = KNOWN_FIELDS - {"handleKeyOnly", "checksum"}
 
 
 def commit_ts_of(wire: Wire) -> int:
-    value = wire.get("commitTs")
-    if type(value) is int and 0 <= value <= _MAX_COMMIT_TS:
-        return value
-    raise DecodeError("is not a TSO", field="commitTs", sample=value)
+    """``commitTs``, which every event but a bootstrap has."""
+    value = wire_json.commit_ts_of(wire, "commitTs")
+    if value is None:
+        raise DecodeError("is not a TSO", field="commitTs", sample=value)
+    return value
 
 
 def flag_of(wire: Wire, field: str) -> bool:
@@ -26,7 +27,7 @@ def flag_of(wire: Wire, field: str) -> bool:
 
 
 def row_extra(wire: Wire, version: int, claim_check: str | None) -> dict[str, Any]:
-    """What a row's message has and no field of its event takes."""
+    """Fields of a row's message without a field of its event."""
     extra: dict[str, Any] = {"table_id": wire.get("tableID", 0), "schema_version": version}
     if claim_check is None and _USUAL_FIELDS.issuperset(wire):
         return extra

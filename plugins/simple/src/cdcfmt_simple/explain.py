@@ -10,7 +10,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.toolkit.wire_json import loads_exact
-from cdcfmt_simple.avro import LAYOUTS, read_message
+from cdcfmt_simple.avro.message import LAYOUTS, read_message
 
 
 def explain(message: Message, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -1,24 +1,25 @@
-"""What both encodings do to the images of a row."""
+"""The images of a row, in either encoding."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
-from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import Image, TableSchema
+from cdcfmt_core.toolkit.images import key_changed
+
+WireImage: TypeAlias = Mapping[str, Any] | None
+"""An image as the wire has it."""
 
 Row: TypeAlias = tuple[TableSchema, Image | None, Image | None, dict[str, int] | None]
 """The schema of a row's columns, its images before and after, and the checksums that are not
 what the message says, by their names there (None where all are right)."""
 
 
-class OtherColumns(Exception):
-    """A row has other columns than the plan that it was read with."""
-
-
-def key_and_wanted(
-    schema: TableSchema, projection: Projection
-) -> tuple[tuple[str, ...], frozenset[str] | None]:
-    """The key columns, and the only columns to parse; None for all."""
-    key = projection.key_of(schema.column_names, schema.key_columns)
-    return key, projection.wanted_of(schema.column_names, key)
+def wanted_old(
+    new: WireImage, old: WireImage, key_columns: tuple[str, ...], *, before_updates: bool
+) -> WireImage:
+    """The image before, if it is read: of an update it may be left out, unless the key changed."""
+    if new is None or old is None or before_updates or key_changed(old, new, key_columns):
+        return old
+    return None

@@ -1,7 +1,7 @@
 """TIMESTAMP values: a wall clock, and the name of its zone (``location``) beside it.
 
 Source: TiCDC's ``simple/message.go``.  ``Local``, ``System`` and the empty name are the zone
-of the server that TiCDC ran on, which only ``sourceTimeZone`` can tell; so it is for the plain
+of the server that TiCDC ran on, which only ``sourceTimeZone`` can say; so it is for the plain
 texts of TiCDC 7.6.
 """
 
@@ -47,7 +47,7 @@ class Zones:
         def parse_local(text: str) -> Any:
             nonlocal warned
             if not warned:
-                self._context.note_zoneless_timestamps(table.database, table.table)
+                self._context.note_zoneless_timestamps(table)
                 warned = True
             return parse(text)
 
@@ -67,7 +67,7 @@ def _zone(location: str) -> ZoneInfo:
     try:
         return ZoneInfo(location)
     except (ValueError, KeyError, OSError):
-        raise ValueError(f"{location[:50]!r} is no time zone") from None
+        raise ValueError(f"{location[:50]!r} is not a time zone") from None
 
 
 def zone_with_location(context: EncoderContext) -> tuple[tzinfo, str]:

@@ -1,4 +1,4 @@
-"""Where the messages of both wires have what, for the compiled kernel."""
+"""The layouts of both encodings, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdcfmt_core.layout import Layout
-from cdcfmt_simple import avro_layouts, json_layouts
+from cdcfmt_simple.avro.layouts import open_layouts as open_avro_layouts
+from cdcfmt_simple.json.layouts import open_layouts as open_json_layouts
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    return [*json_layouts.open_layouts(options), *avro_layouts.open_layouts(options)]
+    """The layouts of JSON, then those of Avro."""
+    return [*open_json_layouts(options), *open_avro_layouts(options)]

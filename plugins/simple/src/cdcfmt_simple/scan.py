@@ -1,4 +1,4 @@
-"""The table schemas in a message, for who looks through an input before decoding it."""
+"""The scan for table schemas, before an input is decoded."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import orjson
 from cdcfmt_core.codec import DecoderContext, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.store import SchemaRecord
-from cdcfmt_core.toolkit.json_size import check_values
-from cdcfmt_core.toolkit.large_messages import open_decompressor
-from cdcfmt_core.toolkit.wire_json import loads_refused
-from cdcfmt_simple.avro import LAYOUTS, read_message
+from cdcfmt_core.toolkit.json_messages import JsonMessages
+from cdcfmt_simple.avro.message import LAYOUTS, read_message
 from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table
 
@@ -23,17 +21,15 @@ _NO_SCHEMA: Final = (b"\x00", b"\x06")
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
-    """A function that returns a message's schemas; rows are told by their bytes alone."""
-    decompress = open_decompressor(
-        options["largeMessageHandleCompression"], context.max_message_bytes
+    """A function that returns a message's schemas; rows are recognised by their bytes alone."""
+    messages = JsonMessages(
+        orjson.loads, context, compression=options["largeMessageHandleCompression"]
     )
 
     def scan(message: Message) -> Iterable[SchemaRecord]:
-        value = message.value
-        if value is not None and decompress is not None:
-            value = decompress(value)
-        if not value:
+        if not message.value:
             return ()
+        value = messages.decompressed(message.value)
         if value[:1] in LAYOUTS:
             if value[1:2] in _NO_SCHEMA:
                 return ()
@@ -41,11 +37,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         elif _MARK not in value:
             return ()
         else:
-            check_values(value, context.max_message_bytes)
-            try:
-                wire = orjson.loads(value)
-            except orjson.JSONDecodeError:
-                wire = loads_refused(value)
+            wire = messages.parse(value)
         if type(wire) is not dict or wire.get("type") in OP_OF_TYPE:
             return ()
         tables = [

@@ -1,7 +1,7 @@
 """A table schema to ``tableSchema``, as JSON has it: the way back of ``table_schemas``.
 
-What the source does not tell is what TiDB takes where nobody says it: display widths, and
-utf8mb4 for text, which all text on this wire is.
+Details that the source does not have get TiDB's defaults: display widths, and utf8mb4 for
+text, which all text on this wire is.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def id_of(extra: Mapping[str, Any] | None) -> int:
 
 
 def made_version(schema: TableSchema) -> int:
-    """A version for a schema that came without one: a number of what it says.
+    """A version for a schema that came without one: a hash of its content.
 
     Readers look a row's schema up by exactly this number, and never order by it.
     """

@@ -14,7 +14,7 @@ EARLIEST, LATEST = 1_000_000_000_000, 100_000_000_000_000
 
 
 def sniff(message: Message) -> float:
-    """1.0 for TiCDC's own bytes; JSON that somebody wrote anew is less certain."""
+    """1.0 for TiCDC's own bytes; JSON that was written again is less certain."""
     value = message.value
     if not value:
         return 0.0

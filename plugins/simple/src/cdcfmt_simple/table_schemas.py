@@ -8,7 +8,7 @@ source type is written as SHOW CREATE TABLE prints it, from these parts:
 - ``length`` is that of the column; of FLOAT and DOUBLE without its decimals, so it is no part of
   the type, and stands in ``flags`` where the source declared one
 - the fraction's digits of times are ``decimal``, which Avro has for DECIMAL only: there, the
-  length tells (19 characters without a fraction, 10 for TIME)
+  length implies (19 characters without a fraction, 10 for TIME)
 - ``elements`` are the members of ENUM and SET
 """
 
@@ -107,7 +107,7 @@ def _read_table(body: Any, resolve_type: ResolveType) -> WireTable:
     if len(names) < len(columns):
         raise DecodeError("has a name twice", field="columns")
     if not keys <= names:
-        raise DecodeError("names a column that is none of the table", field="indexes")
+        raise DecodeError("names a column that the table does not have", field="indexes")
     shown = tuple(column for column in columns if not column.name.startswith(HIDDEN_PREFIX))
     schema = TableSchema(database, table, shown, key_columns)
     return WireTable(
@@ -218,9 +218,9 @@ def _flags(wire: Mapping[str, Any], data_type: Mapping[str, Any], base: str) -> 
             try:
                 data = default.encode("utf-8", "surrogateescape")
             except UnicodeEncodeError:
-                raise DecodeError("is no BIT", field="default", sample=default) from None
+                raise DecodeError("is not a BIT", field="default", sample=default) from None
             if len(data) > _BIT_BYTES:
-                raise DecodeError("is no BIT", field="default", sample=data)
+                raise DecodeError("is not a BIT", field="default", sample=data)
             default = int.from_bytes(data, "big")
         flags.append(f"default {default}")
     return tuple(flags)

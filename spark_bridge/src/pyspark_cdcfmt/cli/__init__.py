@@ -1,1 +1,1 @@
-"""What Spark adds to the commands of ``cdcfmt``: checks of the doctor, and types of columns."""
+"""Spark's parts of the commands of ``cdcfmt``: checks of the doctor, and types of columns."""

@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at of Spark: Java, versions, and whether it would find ``cdc``.
+"""The checks of ``doctor`` for Spark: Java, versions, and whether it would find ``cdc``.
 
 Spark looks for data sources with an interpreter of its own choice, and imports every module
 named ``pyspark_*`` there: one that fails hides all (docs/spark.md).  So does this, in
@@ -51,7 +51,7 @@ _MARK = "cdcfmt:"
 
 
 def check_spark(packages: tuple[str, ...] = ()) -> Iterator[Check]:
-    """All of it; ``packages`` are those of ``spark.jars.packages``."""
+    """All checks; ``packages`` are those of ``spark.jars.packages``."""
     yield from check_java()
     yield from check_pyspark(packages)
     yield from check_discovery()
@@ -69,7 +69,7 @@ def check_java() -> Iterator[Check]:
         return
     match = re.search(r'version "(?:1\.)?(\d+)[^"]*"', done.stderr + done.stdout)
     if match is None:
-        yield Check("Spark", "warn", f"{java} does not tell its version", _JAVA_REMEDY)
+        yield Check("Spark", "warn", f"{java} does not print its version", _JAVA_REMEDY)
         return
     text = f"Java {match[1]} at {java}"
     tried = max(line.javas[-1] for line in MATRIX)
@@ -137,7 +137,7 @@ def _check_deltas(line: SparkLine, version: str, packages: tuple[str, ...]) -> I
 
 
 def _misfit(line: SparkLine, delta: Delta) -> str:
-    """Why this Delta does not run with this Spark; empty: it does."""
+    """The reason why this Delta does not run with this Spark; empty if it does."""
     if delta.spark is not None and delta.spark != line.spark:
         return f"is built for Spark {delta.spark}"
     for other in MATRIX:

@@ -1,4 +1,4 @@
-"""``cdcfmt schema``: what a table's columns are in Spark."""
+"""``cdcfmt schema``: a table's columns in Spark."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class EveryTable:
 
 def _note_digits(table: tuple[str, ...], columns: list[str]) -> None:
     note(
-        f"{table_names([table])}: the messages do not tell the digits of DECIMAL columns "
+        f"{table_names([table])}: the messages do not have the digits of DECIMAL columns "
         f"({', '.join(columns)}), whose scale is that of the values looked at: write the source's"
     )
 
@@ -150,7 +150,7 @@ def _spark_columns(fields: Iterable[Any]) -> list[SparkColumn]:
 
 @attrs.frozen
 class _Decoder:
-    """What inference uses of a message decoder, with the schemas that a reader finds."""
+    """A message decoder for inference, with the schemas that a reader finds."""
 
     reader: Reader
 

@@ -119,7 +119,7 @@ _SHOWN_OF_LOG = 4_000
 
 @contextmanager
 def quiet_spark() -> Iterator[SparkSession]:
-    """A local session for the body; what Spark has to say is shown only if it does not start.
+    """A local session for the body; Spark's output is shown only if it does not start.
 
     :raises SystemExit: if it does not start, with what Spark said and what it needs.
     """

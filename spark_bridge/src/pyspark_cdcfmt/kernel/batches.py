@@ -1,4 +1,4 @@
-"""What goes into the kernel in chunks, and comes out in batches, in the order of the input."""
+"""The kernel's input in chunks, and its output in batches, in the order of the input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MESSAGE_BYTES = 4 << 10
 
 @attrs.frozen
 class WholeMessages:
-    """Where the messages of lines come from; their timestamps are in milliseconds."""
+    """The places of the messages of lines; their timestamps are in milliseconds."""
 
     path: str
     topic: list[str | None]
@@ -72,7 +72,7 @@ def cut_chunks(
 
 
 class Rows(Protocol):
-    """What makes the rows of a message: one by one, or as a list that must not be split."""
+    """A function for the rows of a message: one by one, or as a list that must not be split."""
 
     def rows(self, message: Message | BadLine) -> Iterator[Row]: ...
 
@@ -129,7 +129,7 @@ class Span:
 
 @attrs.define
 class Buffer:
-    """What a batch has of messages: the reference's rows, and where messages come from.
+    """The reference's rows of a batch, and the places of its messages.
 
     ``owners`` are the numbers of the rows' messages in the batch; ``spans`` are all messages of
     the batch.  ``size`` is the bytes of the reference's messages, ``row_bytes`` those of its rows.

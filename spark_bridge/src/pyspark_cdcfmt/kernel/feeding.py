@@ -69,7 +69,7 @@ class KernelChunks:
 
     @property
     def unwanted(self) -> int:
-        """Messages that the filters do not want."""
+        """Messages that the filters exclude."""
         return self._kernel.skipped
 
     def batches(
@@ -142,7 +142,7 @@ class KernelChunks:
         return self._kernel.stop[0] == "full" or self._buffer.is_full(self._kernel.size)
 
     def _add_span(self, origins: Origins, first: int) -> None:
-        """What the kernel has read since it had so many messages."""
+        """Note the messages that the kernel has read since it had ``first``."""
         count = self._kernel.messages - first
         if count:
             self._taken += count
@@ -150,7 +150,7 @@ class KernelChunks:
             self._buffer.spans.append(Span(origins, count))
 
     def _pass_over(self, message: Message | BadLine, count_rows: bool) -> Iterator[SizedBatch]:
-        """Has the reference decode a refused message."""
+        """Let the reference decode a refused message."""
         is_example, (reason, at) = self.learner.is_example(message), self._kernel.stop
         number = self._number(message)
         for row in self._reference.rows(message, in_list=count_rows):

@@ -1,4 +1,4 @@
-"""What the kernel learns from messages that the reference decoded: plans, tables to skip, zones."""
+"""Teaching the kernel by messages that the reference decoded: plans, tables to skip, zones."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _TABLE_BYTES = 8 << 20
 
 
 class Decoder(Protocol):
-    """What makes events of messages."""
+    """A message decoder, as far as it is used here."""
 
     def decode(self, message: Message) -> list[Event]: ...
 
@@ -65,13 +65,13 @@ class ObservedDecoder:
         return self._decoder.protocol
 
     def decode(self, message: Message) -> list[Event]:
-        """As the decoder does."""
+        """Decode a message."""
         self._events = []  # those of a large message are not kept beside the next one's
         self._events = self._decoder.decode(message)
         return self._events
 
     def forget(self) -> None:
-        """Let go of what the last message held."""
+        """Release the memory of the last message."""
         self._events = []
 
     def note_format(self, name: str) -> None:
@@ -91,7 +91,7 @@ class ObservedDecoder:
 
 
 class Learner:
-    """Adds to a kernel what it lacks for messages at which it stopped."""
+    """Adds plans, tables and zones to a kernel for messages that it refused."""
 
     def __init__(
         self, kernel: Kernel, layouts: Sequence[Layout], shape: Shape, decoder: ObservedDecoder
@@ -126,7 +126,7 @@ class Learner:
         return True
 
     def is_example(self, message: Message | BadLine) -> bool:
-        """Whether there is something to learn from the refused message."""
+        """Whether the kernel can be taught by the refused message."""
         is_small = len(message.value or b"") <= _LARGEST_EXAMPLE
         return self._kernel.stop[0] in _LEARNT and isinstance(message, Message) and is_small
 

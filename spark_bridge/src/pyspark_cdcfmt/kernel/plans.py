@@ -1,4 +1,4 @@
-"""How a table schema becomes columns, and time zones, as data for the kernel."""
+"""Table plans and time zones as data for the kernel."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _numbers(type_: logical.LogicalType, target: DataType) -> dict[str, Any] | N
 
 
 def _form(column: Column, encoding: Encoding) -> str:
-    """What integers of the column are in images."""
+    """The kernel's form for integers of the column in images."""
     if encoding.signless:
         return "signless"
     form = variant_form(column.type)

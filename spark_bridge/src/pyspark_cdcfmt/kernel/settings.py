@@ -1,4 +1,4 @@
-"""What a read wants of all tables, and what holds for all its messages, as data for the kernel."""
+"""The settings of a read, for its tables and for all its messages, as data for the kernel."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class Unlike(Exception):
-    """Such messages are for the reference."""
+    """Messages with these settings are for the reference."""
 
 
 @attrs.frozen
 class Shape:
-    """What is wanted of every table.
+    """The wanted shape of every table.
 
     ``schema`` is that of the rows.  ``metadata`` are the names of its columns besides the table's
     own, with what they are without prefix; ``fields`` are the table's own.
@@ -138,7 +138,7 @@ def make_shape(
     inferred: bool,
     low_watermark: int,
 ) -> Shape:
-    """What a read wants of every table."""
+    """The shape that a read wants of every table."""
     events = options.table is None
     added = schema.fields if events else metadata_fields(options)
     prefix = "" if events else options["metadataPrefix"]
@@ -197,7 +197,7 @@ def describe_settings(
     shape: Shape,
     max_message_bytes: int,
 ) -> dict[str, Any]:
-    """What holds for all messages, apart from the time zone.
+    """The settings for all messages, apart from the time zone.
 
     :raises Unlike: if no message is for the kernel.
     """

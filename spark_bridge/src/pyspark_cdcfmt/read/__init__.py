@@ -1,1 +1,1 @@
-"""Reading: slices of an input, what is known of its tables, and the readers Spark calls."""
+"""Reading: slices of an input, the schemas of its tables, and the readers that Spark calls."""

@@ -103,7 +103,7 @@ def read_slice(
     event_filter: EventFilter | None = None,
     streaming: bool = False,
 ) -> Iterator[tuple[Any, ...]]:
-    """What a task does: the record batches of a slice."""
+    """The work of a task: the record batches of a slice."""
     schemas = slice_.schemas
     if streaming:
         options = options.in_stream()
@@ -154,7 +154,7 @@ def _let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def stream_schemas(source: Input, slice_: Slice, options: ReadOptions) -> SchemaStore:
-    """Where a stream's task has table schemas from: what its rows mean may not hang on it."""
+    """The schema store of a stream's task: rows must mean the same in every task."""
     store = slice_.schemas
     if not isinstance(store, KeptSchemaStore):
         return NoSchemas()

@@ -1,4 +1,4 @@
-"""What is checked on the driver, against the input itself, before it is read."""
+"""Checks on the driver, against the input itself, before it is read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_batch(
     """Survey a batch's input and compare it with ``schema`` and options.
 
     The result has the schemas of the table (``complete_schemas_of(options.table)``), as far as
-    the first messages tell them: the survey stops as soon as all names are known.
+    the first messages show them: the survey stops as soon as all names are known.
 
     Notices about what the messages leave out, and about columns that only the end of the last
     slice has, are warnings.

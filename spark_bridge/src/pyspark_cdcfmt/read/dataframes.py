@@ -77,7 +77,7 @@ def decode(
 
     ``value`` and the other columns are those of Spark's Kafka source, by name or as
     expressions; they are cast to its types.  ``key`` is needed by formats that say
-    something there, ``offset`` for ``_sequence`` and for errors that tell where.  A row
+    something there, ``offset`` for ``_sequence`` and for the places in errors.  A row
     with a NULL value gives no rows.  ``source``, in place of ``topic`` to ``timestamp``, is a
     struct like ``_source``: a dead letter with the ``source`` of its ``_corrupt_record`` comes
     back in its old place.
@@ -85,7 +85,7 @@ def decode(
     Options are those of ``format("cdc")`` apart from those of its input.  With ``table``
     the result has the changes of that table, and ``schema`` is required; without it, it
     has events.  ``schemas`` are table schemas from :func:`learn_schemas`; the option
-    ``schemaStore`` is a folder that has them, and takes those that the messages tell.
+    ``schemaStore`` is a folder that has them, and takes those in the messages.
 
     :raises OptionError: for wrong options, and for a schema that cannot be.
     """
@@ -126,7 +126,7 @@ def changes(
     """The typed changes of one table out of events, batch or streaming.
 
     ``events`` are all columns of the events shape as read with ``includeColumns=true``,
-    which has the source types that variants do not tell, and with ``images`` as variants.
+    which has the source types that variants lack, and with ``images`` as variants.
     The rows are those that the option ``table`` with this schema gives for the messages,
     apart from three things: a row that goes bad here has no key and value in its
     ``_corrupt_record``; the null of JSON is NULL; and JSON columns cannot be text, as events
@@ -168,7 +168,7 @@ def learn_schemas(
     timestamp: ColumnName | None = None,
     **options: Any,
 ) -> SchemaStore:
-    """The table schemas that the messages of a batch DataFrame tell, for :func:`decode`.
+    """The table schemas in the messages of a batch DataFrame, for :func:`decode`.
 
     For formats whose rows do not carry their types.  Runs a Spark job that looks through
     all messages and collects nothing but schemas; where no format needs them, it runs none.

@@ -69,7 +69,7 @@ class GivenNames:
         return self.table is not None or bool(self.patterns or self.keys)
 
     def table_in(self, survey: Survey) -> bool:
-        """Whether the survey has a schema of the table, or none is asked for."""
+        """Whether the survey has a schema of the table, if one is asked for."""
         return self.table is None or bool(survey.complete_schemas_of(self.table))
 
     def all_in(self, survey: Survey) -> bool:
@@ -94,7 +94,7 @@ class GivenNames:
             )
 
     def unknown(self, survey: Survey) -> str | None:
-        """What is wrong with the first name that the survey does not know; None if all is well.
+        """The error of the first name that the survey did not find; None if it found all.
 
         An input without tables says nothing.
         """
@@ -158,7 +158,7 @@ class GivenNames:
 
 
 def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
-    """What is wrong with the first pattern of ``excludeTables`` that matches no table seen."""
+    """The error of the first pattern of ``excludeTables`` that matches no table seen."""
     for text in options["excludeTables"] if survey.tables else ():
         if not any(_wants(EventFilter(include_tables=(text,)), table) for table in survey.tables):
             return (
@@ -234,7 +234,7 @@ def check_declared_types(schema: StructType, survey: Survey, options: ReadOption
 
 
 def _conflict(column: Column, declared: DataType, examples: Mapping[str, object]) -> str | None:
-    """Why the declared type cannot hold the column; None if it can, judged by the types alone."""
+    """Why the declared type cannot hold the column, by the types alone; None if it can."""
     source = column.type
     named = column.source_type or type(source).__name__.lower()
     if isinstance(source, logical.Decimal) and isinstance(declared, DecimalType):

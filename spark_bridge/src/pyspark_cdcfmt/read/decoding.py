@@ -210,7 +210,7 @@ class RowMaker:
 
 
 def _names(event: Any) -> list[str]:
-    """Of the database, schema and table that an event is about, as far as there are such."""
+    """The database, schema and table of an event, as far as it has them."""
     named = event.table if isinstance(event, RowChange) else event
     names = (getattr(named, part, None) for part in ("database", "schema", "table"))
     return [name for name in names if isinstance(name, str)]
@@ -227,7 +227,7 @@ REPEATED_SHARE: Final = 8
 
 
 class Repeats:
-    """The bound of what the rows of one message repeat: names, headers and ``extra``.
+    """A limit for the bytes that the rows of one message repeat: names, headers and ``extra``.
 
     All of them together repeat at most REPEATED_SHARE times the message, and REPEATED_BYTES each.
     """
@@ -246,7 +246,7 @@ class Repeats:
             self._sizes = {id(event): each for event, each in zip(events, sizes, strict=True)}
 
     def check(self, event: Event) -> None:
-        """Refuse a row that repeats more than its part.
+        """Refuse a row whose repeated bytes are beyond the limit.
 
         :raises BadRow: without a name of the row, as these may be what is too long.
         """

@@ -48,7 +48,7 @@ WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 class Engine:
     """Decodes the messages of one task into record batches of ``schema``.
 
-    ``inferred`` tells that the schema is ours and not the user's.  ``schemas`` are the
+    ``inferred``: the schema is ours and not the user's.  ``schemas`` are the
     table schemas that were found before decoding, and ``missing`` finds those that were not.
     Row changes before ``low_watermark``, a commit_ts, are dropped as duplicates.  ``decoder``
     stands in place of the one that the options ask for.  With one, or without ``by_kernel``, the
@@ -131,12 +131,12 @@ class Engine:
 
     @property
     def counts(self) -> Counter[str]:
-        """What was done to messages and values, by a text that names it."""
+        """Counts of changed messages and values, by a text that names the change."""
         return self._counts
 
     @property
     def skipped(self) -> int:
-        """Messages with rows that the filters do not want."""
+        """Messages with rows that the filters exclude."""
         return self._make.skipped + self._unwanted
 
     @property
@@ -182,7 +182,7 @@ class Engine:
     def _open(
         self, messages: Iterable[Message | BadLine | Lines]
     ) -> Iterable[Message | BadLine | Lines]:
-        """The messages, once the first ones have said how they are decoded."""
+        """The messages, with the decoder chosen by the first ones."""
         items = iter(messages)
         held: list[Message | BadLine | Lines] = []
         size = 0
@@ -244,7 +244,7 @@ class Engine:
             # A message may have any number of columns with something to count.
             line["counts"] = dict(self._counts.most_common(_MOST_COUNTS))
         if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
-            # Who turned it on wants to see the lines of tasks without trouble, too.
+            # With worker logging on, the lines of tasks without trouble are wanted, too.
             logger.setLevel(logging.INFO)
         logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
 

@@ -112,7 +112,7 @@ class UnitedColumns:
         return bool(changes)
 
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
-        """Take in columns that only these schemas have, in their order; rows tell types best.
+        """Add the columns that only these schemas have, in their order; rows' types go first.
 
         What the table had from the first on, and no row has, the wire leaves out (virtual
         columns), unless that schema knows the table in part.
@@ -184,7 +184,7 @@ class ColumnNames:
 
 
 def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, frozenset[str]]]:
-    """Schemas, each with the columns of unknown type of which its row has no value."""
+    """Schemas, each with the columns of unknown type whose value is NULL."""
     for event in events:
         if isinstance(event, RowChange):
             images = [image.values for image in (event.before, event.after) if image is not None]
@@ -220,7 +220,7 @@ def _nothing_found(
 
 @attrs.frozen
 class InferredSchema:
-    """A schema and what its inference has read, so that the reader need not read it again.
+    """A schema and the table schemas read by its inference, which the reader reuses.
 
     ``of_store`` schemas are those that the schema store has, which a stream may have, too.
     ``schemas`` are the table schemas found in ``slices``.

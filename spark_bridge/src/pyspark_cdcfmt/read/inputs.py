@@ -1,4 +1,4 @@
-"""Files and topics as input: which task reads which part, and the messages in it."""
+"""Files and topics as input: planning of slices, and the messages in them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FilesInput(Input):
         return self.slices_of(find_files(self.options))
 
     def slices_of(self, files: Iterable[FileInfo]) -> list[Slice]:
-        """Which task reads what of these files."""
+        """The slices of these files."""
         planned = plan_partitions(
             files,
             max_partition_bytes=self.options["maxPartitionBytes"],
@@ -212,7 +212,7 @@ def begins_around(
 def slices_of(
     ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
 ) -> list[TopicSlice]:
-    """Which task reads what of these ranges, one of each partition of the topics."""
+    """The slices of these ranges, one of each partition of the topics."""
     low_watermarks: dict[str, int] = {}
     if options["deduplicate"] == "watermark":
         low_watermarks = find_low_watermarks(ranges, options, source)
@@ -236,7 +236,7 @@ def slices_of(
 def find_low_watermarks(
     ranges: Sequence[OffsetRange], options: ReadOptions, source: Source
 ) -> dict[str, int]:
-    """Below which commit_ts a topic's row changes are duplicates, where the ranges begin."""
+    """The commit_ts by topic below which row changes are duplicates, at the ranges' begin."""
     decoder = open_decoder(options, EventFilter(kinds=frozenset({"watermark"})))
 
     def watermark_of(message: Message) -> int | None:

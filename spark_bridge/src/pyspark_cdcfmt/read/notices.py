@@ -1,4 +1,4 @@
-"""Warnings on the driver of input that is read as the options say, but perhaps not as meant."""
+"""Warnings on the driver, of input whose reading may not be as the user meant it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _without_place(
 
 
 _ZONELESS = (
-    "the messages do not tell the time zone of TIMESTAMP columns ({}), which are read as UTC; "
+    "the messages have no time zone for TIMESTAMP columns ({}), which are read as UTC; "
     "set sourceTimeZone to the source's zone"
 )
 _GAINED = (
@@ -56,20 +56,20 @@ _GAINED = (
     "the schema to read them"
 )
 _UNTYPED = (
-    "the messages do not tell the types of columns ({}), whose values stay as the wire has them; "
-    "read the messages that tell them, too: DDL, or Debezium's schema change topic"
+    "the messages have no types for columns ({}), whose values stay as the wire has them; "
+    "read the messages that have them, too: DDL, or Debezium's schema change topic"
 )
 _NEGATIVE = (
-    "the messages do not tell whether columns ({}) are BIGINT or BIGINT UNSIGNED, whose numbers "
-    "from 2^63 on are negative here; read the messages that tell it, too: DDL, or Debezium's "
+    "the messages do not show whether columns ({}) are BIGINT or BIGINT UNSIGNED, whose numbers "
+    "from 2^63 on are negative here; read the messages that show it, too: DDL, or Debezium's "
     "schema change topic"
 )
 _DIGITS = (
-    "the messages do not tell the digits of DECIMAL columns ({}), whose scale is that of the "
+    "the messages do not have the digits of DECIMAL columns ({}), whose scale is that of the "
     "values looked at; declare them in a schema, or let the input hold the table's CREATE TABLE"
 )
 _MEMBERS = (
-    "the messages do not tell the names of ENUM and SET columns ({}), which are read as numbers; "
+    "the messages do not have the names of ENUM and SET columns ({}), which are read as numbers; "
     "let the input hold the table's CREATE TABLE, or set enumAs=index"
 )
 _KEYLESS = (
@@ -83,7 +83,7 @@ _WALL_CLOCKS = (
     "sourceTimeZone to the source's zone, or declare them TIMESTAMP_NTZ"
 )
 _OFFSETS_OF_FILES = (
-    "the messages tell no commit_ts, so {} goes by the byte offset in each file: it does not order "
+    "the messages have no commit_ts, so {} goes by the byte offset in each file: it does not order "
     "changes of one key in different files, and a newer one may have a smaller {}; read the topic, "
     "or files of whole messages with Kafka's offsets (docs/spark.md, Order)"
 )
@@ -97,7 +97,7 @@ def notices(
     inferred: bool,
     many_files: bool = False,
 ) -> Iterator[str]:
-    """What a survey shows of the input; ``many_files``: it has, or may have, more than one."""
+    """The warnings of a survey; ``many_files``: the input has, or may have, more than one."""
     reason = unmatched_exclusion(survey, options)
     if reason:
         yield reason

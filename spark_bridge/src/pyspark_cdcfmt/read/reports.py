@@ -1,4 +1,4 @@
-"""What users ask beside a read: schemas of tables, metrics of a query, the resolved timestamp."""
+"""Reports beside a read: schemas of tables, metrics of a query, the resolved timestamp."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def find_schemas(
     *,
     statements: bool = True,
 ) -> SchemaStore:
-    """What the messages say of their tables, and ``schemaStore``.
+    """The table schemas of the messages, and those of ``schemaStore``.
 
     Nothing is looked for where no format needs it.
 
@@ -83,7 +83,7 @@ def find_schemas(
 
 
 def policy_of(options: ReadOptions, *, streaming: bool) -> Policy:
-    """What ``onMissingSchema`` says, or means where it is not set.
+    """The value of ``onMissingSchema``, or its default for this read.
 
     :raises OptionError: for ``wait`` where nothing more will come, and for ``raw`` where rows
         cannot be read so.
@@ -119,7 +119,7 @@ def _needs_schemas(protocol: str) -> bool:
 class MissingSchemas:
     """Finds schemas for the rows of one slice: in the schema store, then around the slice.
 
-    Which rows are given up is noted in the store, so that whoever reads the slice again
+    The abandoned rows are noted in the store, so that a task that reads the slice again
     (a batch with two actions, a task that is run again) gets the same rows.
     """
 
@@ -198,7 +198,7 @@ class MissingSchemas:
         return False
 
     def _newest(self, error: MissingSchemaError) -> TableSchema | None:
-        """What is known of the table at the row, where any schema before it will do."""
+        """The newest schema of the table before the row."""
         if error.exact:
             return None
         place = error.database, error.table, error.position
@@ -209,7 +209,7 @@ class MissingSchemas:
             return None
 
     def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
-        """Learns what is told in one place after the other."""
+        """Adds the schemas of one place after the other."""
         if isinstance(self._store, KeptSchemaStore):
             # The store has these already, and its folder.
             self._note_known(self._store.reload(*_table_of(wanted)))

@@ -1,4 +1,4 @@
-"""What a reader reads: an input is planned into slices, and each task reads one."""
+"""Slices: an input is planned into them, and each task reads one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Slice(InputPartition):
     low_watermark: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:
-        """Where it lies, for the task's log line."""
+        """Its place, for the task's log line."""
         return {}
 
 
@@ -52,7 +52,7 @@ class Input(ABC):
         counts: Counter[str] | None = None,
         marks: Sequence[bytes] = (),
     ) -> Iterator[Message | BadLine]:
-        """The messages of a slice, in order, streamed; ``counts`` takes what was passed over.
+        """The messages of a slice, in order, streamed; ``counts`` counts skipped ones.
 
         With ``marks`` only messages are wanted whose value holds one of these bytes.
         """
@@ -60,7 +60,7 @@ class Input(ABC):
     def read_lines(
         self, slice_: Slice, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:
-        """As :meth:`read`, for who can do with lines in one piece."""
+        """Like :meth:`read`, but may yield unsplit blocks of lines."""
         return self.read(slice_, counts)
 
     @abstractmethod
@@ -78,13 +78,13 @@ class Input(ABC):
         return False
 
     def schema_search(self, slice_: Slice, scan: ScanSchemas, reach: int) -> SchemaSearch | None:
-        """A search for table schemas around a slice; None where there is nothing around it."""
+        """A search for table schemas around a slice; None for inputs without one."""
         return None
 
     def schemas_around(
         self, slice_: Slice, store: KeptSchemaStore, scan: ScanSchemas, reach: int, run: str | None
     ) -> KeptSchemaStore:
-        """The store of a stream's task, which may look around the slice for what it lacks.
+        """The store of a stream's task, which may search around the slice for missing schemas.
 
         ``run`` names the query through all of its restarts.
         """
@@ -110,7 +110,7 @@ class Input(ABC):
 def with_progress(
     messages: Iterable[Message | BadLine], say: Callable[[int], None]
 ) -> Iterator[Message | BadLine]:
-    """The messages; ``say`` is told every ten seconds how many they are by now."""
+    """The messages; ``say`` is called every ten seconds with their number so far."""
     said = time.monotonic()
     for count, message in enumerate(messages):
         if count % 1000 == 0 and time.monotonic() - said > SECONDS_BETWEEN_NEWS:

@@ -179,7 +179,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         slices = self._input.slices_of(files)
         self._check.look(self._input, slices)
         if self._options["schemaStore"] is None:
-            # What its own files tell would hang on where a micro-batch ends.
+            # The schemas in its own files would depend on where a micro-batch ends.
             return slices
         return plan_tasks(self._input, slices, self._options, streaming=True)
 
@@ -199,7 +199,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 class Watch:
-    """Warns of files that the stream will not read, as far as this run can tell.
+    """Warns of files that the stream will not read, as far as this run knows.
 
     What lay there when the run began, and only its time says that it was read, is not judged.
     """

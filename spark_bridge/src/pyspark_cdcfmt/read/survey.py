@@ -1,4 +1,4 @@
-"""A look at an input on the driver, before any task runs: which tables it has, and their columns.
+"""A survey of an input on the driver, before any task runs: its tables and their columns.
 
 The ends of every file and topic partition are looked at, and what the schema store was given.
 Inference, the check of names and checks of types all use what is found.
@@ -43,7 +43,7 @@ _LONGEST = 100
 
 
 class Decodes(Protocol):
-    """What is used of a message decoder."""
+    """A message decoder, as far as it is used here."""
 
     def decode(self, message: Message) -> Sequence[Event]: ...
 
@@ -54,7 +54,7 @@ def name_of(table: TableSchema) -> TableName:
 
 @attrs.define
 class Survey:
-    """What was seen of an input.
+    """The result of a survey.
 
     ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``examples`` has for each schema the first
@@ -62,7 +62,7 @@ class Survey:
     ``first_positions`` the position of that row's message.
     ``zoneless`` are the tables (without their schema) with TIMESTAMP columns whose time zone
     neither messages nor options have.  ``negative`` are the columns of each table with negative
-    numbers that the wire does not tell from those of BIGINT UNSIGNED.
+    numbers that may be those of BIGINT UNSIGNED.
     ``by_file_offset`` are the tables with rows that only their place in a file orders.
     ``changes`` grows with every new table and schema.
     """
@@ -102,7 +102,7 @@ class Survey:
             known[table] = complete
 
     def add(self, message: Message | BadLine, decoder: Decodes) -> None:
-        """Take in one message."""
+        """Add one message."""
         self.messages += 1
         if isinstance(message, BadLine):
             self.bad = self.bad or str(message.error)

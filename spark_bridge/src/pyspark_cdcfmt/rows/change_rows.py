@@ -40,7 +40,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 @attrs.define
 class _TablePlan:
-    """How the images of one table schema become the schema's columns.
+    """The mapping of one table schema's images to the columns of the read.
 
     ``columns`` have the schema's name, the wire's, and what converts a value; ``keys`` are the
     key's columns, and the other names are the wire's.  ``without_key`` says which of
@@ -58,7 +58,7 @@ class _TablePlan:
 class ChangeRows:
     """Makes rows of the changes shape.
 
-    ``inferred`` tells that the schema is ours: then a column that it lacks is a change of
+    ``inferred``: the schema is ours; then a column that it lacks is a change of
     the table's schema, while a user's own schema is a projection.  ``zoneless`` are databases and
     tables with TIMESTAMP columns whose time zone is not known.
     """

@@ -4,7 +4,7 @@ The two rows of an update become one event again.  They are paired by ``_sequenc
 they have in common but for its part, and by the key where the sequence has no offset; the
 preimage waits for its postimage, which may stand in a later batch.  Rows without
 ``_sequence`` are pairs if they follow each other.
-A postimage without preimage is an upsert, as nobody knows whether the row was there.
+A postimage without preimage is an upsert, as the row may be new or not.
 """
 
 from __future__ import annotations
@@ -119,13 +119,13 @@ class ChangeInput:
                 try:
                     column = [None if value is None else convert(value) for value in column]
                 except (Misfit, EncodeError):
-                    # Its row will tell, if it comes to that.
+                    # Its row decides, if it is reached.
                     unconverted.append(name)
             columns.append(column)
         return zip(*columns, strict=True) if columns else [()] * batch.num_rows, unconverted
 
     def flush(self) -> Iterator[InputEvent]:
-        """Nothing, or the error that a preimage is left.
+        """Refuse a preimage without its postimage at the end.
 
         :raises EncodeError: if a preimage has no postimage in this task.
         """
@@ -174,7 +174,7 @@ class ChangeInput:
         commit_ts = said.get("commit_version")
         if commit_ts is not None and commit_ts < FIRST_TSO:
             raise EncodeError(
-                f"{commit_ts} is no commit_ts of TiDB (Delta's change feed has versions of its "
+                f"{commit_ts} is not a commit_ts of TiDB (Delta's change feed has versions of its "
                 "own there): leave the column out",
                 column=self._added["commit_version"],
             )
@@ -260,7 +260,7 @@ def _table(
     options: WriteOptions,
     resolve_type: Callable[[str], LogicalType],
 ) -> tuple[TableSchema, dict[str, Convert | None]]:
-    """The table, and how the cells of its columns are converted; None: they are as they are."""
+    """The table, and the converters of its columns' cells; None: no conversion."""
     names = [field.name for field in fields]
     given = options.column_types
     declared = dict(zip(option_names("columnTypes", given, names), given.values(), strict=True))
@@ -270,7 +270,7 @@ def _table(
         text = declared.get(field.name, "")
         type_ = resolve_type(text) if text else logical_type(field.dataType)
         if type_ is None or isinstance(type_, logical.Unknown):
-            raise OptionError(f"option columnTypes: {text!r} of {field.name} is no known type")
+            raise OptionError(f"option columnTypes: {text!r} of {field.name} is not a known type")
         nullable = None if field.nullable else False
         columns.append(Column(field.name, text, type_, nullable, field.name in keys))
     assert options.table is not None

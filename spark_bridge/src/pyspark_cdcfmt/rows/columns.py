@@ -109,7 +109,7 @@ def check_columns(
 
 
 def _alike(given: DataType, expected: DataType) -> bool:
-    """Whether a column serves: nullability does not matter, nor how wide an integer is."""
+    """Whether a column has the expected type, apart from nullability and the width of integers."""
     if isinstance(expected, StructType):
         return isinstance(given, StructType) and _alike_fields(given.fields, expected)
     if isinstance(expected, ArrayType):
@@ -152,7 +152,7 @@ def array_cells(array: pa.Array, type_: DataType) -> list[Any]:
             for data, names in zip(value, metadata, strict=True)
         ]
     if isinstance(type_, MapType):
-        raise OptionError("a map is no type of a column that is written")
+        raise OptionError("a column to write cannot be a map")
     plain: list[Any] = array.to_pylist()
     return plain
 
@@ -193,7 +193,7 @@ def check_events(schema: StructType) -> None:
     for name in ("before", "after"):
         if name in schema.names and isinstance(schema[name].dataType, StringType):
             raise OptionError(
-                f"column {name} is string: JSON text does not tell the types of its values; "
+                f"column {name} is string: JSON text does not have the types of its values; "
                 "read with imageFormat=variant"
             )
     check_columns(schema, EVENT_COLUMNS, ("kind",), _SHAPE)

@@ -132,7 +132,7 @@ class EventRows:
 def image_writer(
     table: TableSchema, policy: ValuePolicy, *, as_json: bool
 ) -> Callable[[Image], Any]:
-    """What makes JSON text or a variant of a table's images."""
+    """A function from a table's images to JSON text or a variant."""
     values_of = image_values(table, policy, as_json=as_json)
     if as_json:
         return lambda image: image_to_json(values_of(image))
@@ -143,7 +143,7 @@ def image_writer(
 def image_values(
     table: TableSchema, policy: ValuePolicy, *, as_json: bool
 ) -> Callable[[Image], dict[str, Any]]:
-    """What makes of a table's images the values that stand in JSON text or a variant."""
+    """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
     # Most types stand for themselves; only these need a look at each value.
     place = qualified(table.database, table.table)
@@ -183,7 +183,7 @@ UNSAID = ("sequence_commit", "partial")
 
 
 def _unsaid(event: Any) -> dict[str, Any]:
-    """What ``changes`` needs of an event and no column says: ``includeColumns`` adds it."""
+    """Parts of an event that ``changes`` needs and no column has; ``includeColumns`` adds them."""
     unsaid: dict[str, Any] = {}
     if getattr(event, "sequence_commit", None) is not None:
         unsaid["sequence_commit"] = event.sequence_commit

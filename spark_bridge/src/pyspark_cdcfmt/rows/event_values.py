@@ -43,14 +43,14 @@ def event_value(type_: LogicalType) -> Convert:
 
 
 def own_type(value: Any) -> LogicalType:
-    """The logical type of a value whose column tells none."""
+    """The logical type of a value whose column has none."""
     if type(value) is datetime:
         return logical.DateTime() if value.tzinfo is None else logical.Timestamp()
     return _OWN_TYPES.get(type(value), logical.Unknown())
 
 
 def is_certain(value: Any) -> bool:
-    """Whether a value's own type can be no other: text may be a TIME, a number an ENUM."""
+    """Whether a value's own type is certain: text may be a TIME, a number an ENUM."""
     return isinstance(value, bytes | date)
 
 

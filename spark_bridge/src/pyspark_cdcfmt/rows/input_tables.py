@@ -33,7 +33,7 @@ Pair: TypeAlias = tuple[bytes, bytes]
 
 @attrs.define
 class InputTable:
-    """A table as the rows tell it, and how its cells become values of events."""
+    """A table as described by its rows, and the converters of its cells to values of events."""
 
     schema: TableSchema
     converters: dict[str, Convert]
@@ -96,7 +96,7 @@ class InputTables:
     ) -> tuple[TableSchema, Image | None, Image | None] | None:
         """What :meth:`images` gives for images that are variants still, but faster.
 
-        None where only :meth:`images` can tell.
+        None where :meth:`images` has to decide.
         """
         identity = (table, keys, columns, protocol)
         last = self._last
@@ -231,7 +231,7 @@ class InputTables:
         self._tables.discard(identity)
 
     def _is_wider(self, type_: LogicalType, value: Any) -> bool:
-        """Of formats whose values have types of their own (Aliyun DTS)."""
+        """The type map of formats whose values have types of their own (Aliyun DTS)."""
         if isinstance(type_, Unknown):
             return self._by_values or is_certain(value)
         if isinstance(type_, Int):

@@ -25,7 +25,7 @@ import orjson
 
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedTypeError, show
 from cdcfmt_core.mysql import format_time
-from cdcfmt_core.toolkit.json_size import check_values
+from cdcfmt_core.toolkit.json_size import check_values, depth_exceeds
 from cdcfmt_core.types import GeometryValue, InvalidValue
 from pyspark_cdcfmt.rows.variant_scalars import (
     MAX_UNSCALED,
@@ -72,7 +72,7 @@ def parse_json_column(text: str, max_depth: int = 200) -> Any:
     parsed = _parse_exactly(text) if _MAYBE_INEXACT.search(text) else _parse_fast(text)
     max_depth = min(max_depth, MAX_JSON_DEPTH)
     # Brackets within strings count too, so this only ever rules the slow check out.
-    if text.count("[") + text.count("{") > max_depth and _depth_exceeds(parsed, max_depth):
+    if text.count("[") + text.count("{") > max_depth and depth_exceeds(parsed, max_depth):
         return KeepText("depth")
     return parsed
 
@@ -102,20 +102,6 @@ def _parse_exactly(text: str) -> Any:
 
 def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
-
-
-def _depth_exceeds(parsed: Any, max_depth: int) -> bool:
-    level = [parsed] if isinstance(parsed, (dict, list)) else []
-    for _ in range(max_depth):
-        if not level:
-            return False
-        level = [
-            child
-            for parent in level
-            for child in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(child, (dict, list))
-        ]
-    return bool(level)
 
 
 _OPTIONS = (
@@ -216,7 +202,7 @@ _WRITERS: dict[type, Callable[[Any], Any]] = {
 
 
 def _default(value: Any) -> Any:
-    """What orjson does not know in words that it knows."""
+    """A value that orjson does not support, as one that it does."""
     kind = type(value)
     if kind is not InvalidValue:
         for base in kind.__mro__:
@@ -235,7 +221,7 @@ def _has_non_finite(value: Any) -> bool:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """What stands in objects and lists, one level at a time: they may be nested deeply."""
+    """The values in objects and lists, one level at a time: they may be nested deeply."""
     level = [value]
     while level:
         holders: list[Any] = []
@@ -262,7 +248,7 @@ def _dump_plain(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """``value`` with all that orjson refuses or drops put into words it has."""
+    """``value`` with everything that orjson refuses or drops replaced by supported values."""
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, float):
@@ -286,7 +272,7 @@ _NON_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
-    """What an image holds for a JSON column: its text embedded as it is, every digit and blank.
+    """The value of a JSON column in an image: its text embedded as it is, every digit and blank.
 
     Where a variant keeps the column's text, so does this: it becomes a JSON string.
     """

@@ -1,4 +1,4 @@
-"""What becomes of input that the user's schema or options refuse, and which numbers these are."""
+"""The options for input that the schema or options refuse, and the error classes of them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BadRow(Exception):
 
 
 def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> NoReturn:
-    """What ``fail`` and ``corrupt`` do, of every option that has them.
+    """The actions ``fail`` and ``corrupt`` of every option that has them.
 
     :raises PolicyError: under ``fail``, whatever ``mode`` is.
     :raises BadRow: under ``corrupt``.
@@ -52,7 +52,7 @@ def refuse(option: str, chosen: str, reason: str, column: str | None = None) -> 
 
 @attrs.define
 class ValuePolicy:
-    """What becomes of values that types cannot hold (DESIGN: wrong input), counted by column.
+    """The treatment of values that types cannot hold, counted by column.
 
     ``changed`` is a list where the columns of one row are collected whose value was changed.
     """
@@ -64,13 +64,13 @@ class ValuePolicy:
     changed: list[str] | None = None
 
     def note(self, column: str, what: str) -> None:
-        """Count a value that does not reach its row as it is."""
+        """Count a value that is changed on its way to the row."""
         self.counts[f"{column}: {what}"] += 1
         if self.changed is not None:
             self.changed.append(column)
 
     def text(self, value: str, column: str) -> str:
-        """``value`` with undecodable bytes treated as ``invalidText`` says."""
+        """``value`` with undecodable bytes treated by ``invalidText``."""
         if value.isascii():
             return value
         try:
@@ -91,7 +91,7 @@ class ValuePolicy:
         return raw.decode("utf-8", how)
 
     def invalid(self, value: InvalidValue, column: str, *, as_text: bool) -> str | None:
-        """What stands for a value that the type cannot hold."""
+        """The replacement of a value that the type cannot hold."""
         if self.invalid_values in ("fail", "corrupt"):
             reason = f"{show(value.text)} is no possible value"
             refuse("invalidValues", self.invalid_values, reason, column)
@@ -183,7 +183,7 @@ _WIDE = Context(prec=100)
 
 
 def to_int(bits: int) -> Convert:
-    """What makes integers of so many bits, with a sign."""
+    """A function for integers of so many bits, with a sign."""
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
     def integer(value: Any) -> int:
@@ -210,7 +210,7 @@ def _as_int(value: Any) -> int:
 
 
 def to_decimal(target: spark.DecimalType) -> Convert:
-    """What makes decimals that the Spark type holds exactly."""
+    """A function for decimals that the Spark type holds exactly."""
     limit = 10 ** (target.precision - target.scale)
     exponent = Decimal(1).scaleb(-target.scale)
 

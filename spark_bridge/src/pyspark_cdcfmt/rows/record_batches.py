@@ -126,7 +126,7 @@ class ListBuilder:
 def array_builder(
     spark_type: DataType, arrow_type: pa.DataType
 ) -> Callable[[Sequence[Any]], pa.Array]:
-    """What makes the array of one column from the values of its rows."""
+    """A function from the values of a column to its array."""
     if isinstance(spark_type, VariantType):
         return lambda column: _variant_array(column, arrow_type)
 
@@ -212,7 +212,7 @@ def text_bytes(text: str) -> int:
 
 
 def fixed_bytes(type_: DataType) -> int:
-    """What a value takes where it is NULL or empty."""
+    """The bytes of a value that is NULL or empty."""
     if isinstance(type_, StructType):
         return 1 + sum(fixed_bytes(field.dataType) for field in type_.fields)
     if isinstance(type_, VariantType):
@@ -243,7 +243,7 @@ def row_weigher(schema: StructType) -> Callable[[tuple[Any, ...]], int]:
 
 
 def _weigher(type_: DataType) -> Callable[[Any], int] | None:
-    """What weighs a value besides its fixed bytes; None where it has no others."""
+    """A function for the bytes of a value beyond its fixed ones; None where it has no others."""
     if isinstance(type_, StringType | BinaryType):
         return len
     if isinstance(type_, VariantType):

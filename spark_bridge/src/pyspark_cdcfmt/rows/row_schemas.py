@@ -1,4 +1,4 @@
-"""The columns of both shapes, and what a user's schema may have of them."""
+"""The columns of both shapes, and the checks of a user's schema."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class EventInput:
         images = variant_cell(pairs[0]), variant_cell(pairs[1])
         for image, which in zip(images, ("before", "after"), strict=True):
             if image is not None and not isinstance(image, dict):
-                raise EncodeError("the image is a variant, but no object", column=which)
+                raise EncodeError("the image is a variant, but not an object", column=which)
         if wanted is not None and images[wanted] is None:
             which = ("before", "after")[wanted]
             raise EncodeError(f"the row has no {which} image, which {op} needs; read with images")
@@ -261,7 +261,7 @@ def _common(row: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _take_unsaid(common: dict[str, Any]) -> dict[str, Any]:
-    """What ``includeColumns`` put into ``extra`` of what no column says."""
+    """The parts of ``extra`` that ``includeColumns`` added."""
     extra = common["extra"] or {}
     unsaid = {name: extra[name] for name in UNSAID if name in extra}
     if unsaid:

@@ -1,6 +1,6 @@
-"""Rows and statements beside the schema of changes, and what the options do about them.
+"""Rows and statements that conflict with the schema of changes, and the options for them.
 
-A stream has the schema that it was started with.  Rows behind a statement cannot tell that a
+A stream has the schema that it was started with.  Rows behind a statement cannot show that a
 column of theirs is missing in it, or that one of its columns is gone; the statement can.
 """
 
@@ -23,9 +23,9 @@ _AGAIN = "and start the query again with the same checkpoint"
 
 
 class SchemaConflicts:
-    """What becomes of rows and statements that a schema of changes does not fit.
+    """The treatment of rows and statements that conflict with a schema of changes.
 
-    ``own`` are the table's columns in it; ``rescues`` tells that it has a column for the rescued.
+    ``own`` are the table's columns in it; ``rescues``: it has a column for the rescued.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class SchemaConflicts:
                 advice = ""
             elif isinstance(type_, Unknown):
                 advice = (
-                    "; the wire does not tell the column's type: declare a string, or read the "
-                    "messages that tell the types, too (DDL, Debezium's schema change topic)"
+                    "; the wire does not have the column's type: declare a string, or read the "
+                    "messages that have the types, too (DDL, Debezium's schema change topic)"
                 )
             self._refuse(self._on_value, f"{error}{advice}", name)
         if self._on_value == "ignore":
@@ -92,7 +92,7 @@ class SchemaConflicts:
         self._policy.counts[f"{reason}: key of the messages in its place"] += 1
 
     def passes_truncate(self, statement: str) -> bool:
-        """Whether a row says that the table is truncated or dropped."""
+        """Whether a row stands for TRUNCATE or DROP of the table."""
         if self._on_truncate == "ignore":
             self._policy.counts["truncates and drops of the table, ignored"] += 1
         elif self._on_truncate != "row":
@@ -101,7 +101,7 @@ class SchemaConflicts:
         return bool(self._on_truncate == "row")
 
     def follow(self, statement: str) -> None:
-        """Refuse a statement behind which rows are not what the schema and the key say.
+        """Refuse a statement after which rows do not fit the schema or the key.
 
         A batch warns of columns on the driver, which a stream cannot.
         """
@@ -153,11 +153,11 @@ def statement_conflicts(
     has_key: bool,
     case_sensitive: bool,
 ) -> Iterator[tuple[str, str | None, str]]:
-    """What a statement changes beside a schema: the option that decides, column and reason.
+    """The conflict of a statement with a schema: the option for it, column and reason.
 
     The column is None where it is about the whole table.
 
-    ``has_key`` tells that the user names the columns of the key.  :func:`column_conflicts` has the
+    ``has_key``: the user names the columns of the key.  :func:`column_conflicts` has the
     rest.
     """
     by = f"by {show(query)} "

@@ -2,7 +2,7 @@
 
 An event of the events shape becomes the core's event again, and from there on everything is
 as if the message had been read with the option ``table``.  What a variant does not keep is
-told from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
+known from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
 decimal.
 """
 
@@ -82,7 +82,7 @@ class StoredEvents:
             return [Corrupt(DecodeError(reason, protocol=self.protocol), index)]
 
     def schema_of(self, row: Mapping[str, Any], protocol: str | None) -> TableSchema:
-        """The table schema that a row's ``columns`` tell."""
+        """The table schema of a row's ``columns``."""
         self.protocol = protocol
         return self._table(row).schema
 
@@ -128,7 +128,7 @@ class StoredEvents:
 
 
 class StoredError(DecodeError):
-    """What a corrupt event said, which already tells protocol and place."""
+    """The text of a corrupt event, which already has protocol and place."""
 
     def at(self, **_: Any) -> StoredError:
         return self
@@ -138,7 +138,7 @@ class StoredError(DecodeError):
 
 
 class _Table:
-    """A table schema, and what makes the values of its columns from those of a variant."""
+    """A table schema, and the converters of its columns' values from those of a variant."""
 
     def __init__(self, schema: TableSchema) -> None:
         self.schema = schema

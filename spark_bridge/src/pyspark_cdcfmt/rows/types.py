@@ -257,7 +257,7 @@ _OWN_TYPES: dict[type, LogicalType] = {
 
 
 def logical_type(type_: spark.DataType) -> LogicalType | None:
-    """What a column of this Spark type is, in itself; None if it can be no column."""
+    """The logical type of a column of this Spark type; None if tables cannot have it."""
     if isinstance(type_, spark.DecimalType):
         return logical.Decimal(type_.precision, type_.scale)
     if isinstance(type_, spark.ArrayType):

@@ -99,7 +99,7 @@ def _convert_to(
 
 
 def variant_form(source: LogicalType) -> Convert | None:
-    """What makes of an ``int`` the type that a column has in every variant; None for itself.
+    """A function from an ``int`` to the type that its column has in every variant; None: no change.
 
     So the type does not depend on the value: all of a bigint unsigned are decimals.
     """
@@ -180,7 +180,7 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
             if type(value) is str:
                 return value
             raise BadValue(
-                f"number {show(value)} of an enum or set whose names the wire does not tell; "
+                f"number {show(value)} of an enum or set whose names the wire does not have; "
                 "declare an integer column (or set enumAs=auto where you give no schema)"
             )
 
@@ -235,7 +235,7 @@ def _known_bytes(value: Any) -> bytes:
         return value
     raise BadValue(
         f"{show(value)} has no type on the wire, so that its bytes are not known (base64?); "
-        "declare a string, or read the messages that tell the types, too"
+        "declare a string, or read the messages that have the types, too"
     )
 
 

@@ -38,7 +38,7 @@ def decode_variant(value: bytes, metadata: bytes) -> Any:
     except EncodeError:
         raise
     except UNREADABLE as error:
-        raise EncodeError(f"the bytes are no variant that can be read ({error!r})") from error
+        raise EncodeError(f"the bytes are not a readable variant ({error!r})") from error
 
 
 UNREADABLE = (LookupError, struct.error, ValueError, ArithmeticError, RecursionError)
@@ -168,7 +168,7 @@ class ImageReader:
         self._plans: Cache[tuple[bytes, bytes], tuple[_Field, ...]] = Cache(_MAX_BYTES)
 
     def read(self, value: bytes, metadata: bytes) -> dict[str, Any] | None:
-        """The values of an image by column; None if the other way has to find out."""
+        """The values of an image by column; None if :func:`decode_variant` has to read it."""
         try:
             return self._read(value, metadata)
         except (EncodeError, Misfit, *UNREADABLE):
@@ -205,7 +205,7 @@ class ImageReader:
 
 
 def _readers(type_: LogicalType) -> _Readers:
-    """By the first byte of a value, what reads it where it needs no conversion."""
+    """The reader of a value by its first byte, where it needs no conversion."""
     # The first is null.
     readers = [READERS[0], *[None] * 255]
     for header in _AS_THEY_ARE.get(type(type_), ()):

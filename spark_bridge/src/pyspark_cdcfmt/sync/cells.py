@@ -7,7 +7,7 @@ not hold ends the query with :data:`ODD_VALUE`, and the exact way decides.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import or_
 
@@ -18,7 +18,6 @@ from pyspark.sql import types as spark
 from cdcfmt_core import types as logical
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE
-from pyspark_cdcfmt.rows.types import INTEGER_BITS, TypeOptions, spark_type
 from pyspark_cdcfmt.sync.expressions import sequence_commit
 
 ODD_VALUE = "cdcfmt: a value is not of its column's type"
@@ -30,25 +29,24 @@ _TYPES = (
     *(logical.Enum, logical.Set),
 )
 
+_INTEGERS = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+"""From narrow to wide."""
+
 _MOST_DIGITS = 38
 _IMAGE, _TYPE = "__sync_image", "__sync_type"
 
 
-def has_cells(types: Collection[LogicalType], target: spark.StructField) -> bool:
-    """Whether the values of these types are told for a column of a target."""
+def has_cells(type_: LogicalType, own: spark.DataType, target: spark.StructField) -> bool:
+    """Whether the values of a type, whose type in Spark is ``own``, have cells in a target."""
+    wanted = target.dataType
     # No path of a variant names a column with such a character.
-    return not {*"'\\"} & {*target.name} and all(_fits(type_, target.dataType) for type_ in types)
-
-
-def _fits(type_: LogicalType, wanted: spark.DataType) -> bool:
-    if not isinstance(type_, _TYPES):
+    if {*"'\\"} & {*target.name} or not isinstance(type_, _TYPES):
         return False
-    own = spark_type(type_, TypeOptions())
     if isinstance(wanted, spark.DecimalType):
         # A wider decimal with as many whole digits tells whether digits were lost.
         return isinstance(own, spark.DecimalType) and wanted.precision < _MOST_DIGITS
-    if type(own) in INTEGER_BITS and type(wanted) in INTEGER_BITS:
-        return INTEGER_BITS[type(own)] <= INTEGER_BITS[type(wanted)]
+    if isinstance(own, _INTEGERS) and isinstance(wanted, _INTEGERS):
+        return _INTEGERS.index(type(own)) <= _INTEGERS.index(type(wanted))
     return own == wanted and not (
         isinstance(type_, logical.Decimal) and isinstance(wanted, spark.StringType)
     )

@@ -20,8 +20,7 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes
+from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes, columns_schema
 from pyspark_cdcfmt.sync.cells import has_cells, typed_changes
 from pyspark_cdcfmt.sync.columns import type_map_of
 from pyspark_cdcfmt.sync.expressions import key_text, literal
@@ -87,14 +86,20 @@ class TypedChanges:
             or not all(given or version.key_columns == state.keys for version in plan.versions)
         ):
             return False
-        types: dict[str, list[LogicalType]] = {name: [] for name in names}
+        targets = {field.name: field for field in state.columns.fields}
         for version in plan.versions:
-            resolve = default_registry().get_type_map(type_map_of(self.source, version.protocol))
-            for column in version.columns:
-                types.setdefault(column.name, []).append(resolve(column.source_type))
-        return len({name.lower() for name in types}) == len(types) and all(
-            has_cells(types[field.name], field) for field in state.columns.fields
-        )
+            type_map = type_map_of(self.source, version.protocol)
+            resolve = default_registry().get_type_map(type_map)
+            own = columns_schema(version.columns, typeMap=type_map)
+            names.update(own.names)
+            for column, field in zip(version.columns, own.fields, strict=True):
+                target = targets.get(column.name)
+                if target is not None and not has_cells(
+                    resolve(column.source_type), field.dataType, target
+                ):
+                    return False
+        # Columns whose names differ in case alone are one column.
+        return len({name.lower() for name in names}) == len(names)
 
     def expressed(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
         """What :meth:`changes` gives, by Spark's own expressions."""

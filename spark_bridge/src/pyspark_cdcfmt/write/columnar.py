@@ -206,7 +206,7 @@ def _partitions(rules: RowRules) -> dict[str, Any] | None:
 
 
 def _line(line_format: str | None, message: RowMessage) -> str:
-    """What of a message is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
+    """The part of a message that is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
     if line_format != "auto":
         return line_format or "value"
     first = message.value[0]

@@ -77,7 +77,7 @@ def encode(df: DataFrame, *, topic: str | None = None, **options: Any) -> DataFr
 
 
 def _lists(batches: Iterator[pa.StructArray], options: WriteOptions) -> Iterator[_Lists]:
-    """Numbers of rows, and the messages of so many: what is held back goes to the last."""
+    """Numbers of rows with the messages of each; held-back messages go to the last."""
     first = next(batches, None)
     if first is None:
         return

@@ -1,4 +1,4 @@
-"""From the rows of one task to messages, in order: what every sink does the same."""
+"""From the rows of one task to messages, in order, for every sink."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def check_rows(schema: StructType, options: WriteOptions) -> None:
 
 
 def open_input(schema: StructType, options: WriteOptions) -> EventInput | ChangeInput:
-    """What makes events of rows of this schema.
+    """The converter of this schema's rows to events.
 
     :raises OptionError: for column types that cannot be.
     """
@@ -185,7 +185,7 @@ class EventWriter:
         self.counts[f"skipped: {kind} events"] += 1
 
     def log_counts(self) -> None:
-        """What was done to events without being an error."""
+        """Counts of changes to events that are no errors."""
         if self.counts:
             counts = ", ".join(f"{name}: {count}" for name, count in self.counts.items())
             logger.warning("cdc: %s", counts)
@@ -198,7 +198,7 @@ class _Statements:
         self._seen: Cache[tuple[object, ...], bool] = Cache(16 << 20)
 
     def is_new(self, event: SchemaChange) -> bool:
-        """Whether the statement was not met yet; without a commit_ts nobody can tell."""
+        """Whether the statement is new; without a commit_ts every one counts as new."""
         if event.commit_ts is None:
             return True
         key = (event.commit_ts, event.database, event.table, event.query)
@@ -209,7 +209,7 @@ class _Statements:
 
 
 def check_statements(of_tasks: Sequence[int]) -> None:
-    """DDL has its place between the rows, which nobody knows if several tasks write them.
+    """Refuse DDL if several tasks write rows: its place between them is then unknown.
 
     :raises SinkError: if one of several tasks met DDL.
     """

@@ -36,7 +36,7 @@ SWEEP_EVERY = 100
 
 @attrs.frozen
 class FilesMessage(WriterCommitMessage):
-    """What a task tells the driver: its staged files, by name."""
+    """The message of a task to the driver: its staged files, by name."""
 
     commit_id: CommitId
     files: Sequence[str] = ()
@@ -46,7 +46,7 @@ class FilesMessage(WriterCommitMessage):
 
 @attrs.frozen
 class FileWriter:
-    """What the batch and the stream writer share; lives on driver and executors."""
+    """Base of the batch and the stream writer, on driver and executors."""
 
     schema: StructType
     options: WriteOptions
@@ -64,7 +64,7 @@ class FileWriter:
                 "writing cdc has no path: give save(path), or start(path) for a stream"
             )
         check_rows(schema, options)
-        # Whatever the format says of its options, it says here.
+        # The format's errors about its options are raised here.
         open_encoder(options, None)
         sink = FileSink(
             options["path"],
@@ -96,7 +96,7 @@ class FileWriter:
         return FilesMessage(commit_id, names, writer.watermarks, writer.statements)
 
     def commit(self, messages: Sequence[FilesMessage], *, overwrite: bool = False) -> None:
-        """Make visible what the tasks staged, and the watermark that they allow."""
+        """Commit the staged files of the tasks, and the watermark that they allow."""
         if messages:
             reports = [message.watermarks for message in messages]
             self._commit(messages, lowest_watermark(reports), overwrite=overwrite)
@@ -124,7 +124,7 @@ class FileWriter:
             self.sink.sweep()
 
     def abort(self, messages: Sequence[FilesMessage | None]) -> None:
-        """Remove what is there; tasks that still write leave it to the sweep."""
+        """Abort: remove staged files; those of tasks that still write are left to the sweep."""
         for message in messages:
             if message is not None:
                 self.sink.abort(message.commit_id, message.files)

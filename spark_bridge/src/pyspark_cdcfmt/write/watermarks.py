@@ -1,4 +1,4 @@
-"""What the sources of a stream promised so far, beside the stream's checkpoint.
+"""The watermarks of a stream's sources so far, kept beside the stream's checkpoint.
 
 A micro-batch may have rows and watermarks of some partitions only, while another partition
 lags behind.  So the driver remembers each topic partition that ever came, with its last
@@ -49,7 +49,7 @@ def merge_watermarks(reports: Iterable[Watermarks]) -> Watermarks:
 
 
 def lowest_watermark(reports: Iterable[Watermarks]) -> int | None:
-    """What all tasks together may promise: None while a source that has rows told nothing."""
+    """The watermark of all tasks together; None while a source with rows has none."""
     values = list(merge_watermarks(reports).values())
     if not values or None in values:
         return None
@@ -72,7 +72,7 @@ class KeptWatermarks:
     def lowest(self, reports: Iterable[Watermarks]) -> int | None:
         """The watermark that all sources allow which ever came, if it is a new one.
 
-        None if one of them told none yet.
+        None if one of them has none yet.
 
         :raises SinkError: if there is a watermark, and the checkpoint cannot be read.
         """

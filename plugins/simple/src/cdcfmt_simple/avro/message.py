@@ -45,7 +45,7 @@ UINT64: Final = (1 << 64) - 1
 
 @attrs.frozen
 class Layout:
-    """What differs between the schemas: ``Message.type``, and the branches of a value."""
+    """The differences between the schemas: ``Message.type``, and the branches of a value."""
 
     has_message_type: bool
     branches: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How rows lie in Avro messages, for the compiled kernel."""
+"""The layouts of Avro messages, for the compiled kernel."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from cdcfmt_core.types import (
     Unknown,
     Year,
 )
-from cdcfmt_simple.avro import DML_WORDS, LAYOUTS
-from cdcfmt_simple.avro import Layout as WireLayout
+from cdcfmt_simple.avro.message import DML_WORDS, LAYOUTS
+from cdcfmt_simple.avro.message import Layout as WireLayout
 from cdcfmt_simple.instants import LOCAL
-from cdcfmt_simple.json_layouts import EXTRA, limits
+from cdcfmt_simple.json.layouts import EXTRA, limits
 from cdcfmt_simple.message import OP_OF_TYPE
 
 _UNSIGNED: Final = {"type": "long", "logicalType": "unsigned"}

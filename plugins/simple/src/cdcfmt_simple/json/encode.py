@@ -12,7 +12,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.toolkit.encodings import Encoding
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_text, valid_texts
+from cdcfmt_core.toolkit.json_output import dumps_row, escape_for_go, valid_name, valid_text
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Checksum,
@@ -142,12 +142,7 @@ class JsonRowPlan:
     def _image(self, values: dict[str, Any], only: tuple[str, ...] | None) -> bytes:
         if only is not None:
             values = {name: values[name] for name in only if name in values}
-        printed = self._print_row(values)
-        try:
-            data = orjson.dumps(printed)
-        except TypeError:
-            data = orjson.dumps(valid_texts(printed, self._context))
-        return escape_for_go(data)
+        return escape_for_go(dumps_row(self._print_row(values), orjson.dumps, self._context))
 
 
 def _marks(marks: Marks) -> bytes:

@@ -1,4 +1,4 @@
-"""``tableSchema`` in Avro, written from what JSON has.
+"""``tableSchema`` in Avro, written from the JSON form.
 
 What JSON leaves out Avro writes as null or false.
 """

@@ -1,4 +1,4 @@
-"""The Avro encoding, written: the way back of ``avro``, which has the schema.
+"""The Avro encoding, written: the way back of ``message``, which has the schema.
 
 What JSON leaves out Avro writes as null or false.  The members of maps, whose order is
 random with TiCDC, are in the order of the columns.
@@ -21,8 +21,8 @@ from cdcfmt_core.toolkit.avro_output import (
     write_text,
 )
 from cdcfmt_core.toolkit.row_messages import Checksum, Members, Number, OfExtra, RowMessage, Which
-from cdcfmt_simple.avro_cells import cell_of
-from cdcfmt_simple.avro_schema_output import signed, write_table_schema
+from cdcfmt_simple.avro.cells import cell_of
+from cdcfmt_simple.avro.table_schemas import signed, write_table_schema
 from cdcfmt_simple.encode import Marks
 from cdcfmt_simple.instants import zone_with_location
 from cdcfmt_simple.message import DDL_WORDS, Wire

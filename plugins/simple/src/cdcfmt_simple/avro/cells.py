@@ -1,6 +1,6 @@
 """How Avro writes the columns of a row: a union of types for each value.
 
-Source: TiCDC's ``simple/avro.go`` and the schema in ``avro``.
+Source: TiCDC's ``simple/avro.go`` and the schema in ``message``.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from cdcfmt_core.types import (
     Timestamp,
     Year,
 )
-from cdcfmt_simple.avro import UINT64
-from cdcfmt_simple.avro_schema_output import INT64, signed
+from cdcfmt_simple.avro.message import UINT64
+from cdcfmt_simple.avro.table_schemas import INT64, signed
 
 Render: TypeAlias = Callable[[Any], bytes]
 """A value behind the number of its branch."""
@@ -51,7 +51,7 @@ _pack_double = struct.Struct("<d").pack
 
 @attrs.frozen
 class Cell:
-    """A column: what stands before its values, all of its NULL, and what writes a value.
+    """A column: the bytes before its values, those of its NULL, and the renderer of values.
 
     ``encoding`` is that of values.
     """
@@ -82,7 +82,7 @@ def cell_of(column: Column, zone: tzinfo, location: str) -> Cell:
 
 
 def _branch(logical: LogicalType, zone: tzinfo, location: str) -> tuple[bytes, Encoding, Render]:
-    """What stands before a column's values, first of it the number of their branch."""
+    """The bytes before a column's values: the number of their branch, and more."""
     if isinstance(logical, Geometry):
         raise EncodeError("the Simple Protocol has no geometry")
     if isinstance(logical, Int):

@@ -1,4 +1,4 @@
-"""How most rows in JSON lie, for the compiled kernel."""
+"""The layout of JSON messages, for the compiled kernel."""
 
 from __future__ import annotations
 

@@ -1,0 +1,76 @@
+"""Row images: their values read, and which of them an encoder writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedEventError
+from cdcfmt_core.events import Image, RowChange
+from cdcfmt_core.mysql.json_values import InexactNumber
+
+ReadValue: TypeAlias = Callable[[Any], Any]
+"""A value on the wire, but for NULL → the Python value of its logical type; ValueError."""
+
+NO_COLUMNS: Final = "the row has no columns, which the format cannot express"
+
+
+def read_image(
+    row: Mapping[str, Any], readers: Mapping[str, ReadValue], path: str
+) -> dict[str, Any]:
+    """The values of an image; a column without a reader is left out.
+
+    :raises DecodeError: for a bad value, naming it; ``path`` is that of the image.
+    """
+    values: dict[str, Any] = {}
+    for name, value in row.items():
+        read = readers.get(name)
+        if read is not None:
+            values[name] = None if value is None else read_value(read, value, f"{path}.{name}")
+    return values
+
+
+def read_value(read: ReadValue, value: Any, path: str) -> Any:
+    """The value of one column.
+
+    :raises DecodeError: for a bad one; ``path`` is its field.
+    """
+    try:
+        return read(value)
+    except InexactNumber:
+        raise
+    except ValueError as error:
+        raise DecodeError(str(error), field=path, sample=value) from error
+
+
+def key_changed(old: Mapping[str, Any], new: Mapping[str, Any], key_columns: Sequence[str]) -> bool:
+    """Whether a key column that both images have differs."""
+    return any(name in old and name in new and old[name] != new[name] for name in key_columns)
+
+
+def images_of(event: RowChange) -> tuple[Image, Image | None]:
+    """The image of a row to write, and of an update the one before.
+
+    :raises UnsupportedEventError: if the row has none.
+    """
+    row = event.before if event.op == "delete" else event.after
+    if row is None:
+        raise UnsupportedEventError(f"the {event.op} has no image")
+    return row, event.before if event.op == "update" else None
+
+
+def executed_millis(event: Any) -> int:
+    """When the source executed an event: its source_time, else the time in its commit_ts.
+
+    :raises EncodeError: if it has neither.
+    """
+    if event.source_time is not None:
+        return int(event.source_time // 1_000)
+    commit_ts = event.commit_ts
+    if commit_ts is None:
+        commit_ts = getattr(event, "sequence_commit", None)
+    if commit_ts is None:
+        raise EncodeError(
+            "the event has no source_time and no commit_ts, and the format needs a time"
+        )
+    return int(commit_ts >> 18)

@@ -1,0 +1,65 @@
+"""Plans: made once per table, and looked up for each of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, TypeVar
+
+from cdcfmt_core.caches import Cache, parsers_size, table_size
+from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.types import LogicalType
+
+_READERS_BYTES: Final = 8 << 20
+
+
+class Plan(Protocol):
+    """How the rows of one table are read or written."""
+
+    @property
+    def schema(self) -> TableSchema: ...
+
+
+P = ParamSpec("P")
+Made = TypeVar("Made", bound=Plan)
+Read = TypeVar("Read")
+
+
+class Plans(Generic[P, Made]):
+    """Plans by the arguments of ``make``; all rows of a table share one; bounded by bytes.
+
+    - ``make``: makes a plan; its arguments, which must be hashable, are the key
+    - ``column_bytes``: bytes of a plan for each column, beside the table schema
+    """
+
+    def __init__(self, make: Callable[P, Made], column_bytes: int) -> None:
+        self._make = make
+        self._column_bytes = column_bytes
+        self._plans: Cache[tuple[Any, ...], Made] = Cache()
+
+    def find(self, *args: P.args, **kwargs: P.kwargs) -> Made:
+        """The plan for these arguments."""
+        plan = self._plans.get(args)
+        if plan is None:
+            plan = self._make(*args, **kwargs)
+            self._plans.add(args, plan, table_size(plan.schema, self._column_bytes))
+        return plan
+
+
+class Readers(Generic[P, Read]):
+    """Readers of values by the type of their column; tables share them; bounded by bytes.
+
+    ``make`` makes one from a logical type and whatever else it hangs on, all hashable.
+    """
+
+    def __init__(self, make: Callable[Concatenate[LogicalType, P], Read]) -> None:
+        self._make = make
+        self._readers: Cache[tuple[Any, ...], Read] = Cache(_READERS_BYTES)
+
+    def find(self, column: Column, *args: P.args, **kwargs: P.kwargs) -> Read:
+        """The reader of a column's values."""
+        key = (column.type, *args)
+        read = self._readers.get(key)
+        if read is None:
+            read = self._make(column.type, *args, **kwargs)
+            self._readers.add(key, read, parsers_size(column.source_type))
+        return read

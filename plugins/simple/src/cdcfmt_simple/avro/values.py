@@ -1,0 +1,130 @@
+"""The values of an Avro row: as each branch of the union has them, and by the column's type.
+
+ENUM and SET are numbers, BIT a number as text (of older TiCDC a long), unsigned BIGINT a long
+with its bits, YEAR a long, all else that is no number text.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.mysql import json_value_parser, text_parser
+from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, shortest_double
+from cdcfmt_core.types import (
+    Binary,
+    Bit,
+    Float,
+    Int,
+    Json,
+    LogicalType,
+    Set,
+    Text,
+    Timestamp,
+    Unknown,
+)
+from cdcfmt_simple.avro.message import UINT64, read_boolean, read_string
+from cdcfmt_simple.instants import Zones
+
+Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
+"""``(data, at)`` behind the branch's number → value, and where the next one begins."""
+
+Convert: TypeAlias = Callable[[Any], Any]
+"""A value of a branch → the Python value of a logical type; ValueError for a bad one."""
+
+_FLOAT: Final = struct.Struct("<f")
+_DOUBLE: Final = struct.Struct("<d")
+
+
+def open_converters(
+    logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
+) -> dict[str, Convert]:
+    """The converters of a column by the names of the branches."""
+    zone, counts = context.time_zone, context.counts
+    of_text: Convert = text_parser(logical, time_zone=zone, counts=counts)
+    of_number: Convert = json_value_parser(logical, time_zone=zone, counts=counts)
+    of_bytes: Convert = _refuse_bytes
+    open_parser: Callable[[str], Convert] = lambda _: of_text  # noqa: E731
+    if isinstance(logical, Timestamp):
+        open_parser = zones.opener(schema)
+        of_text = open_parser("")
+    elif isinstance(logical, Binary):
+        of_text, of_bytes = _refuse_text, bytes
+    elif isinstance(logical, (Text, Json, Unknown)):
+        of_text, of_bytes = str, _decode
+    of_long = of_float = of_number
+    if isinstance(logical, Int):
+        of_long = _within(*logical.bounds)
+    elif isinstance(logical, (Bit, Set)):
+        # 64 bits, of which the highest looks like a sign.
+        of_long = lambda value: of_number(value & UINT64)  # noqa: E731
+    elif isinstance(logical, Float):
+        # NaN and infinity, too.
+        of_float = float
+    return {
+        "null": lambda _: None,
+        "int": of_long,
+        "long": of_long,
+        "float": lambda value: of_float(shortest_double(value, _FLOAT.pack(value))),
+        "double": of_float,
+        "string": of_text,
+        "boolean": of_number,
+        "bytes": of_bytes,
+        "Timestamp": lambda value: open_parser(value["location"])(value["value"]),
+        "UnsignedBigint": lambda value: of_number(value & UINT64),
+    }
+
+
+def _within(low: int, high: int) -> Convert:
+    def convert(value: int) -> int:
+        if low <= value <= high:
+            return value
+        raise ValueError(f"not within {low} and {high}")
+
+    return convert
+
+
+def _decode(data: bytes) -> str:
+    return str(data, "utf-8", "surrogateescape")
+
+
+def _refuse_text(value: Any) -> Any:
+    raise ValueError("text is not a value of this type")
+
+
+def _refuse_bytes(value: Any) -> Any:
+    raise ValueError("bytes are not a value of this type")
+
+
+def _fixed(packed: struct.Struct) -> Reader:
+    def read(data: bytes, at: int) -> tuple[float, int]:
+        if at + packed.size > len(data):
+            raise IndexError
+        (value,) = packed.unpack_from(data, at)
+        return value, at + packed.size
+
+    return read
+
+
+def _read_timestamp(data: bytes, at: int) -> tuple[dict[str, str], int]:
+    location, at = read_string(data, at)
+    value, at = read_string(data, at)
+    return {"location": location, "value": value}, at
+
+
+BRANCH_READERS: Final[dict[str, Reader]] = {
+    "null": lambda data, at: (None, at),
+    "int": read_long,
+    "long": read_long,
+    "float": _fixed(_FLOAT),
+    "double": _fixed(_DOUBLE),
+    "string": read_string,
+    "boolean": read_boolean,
+    "bytes": read_bytes,
+    "Timestamp": _read_timestamp,
+    "UnsignedBigint": read_long,
+}
+"""By the names of the branches."""

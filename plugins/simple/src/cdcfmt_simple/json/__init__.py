@@ -1,0 +1,1 @@
+"""The JSON encoding: rows read and written, and their layout."""

@@ -1,0 +1,79 @@
+"""The values of a JSON message's images: every one is text, but for TIMESTAMP's object.
+
+Source: TiCDC's ``simple/message.go``, ``encodeValue``.  Binary values are base64; ENUM, SET
+and BIT are numbers (names of ENUM and SET in TiCDC 7.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cdcfmt_core import DecoderContext
+from cdcfmt_core.events import TableSchema
+from cdcfmt_core.mysql import json_value_parser
+from cdcfmt_core.toolkit.images import ReadValue, read_image
+from cdcfmt_core.toolkit.wire_json import parse_base64
+from cdcfmt_core.types import Binary, LogicalType, Timestamp, Unknown
+from cdcfmt_simple.instants import Zones
+
+
+class JsonPlan:
+    """How rows with these columns are read; values come in the table's order."""
+
+    def __init__(self, schema: TableSchema, context: DecoderContext, zones: Zones) -> None:
+        self.schema = schema
+        self.key_columns, wanted = context.projection.of(schema)
+        self._readers: dict[str, ReadValue] = {
+            column.name: _reader(column.type, schema, context, zones)
+            for column in schema.columns
+            if column.name in wanted
+        }
+
+    def read(self, row: Mapping[str, Any], field: str) -> dict[str, Any]:
+        """The values of an image, which may lack columns.
+
+        :raises DecodeError: for a bad value, naming it; ``field`` is the path of the image.
+        """
+        ordered = {name: row[name] for name in self._readers if name in row}
+        return read_image(ordered, self._readers, field)
+
+
+def _reader(
+    logical: LogicalType, schema: TableSchema, context: DecoderContext, zones: Zones
+) -> ReadValue:
+    zone, counts = context.time_zone, context.counts
+    read = json_value_parser(logical, time_zone=zone, counts=counts)
+    if isinstance(logical, Unknown):
+        return read
+    if isinstance(logical, Binary):
+        return lambda value: parse_base64(value) if type(value) is str else read(value)
+    if isinstance(logical, Timestamp):
+        open_parser = zones.opener(schema)
+        return _located(read, open_parser(""), open_parser)
+    # A type map may want something else of a TIMESTAMP than an instant.
+    return _located(read, read, lambda _: read)
+
+
+def _located(
+    read: ReadValue, read_text: ReadValue, open_parser: Callable[[str], ReadValue]
+) -> ReadValue:
+    """The reader of text, of ``{"location", "value"}``, and of other JSON values."""
+    known: str | None = None
+    of_location: ReadValue = str
+
+    def read_any(value: Any) -> Any:
+        nonlocal known, of_location
+        if type(value) is str:
+            return read_text(value)
+        if type(value) is not dict:
+            return read(value)
+        location, text = value.get("location"), value.get("value")
+        if type(location) is not str or type(text) is not str:
+            raise ValueError("not an object of location and value")
+        if location != known:
+            # It is the same one in every row.
+            of_location, known = open_parser(location), location
+        return of_location(text)
+
+    return read_any
