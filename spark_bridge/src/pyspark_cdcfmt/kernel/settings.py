@@ -161,17 +161,8 @@ def make_shape(
 
 
 _EVENTS = (
-    "kind",
-    "op",
-    "database",
-    "schema",
-    "table",
-    "commit_time",
-    "source_time",
-    "emit_time",
-    "key_columns",
-    "columns",
-    "extra",
+    *("kind", "op", "database", "schema", "table", "commit_time", "source_time", "emit_time"),
+    *("key_columns", "columns", "extra"),
 )
 _CHANGES = ("change_type", "commit_version", "commit_timestamp", "sequence", "absent")
 _TARGETS: dict[type, str] = {
