@@ -21,8 +21,11 @@ def choose_transport(
     :raises CdcfmtError: as :meth:`Registry.transport_of`.
     """
     names = list(names)
+    if not names:
+        # No other plugin is imported for a read of files.
+        return None
     chosen = {spec.name: spec for name in names if (spec := registry.transport_of(name))}
-    if names and not chosen:
+    if not chosen:
         chosen = {
             spec.name: spec
             for spec in registry.transports().values()
