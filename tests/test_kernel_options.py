@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 import attrs
 import pyarrow as pa
 import pytest
+from canal_messages import row_message
 from damaged_messages import mutated_message
 from pyspark.sql.datasource import EqualTo
 from test_kernel_golden import golden
@@ -120,11 +122,30 @@ def test_events_with_some_columns(names: list[str]) -> None:
     assert check_equal(messages, some, read, inferred=False).by_kernel > len(messages) / 2
 
 
-@pytest.mark.parametrize("protocol", ["canal-json", "debezium", "simple-json", "simple-avro"])
-def test_columns_of_each_table(protocol: str) -> None:
-    messages, given, _ = golden(protocol, "default")
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [
+        ("canal-json", "default"),
+        ("canal-json", "delete-only-handle-key"),
+        ("debezium", "default"),
+        ("open", "delete-only-handle-key"),
+        ("simple-json", "default"),
+        ("simple-avro", "default"),
+    ],
+)
+def test_columns_of_each_table(protocol: str, name: str) -> None:
+    messages, given, _ = golden(protocol, name)
     read = parsed(given | {"includeColumns": "true"})
     assert check_equal(messages, events_schema(read), read).by_kernel > len(messages) / 3
+
+
+def test_columns_of_a_table_that_is_its_key() -> None:
+    rows = [row_message(kind, {"id": "1"}) for kind in ("INSERT", "DELETE")]
+    messages = [Message(None, json.dumps(row, separators=(",", ":")).encode()) for row in rows * 9]
+    read = parsed({"protocol": "canal-json", "includeColumns": "true"})
+    result = check_equal(messages, events_schema(read), read)
+    assert "partial" in str(result.rows["extra"].to_pylist())
+    assert result.by_kernel == 0
 
 
 @pytest.mark.parametrize("split", ["true", "false"])

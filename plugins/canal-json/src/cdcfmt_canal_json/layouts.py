@@ -69,6 +69,10 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     if dialect.deleted_row_in_old:
         return ()
     canal = attrs.evolve(_CANAL, limits=functools.partial(_limits, dialect))
+    if options["deleteOnlyOutputHandleKeyColumns"]:
+        # Deleted rows lack columns.
+        ops = {word: op for word, op in OP_OF_TYPE.items() if op != "delete"}
+        canal = attrs.evolve(canal, ops=ops)
     if dialect.es_is_commit_time is not None:
         return (attrs.evolve(canal, orders_by_source_time=dialect.es_is_commit_time),)
     return (

@@ -154,6 +154,8 @@ def _event(
         }
         for path, part in layout.extra(wire).items()
     ]
+    if shape.shows_columns and len(table.columns) <= len(table.key_columns):
+        raise Unlike("a deleted row may be only a part of its row")
     if shape.shows_columns and layout.orders_by_source_time:
         parts.append({"name": "sequence_commit", "path": None, "without": (), "default": None})
     return {
