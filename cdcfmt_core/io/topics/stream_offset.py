@@ -2,7 +2,7 @@
 
 An offset is plain JSON: ``{"v": 1, "topics": {"orders": {"0": [12, 40]}}, "ids": {...}}``.
 Each partition has where its part of the batch begins and ends, so that a batch is read again
-from its end offset alone; ``ids`` tell a topic that was made anew.
+from its end offset alone; ``ids`` show whether a topic was recreated.
 """
 
 from __future__ import annotations

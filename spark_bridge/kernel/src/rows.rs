@@ -108,7 +108,9 @@ impl Kernel {
         };
         let by_time = self.settings.layouts[layout].orders_by_source_time
             && self.envelope.commit_ts.is_none();
-        let sequence_commit = self.envelope.source_time.filter(|_| by_time);
+        // Only with the columns does `extra` show it.
+        let is_shown = by_time && !event.columns.is_empty();
+        let sequence_commit = self.envelope.source_time.filter(|_| is_shown);
         let message = extra::Message {
             leaves: &self.envelope.leaves,
             document,
