@@ -64,6 +64,7 @@ pub mod text_bytes;
 pub mod variant;
 pub mod variant_bytes;
 pub mod variant_cells;
+pub mod variant_members;
 pub mod whole_messages;
 pub mod write;
 
@@ -74,5 +75,6 @@ fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::PyKernel>()?;
     module.add_class::<python::Rows>()?;
     module.add_function(wrap_pyfunction!(marks::holds_any, module)?)?;
+    module.add_function(wrap_pyfunction!(variant_members::variant_members, module)?)?;
     module.add_class::<write::python::PyWriter>()
 }

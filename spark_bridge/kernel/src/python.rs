@@ -50,11 +50,11 @@ impl Rows {
     }
 }
 
-fn value_error(error: impl std::fmt::Display) -> PyErr {
+pub fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-fn refused(refusal: Refusal) -> PyErr {
+pub fn refused(refusal: Refusal) -> PyErr {
     PyValueError::new_err(format!("{} at byte {}", refusal.reason, refusal.at))
 }
 

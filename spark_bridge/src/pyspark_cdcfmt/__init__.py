@@ -13,11 +13,17 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from pyspark_cdcfmt.source import CdcDataSource, check_interpreter
+from pyspark_cdcfmt.source import BLOCKS_OPTION, CdcDataSource, check_interpreter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyspark_cdcfmt.blocks.dataframes import (
+        ODD_VALUE,
+        blocks_of,
+        changes_of_blocks,
+        events_of,
+    )
     from pyspark_cdcfmt.options import message_options
     from pyspark_cdcfmt.read.dataframes import KAFKA_COLUMNS, changes, decode, learn_schemas
     from pyspark_cdcfmt.read.reports import columns_schema, observed, resolved_ts, spark_schema
@@ -25,16 +31,21 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.write.dataframes import encode
 
 __all__ = [
+    "BLOCKS_OPTION",
     "CORRUPT_RECORD",
     "KAFKA_COLUMNS",
+    "ODD_VALUE",
     "SEQUENCE",
     "SOURCE",
     "CdcDataSource",
     "DefaultSource",
+    "blocks_of",
     "changes",
+    "changes_of_blocks",
     "columns_schema",
     "decode",
     "encode",
+    "events_of",
     "learn_schemas",
     "message_options",
     "observed",
@@ -47,8 +58,12 @@ __all__ = [
 _MODULE_OF = {
     "CORRUPT_RECORD": "rows.row_schemas",
     "KAFKA_COLUMNS": "read.dataframes",
+    "ODD_VALUE": "blocks.dataframes",
     "SEQUENCE": "rows.row_schemas",
     "SOURCE": "rows.row_schemas",
+    "blocks_of": "blocks.dataframes",
+    "changes_of_blocks": "blocks.dataframes",
+    "events_of": "blocks.dataframes",
     "changes": "read.dataframes",
     "columns_schema": "read.reports",
     "decode": "read.dataframes",

@@ -20,7 +20,11 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pyspark_cdcfmt.read.batch_reader import Work
     from pyspark_cdcfmt.read.inference import InferredSchema
+
+BLOCKS_OPTION = "__cdcfmt_blocks"
+"""For sync: a stream of the events as blocks.  Spark has no options of such names for users."""
 
 _SECONDS = 60
 _FIND = "import importlib.util as u, sys; sys.exit(u.find_spec('pyspark_cdcfmt') is None)"
@@ -42,6 +46,10 @@ class CdcDataSource(DataSource):
     _inferred: InferredSchema | None = None
     """The schema where the user gave none, and what its inference has found."""
 
+    @property
+    def _is_of_blocks(self) -> bool:
+        return BLOCKS_OPTION in self.options
+
     @classmethod
     def name(cls) -> str:
         return "cdc"
@@ -57,6 +65,10 @@ class CdcDataSource(DataSource):
 
         options = parse_options(self.options)
         options.require_input()
+        if self._is_of_blocks:
+            from pyspark_cdcfmt.blocks.schema import BLOCKS
+
+            return BLOCKS
         if options.table is None:
             return events_schema(options)
         # Spark asks only where the user gave no schema, and keeps this object.
@@ -86,7 +98,7 @@ class CdcDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         from cdcfmt_core.errors import OptionError
         from pyspark_cdcfmt.options import parse_options
-        from pyspark_cdcfmt.rows.row_schemas import check_schema
+        from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 
         options = parse_options(self.options)
         options.require_input()
@@ -94,12 +106,18 @@ class CdcDataSource(DataSource):
         if self._inferred is not None and not self._inferred.of_store:
             raise OptionError(_NO_STREAM_SCHEMA)
         self._check_type_options()
-        check_schema(schema, options)
+        from pyspark_cdcfmt.read.batch_reader import read_slice
         from pyspark_cdcfmt.read.stream_readers import FileStreamReader, TopicStreamReader
 
+        work: Work = read_slice
+        if self._is_of_blocks:
+            from pyspark_cdcfmt.blocks.packing import read_blocks
+
+            work, schema = read_blocks, events_schema(options)
+        check_schema(schema, options)
         if options.source is not None:
-            return TopicStreamReader(schema, options, options.source, inferred=inferred)
-        return FileStreamReader(schema, options, inferred=inferred)
+            return TopicStreamReader(schema, options, options.source, inferred=inferred, work=work)
+        return FileStreamReader(schema, options, inferred=inferred, work=work)
 
     def _check_type_options(self) -> None:
         from pyspark_cdcfmt.options import check_type_options

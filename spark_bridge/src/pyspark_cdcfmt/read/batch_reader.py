@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import attrs
 import pyarrow as pa
@@ -27,6 +27,9 @@ from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
+
+Work: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
+"""The work of a task: arguments as of :func:`open_slice`."""
 
 _LARGE = 16 << 20
 """Bytes of a batch that is not to be held beside the next message."""
@@ -93,7 +96,7 @@ class CdcBatchReader(DataSourceReader):
         )
 
 
-def read_slice(
+def open_slice(
     source: Input,
     slice_: Slice,
     schema: StructType,
@@ -102,8 +105,8 @@ def read_slice(
     inferred: bool = False,
     event_filter: EventFilter | None = None,
     streaming: bool = False,
-) -> Iterator[tuple[Any, ...]]:
-    """The work of a task: the record batches of a slice."""
+) -> tuple[Engine, Iterator[Message | BadLine | Lines]]:
+    """The messages of a slice, and what decodes them."""
     schemas = slice_.schemas
     if streaming:
         options = options.in_stream()
@@ -125,19 +128,24 @@ def read_slice(
         missing=missing,
         low_watermark=slice_.low_watermark,
     )
-    messages: Iterator[Message | BadLine | Lines]
     if isinstance(schemas, TopicSchemaStore):
-        messages = schemas.follow(source.read(slice_, engine.counts))
-    else:
-        messages = source.read_lines(slice_, engine.counts)
+        return engine, schemas.follow(source.read(slice_, engine.counts))
+    return engine, source.read_lines(slice_, engine.counts)
+
+
+def read_slice(
+    source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
+) -> Iterator[tuple[Any, ...]]:
+    """The record batches of a slice; arguments as of :func:`open_slice`."""
+    engine, messages = open_slice(source, slice_, schema, options, **how)
     # Unlike a loop, this holds no batch beside the next one.
     renamed = methodcaller("rename_columns", schema.names)
-    batches = _let_go(map(renamed, engine.batches(messages, slice_.describe())))
+    batches = let_go(map(renamed, engine.batches(messages, slice_.describe())))
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], batches)
 
 
-def _let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def let_go(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches, with an empty one before and behind each large one.
 
     Spark's worker holds the first batch of a task until its end, and another until it has the next.

@@ -110,7 +110,7 @@ def decode(
         headers=headers,
         **_place(source, topic=topic, partition=partition, offset=offset, timestamp=timestamp),
     )
-    return _inlined(df, cdc_decode, message, rows, given)
+    return inlined(df, cdc_decode, message, rows, given)
 
 
 _OPTIONS_OF_CHANGES = (
@@ -153,7 +153,7 @@ def changes(
     is_wanted = f.col("kind").isin("row", "ddl") & is_of_table(parsed.table)
     wanted = is_wanted | (f.col("kind") == "corrupt")
     event = f.struct(*(f.col(name) for name in STORED_COLUMNS))
-    return _inlined(events.where(wanted), cdc_changes, event, rows, given)
+    return inlined(events.where(wanted), cdc_changes, event, rows, given)
 
 
 def learn_schemas(
@@ -203,10 +203,13 @@ def learn_schemas(
     return store
 
 
-def _inlined(
+def inlined(
     df: DataFrame, function: Run, column: Column, rows: StructType, given: StructType
 ) -> DataFrame:
-    """The rows in the lists that a function makes of a column, under the names ``given``."""
+    """The rows in the lists that a function makes of a column, under the names ``given``.
+
+    It makes one list of each cell.
+    """
     lists = _udf(function, ArrayType(rows, containsNull=False))
     found = df.select(f.inline(lists(column)))
     return found if rows.names == given.names else found.toDF(*given.names)

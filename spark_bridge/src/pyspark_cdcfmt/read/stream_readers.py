@@ -25,7 +25,7 @@ from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Progress, Source
 from pyspark_cdcfmt.options import ReadOptions
-from pyspark_cdcfmt.read.batch_reader import plan_tasks, read_slice
+from pyspark_cdcfmt.read.batch_reader import Work, plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck
 from pyspark_cdcfmt.read.inputs import (
     FilesInput,
@@ -53,6 +53,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         source: Source,
         *,
         inferred: bool = False,
+        work: Work = read_slice,
     ) -> None:
         source.check_stream()
         check_stream(options)
@@ -60,6 +61,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._input = TopicInput(source, options)
         self._inferred = inferred
+        self._work = work
         self._check = StreamCheck(options, schema, inferred=inferred)
 
     def initialOffset(self) -> dict[str, Any]:
@@ -98,7 +100,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, TopicSlice)
-        return read_slice(
+        return self._work(
             self._input,
             partition,
             self._schema,
@@ -124,10 +126,18 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     replayed, whatever has come into the directory since.
     """
 
-    def __init__(self, schema: StructType, options: ReadOptions, *, inferred: bool = False) -> None:
+    def __init__(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        *,
+        inferred: bool = False,
+        work: Work = read_slice,
+    ) -> None:
         self._schema = schema
         self._options = options
         self._inferred = inferred
+        self._work = work
         self._watch = Watch()
         self._target: list[FileInfo] | None = None
         self._files: list[FileInfo] = []
@@ -185,7 +195,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         assert isinstance(partition, FilesSlice)
-        return read_slice(
+        return self._work(
             self._input,
             partition,
             self._schema,

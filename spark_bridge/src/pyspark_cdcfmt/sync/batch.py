@@ -9,12 +9,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from pyspark_cdcfmt import blocks_of, events_of
 from pyspark_cdcfmt.sync.again import LETTERS, Again
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import (
     Counts,
     Report,
+    Statement,
     look,
     read_statements,
     spread_drops,
@@ -27,10 +29,6 @@ from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.writing import Writer
-
-_FEW, _FEW_ROWS = 4, 500_000
-"""So many tables, or events times tables, are filtered out of the events as they lie; of more the
-events are sorted."""
 
 _BATCHES_BETWEEN_CLEANING = 100
 
@@ -48,32 +46,40 @@ class Sync:
     resolved: Resolved | None = None
     states: dict[TableName, TableState] | None = None
 
-    def run(self, events: DataFrame, batch: Batch) -> Report:
+    def run(self, blocks: DataFrame, batch: Batch) -> Report:
         """Bring the events of a micro-batch into the targets."""
         if self.states is None:
             self.states = self.control.load(batch)
-            self.snapshots.begin(events.sparkSession, self.states)
+            self.snapshots.begin(blocks.sparkSession, self.states)
             self.planner.know(self.states.values())
             self.again.ask(self.states)
         for kept in self.again.events(self.states):
-            events = events.unionByName(kept)
-        cached = [events.persist(StorageLevel.MEMORY_AND_DISK)]
+            blocks = blocks.unionByName(blocks_of(kept))
+        cached = [blocks.persist(StorageLevel.MEMORY_AND_DISK)]
         try:
             if self.resolved is not None:
-                events = self.resolved.release(events, batch)
-                cached.append(events.persist(StorageLevel.MEMORY_AND_DISK))
-            return self._run(events, batch, self.states)
+                cached.append(self._events(blocks).persist(StorageLevel.MEMORY_AND_DISK))
+                blocks = blocks_of(self.resolved.release(cached[-1], batch))
+                cached.append(blocks.persist(StorageLevel.MEMORY_AND_DISK))
+            return self._run(blocks, batch, self.states)
         finally:
             for each in cached:
                 each.unpersist()
 
-    def _run(self, events: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
+    def _events(self, blocks: DataFrame) -> DataFrame:
+        return events_of(blocks, self.again.source)
+
+    def _run(self, blocks: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
         report = Report(batch.number)
         log: list[LogRow] = []
-        versions = look(events, report)
-        statements = read_statements(events) if report.statements else {}
+        versions = look(blocks, report)
+        statements: dict[TableName, list[Statement]] = {}
+        if report.statements:
+            found = blocks.where("kind = 'ddl' OR truncates > 0")
+            statements = read_statements(self._events(found))
         for statement in spread_drops(statements, {*states, *versions}):
             log.append(LogRow("statement", statement.query))
+        events = self._events(blocks)
         plans = [
             self.planner.plan(
                 states.get(name), name, versions.get(name, []), statements.get(name, []), events
@@ -81,40 +87,25 @@ class Sync:
             for name in dict.fromkeys([*versions, *statements])
         ]
         if report.corrupt:
-            letters = events.where("kind = 'corrupt'")
+            letters = self._events(blocks.where("kind = 'corrupt'"))
             self.control.keep_events(
                 "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
             )
         if halted := [plan.state for plan in plans if plan.state.halted]:
             self._hold(halted, events, batch)
-        busy = [plan for plan in plans if plan.versions and not plan.state.halted]
-        if len(busy) <= _FEW or len(busy) * report.events <= _FEW_ROWS:
-            self._write(plans, events, batch, report, log)
-        else:
-            parts = int(events.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-            by_table = ("database", "schema", "table")
-            rows = (
-                events.where("kind IN ('row', 'ddl')")
-                .repartition(parts, *by_table, f.col("_source.offset"))
-                .sortWithinPartitions(*by_table)
-                .persist(StorageLevel.MEMORY_AND_DISK)
-            )
-            try:
-                self._write(plans, rows, batch, report, log)
-            finally:
-                rows.unpersist()
+        self._write(plans, blocks, batch, report, log)
         self._finish(plans, states, batch, report, log)
         return report
 
     def _write(
         self,
         plans: list[TablePlan],
-        events: DataFrame,
+        blocks: DataFrame,
         batch: Batch,
         report: Report,
         log: list[LogRow],
     ) -> None:
-        done = self.writer.write(plans, events, batch)
+        done = self.writer.write(plans, blocks, batch)
         for plan in plans:
             counts = report.tables[plan.state.text] = done.get(plan.state.text, Counts())
             log += plan.log

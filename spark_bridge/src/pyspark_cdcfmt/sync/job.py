@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
+from pyspark_cdcfmt import BLOCKS_OPTION
 from pyspark_cdcfmt.sync.again import Again
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
@@ -68,7 +69,7 @@ def sync(
     worker = _Worker(wanted, texts, snapshot or {}, on_batch)
     writer = (
         spark.readStream.format("cdc")
-        .options(**texts)
+        .options(**texts, **{BLOCKS_OPTION: "true"})
         .load()
         .writeStream.foreachBatch(worker.run)
         .option("checkpointLocation", wanted.checkpoint)
@@ -104,12 +105,12 @@ class _Worker:
         self._snapshot = snapshot
         self._sync: Sync | None = None
 
-    def run(self, events: DataFrame, number: int) -> None:
-        spark = events.sparkSession
+    def run(self, blocks: DataFrame, number: int) -> None:
+        spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         if self._sync is None:
             self._sync = open_sync(spark, self._options, self._source, self._snapshot)
-        report = self._sync.run(events, Batch(str(query_id), number))
+        report = self._sync.run(blocks, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
             self._on_batch(report)

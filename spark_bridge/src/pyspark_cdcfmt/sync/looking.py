@@ -87,21 +87,26 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    ``log`` is None where a row lacks its place in the binlog; ``count`` is the number of rows,
-    ``reads`` of those that a snapshot of the producer read, which are no changes, and ``updates``
-    of those that may have changed a key.
+    - ``log``: None where a row lacks its place in the binlog.
+    - ``count``: the number of rows; ``reads`` of those that a snapshot of the producer read, which
+      are no changes; ``updates`` of those that may have changed a key; ``deletes``, the last of
+      which is at ``last_delete``.
+    - ``is_whole``: the blocks have the messages themselves.
     """
 
     protocol: str
     columns: tuple[Row, ...]
     key_columns: tuple[str, ...]
     places: frozenset[str]
-    first: tuple[int, int]
-    last: tuple[int, int]
+    first: tuple[int, ...]
+    last: tuple[int, ...]
     log: LogPlace | None = None
     count: int = 0
     reads: int = 0
     updates: int = 0
+    deletes: int = 0
+    last_delete: tuple[int, ...] = ()
+    is_whole: bool = False
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -137,28 +142,25 @@ class Statement:
         return self.query, self.sequence if self.place is None else self.time or self.sequence
 
 
-def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
-    """One pass over the events: the tables that have rows, and in which versions."""
-    keys = ("kind", "database", "schema", "table", f.col("_source.protocol").alias("protocol"))
-    offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
-    position = f.struct(_commit().alias("commit"), offset.alias("offset"))
+def look(blocks: DataFrame, report: Report) -> dict[TableName, list[Version]]:
+    """One pass over the blocks: the tables that have rows, and in which versions."""
+    keys = ("kind", "database", "schema", "table", "protocol")
+    sums = ("count", "truncates", "updates", "deletes", "logged")
     rows = (
-        events.withColumn("_log", log_column())
-        .groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
+        blocks.groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
         .agg(
-            f.count("*").alias("count"),
-            f.count_if(f.col("op") == "truncate").alias("truncates"),
-            f.count_if(f.col("op") == "read").alias("reads"),
-            f.count_if(f.col("op") == "update").alias("updates"),
+            *(f.sum(name).alias(name) for name in sums),
+            f.sum(f.when(f.col("is_read"), f.col("count")).otherwise(0)).alias("reads"),
             f.first("columns").alias("columns"),
             f.first("key_columns").alias("key_columns"),
-            f.collect_set(_place()).alias("places"),
-            f.min(position).alias("first"),
-            f.max(position).alias("last"),
-            f.max(f.coalesce("commit_time", "source_time")).alias("latest"),
-            f.count("_log").alias("logged"),
-            f.max("_log").alias("log"),
-            f.collect_set("_log.server").alias("servers"),
+            f.flatten(f.collect_set("places")).alias("places"),
+            f.min("first").alias("first"),
+            f.max("last").alias("last"),
+            f.max("last_delete").alias("last_delete"),
+            f.max("latest").alias("latest"),
+            f.max("log").alias("log"),
+            f.flatten(f.collect_set("servers")).alias("servers"),
+            f.every(f.col("form") == "messages").alias("is_whole"),
         )
         .collect()
     )
@@ -178,12 +180,15 @@ def look(events: DataFrame, report: Report) -> dict[TableName, list[Version]]:
                     tuple(row.columns or ()),
                     tuple(row.key_columns or ()),
                     frozenset(row.places),
-                    (row.first.commit, row.first.offset or 0),
-                    (row["last"].commit, row["last"].offset or 0),
+                    tuple(row["first"]),
+                    tuple(row["last"]),
                     log_place(row.log, row.servers) if row.logged == row["count"] else None,
-                    row["count"],
+                    row["count"] - row.truncates,
                     row.reads,
                     row.updates,
+                    row.deletes,
+                    tuple(row.last_delete or ()),
+                    row.is_whole and not row.truncates,
                 )
                 found.setdefault((row.database, row.schema, row.table), []).append(version)
     for versions in found.values():
@@ -252,10 +257,6 @@ def spread_drops(
                     drop = attrs.evolve(statement, name=name, type="ERASE")
                     statements.setdefault(name, []).append(drop)
     return taken
-
-
-def _commit() -> Column:
-    return f.coalesce("commit_ts", sequence_commit(), f.lit(0))
 
 
 def _place() -> Column:

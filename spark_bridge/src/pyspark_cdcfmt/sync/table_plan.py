@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from pyspark_cdcfmt.sync.control import LogRow
-from pyspark_cdcfmt.sync.looking import Version
+from pyspark_cdcfmt.sync.looking import Counts, Version
 from pyspark_cdcfmt.sync.states import TableState
+
+_HIGHEST = (1 << 31) - 1
 
 
 @attrs.define
@@ -26,6 +28,29 @@ class TablePlan:
     @property
     def rows(self) -> int:
         return sum(version.count for version in self.versions)
+
+    @property
+    def updates(self) -> int:
+        return sum(version.updates for version in self.versions)
+
+    @property
+    def lacks_columns(self) -> bool:
+        """Whether rows lack columns that the target has."""
+        assert self.state.columns is not None
+        names = [{column.name for column in version.columns} for version in self.versions]
+        return not all(each.issuperset(self.state.columns.names) for each in names)
+
+    @property
+    def counts(self) -> Counts:
+        """Of rows that are all good; the positions are bounds."""
+        last_delete = max(version.last_delete for version in self.versions)
+        return Counts(
+            self.rows,
+            sum(version.deletes for version in self.versions),
+            partial=self.rows if self.lacks_columns else 0,
+            first=_sequence(min(version.first for version in self.versions), 0),
+            last_delete=_sequence(last_delete, _HIGHEST) if last_delete else (),
+        )
 
     @property
     def has_reads(self) -> bool:
@@ -49,3 +74,9 @@ class TablePlan:
             self.note("pass", reason, "warning")
         else:
             self.halt(reason)
+
+
+def _sequence(position: tuple[int, ...], index: int) -> tuple[int, ...]:
+    """The ``_sequence`` of a delete at a position."""
+    commit, offset = position
+    return commit, 0, offset, index, 0

@@ -19,10 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cdcfmt_core import default_registry
-from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes, columns_schema
-from pyspark_cdcfmt.sync.cells import has_cells, typed_changes
-from pyspark_cdcfmt.sync.columns import type_map_of
+from pyspark_cdcfmt import CORRUPT_RECORD, SEQUENCE, SOURCE, changes, changes_of_blocks
 from pyspark_cdcfmt.sync.expressions import key_text, literal
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import quote, table_text
@@ -72,48 +69,39 @@ class TypedChanges:
             rows = "kind = 'row' OR ddl.type IN ('TRUNCATE', 'ERASE')"
         return events.where(rows)
 
-    def can_express(self, plan: TablePlan) -> bool:
-        """Whether Spark's own expressions give the changes of a table in a batch."""
+    def are_whole(self, plan: TablePlan) -> bool:
+        """Whether the blocks of a batch give the changes of a table, unless some are odd."""
         state = plan.state
         assert state.columns is not None
-        names = set(state.columns.names)
         given = self._keys(state)
-        if (
-            state.retired
-            or plan.truncates
-            or any(name.lower() in ("invalidvalues", "casesensitive") for name in self.source)
-            or not names.issuperset(state.keys)
-            or not all(given or version.key_columns == state.keys for version in plan.versions)
-        ):
-            return False
-        targets = {field.name: field for field in state.columns.fields}
-        for version in plan.versions:
-            type_map = type_map_of(self.source, version.protocol)
-            resolve = default_registry().get_type_map(type_map)
-            own = columns_schema(version.columns, typeMap=type_map)
-            names.update(own.names)
-            for column, field in zip(version.columns, own.fields, strict=True):
-                target = targets.get(column.name)
-                if target is not None and not has_cells(
-                    resolve(column.source_type), field.dataType, target
-                ):
-                    return False
-        # Columns whose names differ in case alone are one column.
-        return len({name.lower() for name in names}) == len(names)
+        return bool(
+            plan.versions
+            and all(version.is_whole for version in plan.versions)
+            and not (state.retired or plan.truncates)
+            and {*state.keys} <= {*state.columns.names}
+            and all(given or version.key_columns == state.keys for version in plan.versions)
+        )
 
-    def expressed(self, plan: TablePlan, rows: DataFrame, *, with_reads: bool) -> DataFrame:
-        """What :meth:`changes` gives, by Spark's own expressions."""
+    def of_blocks(self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool) -> DataFrame:
+        """What :meth:`changes` gives, for blocks whose changes are whole."""
         state = plan.state
         assert state.columns is not None
         prefix = self.options.metadata_prefix
-        added = {name: prefix + name for name in self._needed}
-        if with_reads:
-            added["is_read"] = READ
-        has_updates = any(version.updates for version in plan.versions)
-        typed = typed_changes(
-            rows, state.columns.fields, state.keys, added, has_updates=has_updates
+        own = [StructField(field.name, field.dataType) for field in state.columns.fields]
+        wanted = {"change_type", "sequence", *self.wanted}
+        if plan.lacks_columns:
+            wanted.add("absent")
+        added = [metadata_field(name, prefix) for name in METADATA if name in wanted]
+        return changes_of_blocks(
+            blocks.where("kind = 'row'"),
+            table_text(state.name),
+            self.source,
+            schema=StructType([*own, *added]),
+            keys=state.keys,
+            read=READ if with_reads else None,
+            partial=plan.lacks_columns,
+            **self._how(state),
         )
-        return self._with_keys(typed, state) if self.needs_key else typed
 
     @property
     def _needed(self) -> list[str]:
@@ -141,6 +129,18 @@ class TypedChanges:
         )
         return read.unionByName(others)
 
+    def _how(self, state: TableState) -> dict[str, Any]:
+        """The options of changes."""
+        keys = self._keys(state)
+        return {
+            "images": "after",
+            "metadataPrefix": self.options.metadata_prefix,
+            "incompleteRows": "emit",
+            "onSchemaChange": "corrupt",
+            "onTruncate": "row",
+            **({"keyColumns": ",".join(keys)} if keys else {}),
+        }
+
     def _changes(self, state: TableState, rows: DataFrame) -> DataFrame:
         assert state.columns is not None
         prefix = self.options.metadata_prefix
@@ -156,17 +156,11 @@ class TypedChanges:
             for name, value in self.source.items()
             if name.lower() in map(str.lower, _OPTIONS)
         }
-        if keys := self._keys(state):
-            options["keyColumns"] = ",".join(keys)
         typed = changes(
             rows,
             table_text(state.name),
             schema=StructType([*own, *added]),
-            images="after",
-            metadataPrefix=prefix,
-            incompleteRows="emit",
-            onSchemaChange="corrupt",
-            onTruncate="row",
+            **self._how(state),
             **options,
         )
         if renamed:

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
-from pyspark_cdcfmt.sync.cells import ODD_VALUE
+from pyspark_cdcfmt import ODD_VALUE, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import Counts
-from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.names import TableName, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -33,12 +33,15 @@ _AT_ONCE = 50
 
 @attrs.define
 class Write:
-    """What a batch brings to one target: events that are changes, and the changes themselves."""
+    """What a batch brings to one target: events that are changes, and the changes themselves.
+
+    ``is_whole``: all changes are good ones, so nobody asks for ``rows``.
+    """
 
     plan: TablePlan
-    rows: DataFrame
+    rows: DataFrame | None
     typed: DataFrame
-    is_expressed: bool
+    is_whole: bool
     is_new: bool
     counts: Counts = attrs.field(factory=Counts)
 
@@ -55,10 +58,10 @@ class Writer:
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
     """The columns that targets are known to have."""
     _odd: set[TableName] = attrs.field(factory=set)
-    """Tables with values that Spark's own expressions do not tell."""
+    """Tables whose changes are not all whole."""
 
     def write(
-        self, plans: Iterable[TablePlan], events: DataFrame, batch: Batch
+        self, plans: Iterable[TablePlan], blocks: DataFrame, batch: Batch
     ) -> dict[str, Counts]:
         """Do what the plans say; what was done for each table."""
         work = [plan for plan in plans if not plan.state.halted and plan.state.columns is not None]
@@ -66,19 +69,19 @@ class Writer:
         done: dict[str, Counts] = {}
         with ThreadPoolExecutor(self.options.parallel) as threads:
             large = [
-                threads.submit(self._write, [plan], events, batch, map)
+                threads.submit(self._write, [plan], blocks, batch, map)
                 for plan in work
                 if plan.rows > _SMALL
             ]
             for begin in range(0, len(small), _AT_ONCE):
                 together = small[begin : begin + _AT_ONCE]
-                done |= self._write(together, events, batch, threads.map)
+                done |= self._write(together, blocks, batch, threads.map)
             for each in large:
                 done |= each.result()
         return done
 
     def _write(
-        self, plans: Sequence[TablePlan], events: DataFrame, batch: Batch, run: Callable[..., Any]
+        self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
         """Write these tables, of which Spark counts and buries the rows together.
 
@@ -86,7 +89,7 @@ class Writer:
         """
         writes = [
             write
-            for write in run(lambda plan: self._open(plan, events), plans)
+            for write in run(lambda plan: self._open(plan, blocks), plans)
             if write is not None
         ]
         if not writes:
@@ -94,34 +97,50 @@ class Writer:
         try:
             return self._bring(writes, batch, run)
         except Exception as error:
-            expressed = [write.plan.state.name for write in writes if write.is_expressed]
-            if not expressed or ODD_VALUE not in str(error):
+            odd = [
+                write.plan.state.name
+                for write in writes
+                if write.is_whole
+                and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
+            ]
+            if not odd:
                 raise
             # What is done already finds itself there, as when a batch runs again.
-            self._odd.update(expressed)
+            self._odd.update(odd)
         finally:
             for write in writes:
                 write.typed.unpersist()
-        return self._write(plans, events, batch, run)
+        return self._write(plans, blocks, batch, run)
 
     def _bring(
         self, writes: list[Write], batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
-        for write, counts in zip(
-            writes, self.typed.count([write.typed for write in writes]), strict=True
-        ):
-            state = write.plan.state
-            late = state.has_tombstones and self.control.is_buried_since(state, counts.first)
-            write.counts = attrs.evolve(counts, late=late)
+        self._count(writes)
         self._bury([write for write in writes if write.counts.deletes])
         for _ in run(lambda write: self._apply(write, batch), writes):
             pass
         return {write.plan.state.text: write.counts for write in writes}
 
-    def _open(self, plan: TablePlan, events: DataFrame) -> Write | None:
+    def _count(self, writes: Iterable[Write]) -> None:
+        uncounted = []
+        for write in writes:
+            # An update of the key deletes a row.
+            if write.is_whole and not (self.store.buries and write.plan.updates):
+                write.counts = write.plan.counts
+            else:
+                uncounted.append(write)
+        counts = self.typed.count([write.typed for write in uncounted]) if uncounted else ()
+        for write, counted in zip(uncounted, counts, strict=True):
+            write.counts = counted
+        for write in writes:
+            state = write.plan.state
+            late = state.has_tombstones and self.control.is_buried_since(state, write.counts.first)
+            write.counts = attrs.evolve(write.counts, late=late)
+
+    def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
         """Make the target ready, and the changes; None where there are none to write."""
         state = plan.state
-        of_table = events.where(is_of(state.name))
+        of_table = blocks.where(is_of(state.name))
         if plan.rows <= _SMALL:
             of_table = of_table.coalesce(1)
         is_new = self._shape(plan)
@@ -129,16 +148,18 @@ class Writer:
             self.store.truncate(state, sequence)
         if not plan.versions and not (plan.truncates and self.store.wants_truncates):
             return None
-        rows = self.typed.rows_of(of_table, self.store.wants_truncates)
         with_reads = self.store.minds_reads and plan.has_reads
-        is_expressed = state.name not in self._odd and self.typed.can_express(plan)
-        if is_expressed:
-            typed = self.typed.expressed(plan, rows, with_reads=with_reads)
+        is_whole = state.name not in self._odd and self.typed.are_whole(plan)
+        rows = None
+        if is_whole:
+            typed = self.typed.of_blocks(plan, of_table, with_reads=with_reads)
         else:
+            events = events_of(of_table, self.typed.source)
+            rows = self.typed.rows_of(events, self.store.wants_truncates)
             typed = self.typed.changes(state, rows, with_reads=with_reads)
-        if not (is_expressed and self.store.reads_once):
+        if not (is_whole and self.store.reads_once):
             typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-        return Write(plan, rows, typed, is_expressed, is_new)
+        return Write(plan, rows, typed, is_whole, is_new)
 
     def _bury(self, writes: list[Write]) -> None:
         """Keep the keys of deleted rows, before the rows go."""
@@ -159,6 +180,7 @@ class Writer:
     def _apply(self, write: Write, batch: Batch) -> None:
         state, counts = write.plan.state, write.counts
         if counts.bad:
+            assert write.rows is not None
             letters = self.typed.bad_events(write.rows, write.typed)
             self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
         good = self.typed.good(state, write.typed, write.plan.truncates)

@@ -1,0 +1,189 @@
+"""Events and typed changes out of blocks, and blocks of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
+
+from pyspark_cdcfmt.blocks.packing import blocks_of_events
+from pyspark_cdcfmt.blocks.schema import BLOCKS, MESSAGES, messages_of, unpack
+from pyspark_cdcfmt.blocks.summary import is_of_group
+from pyspark_cdcfmt.options import message_options, parse_options
+from pyspark_cdcfmt.read.dataframes import inlined
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
+
+ODD_VALUE = "cdcfmt: not every change of the table is whole"
+"""In the error of a query over :func:`changes_of_blocks` that met such a change."""
+
+_OF_BLOCK = ("database", "schema", "table", "is_read")
+_OF_EVENTS = ("includetables", "excludetables", "includecolumns", "schemastore", "includeheaders")
+
+
+def blocks_of(events: DataFrame) -> DataFrame:
+    """Blocks of events: all columns of the events shape, ``images`` as variants."""
+
+    def cdc_pack(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for batch in batches:
+            blocks = blocks_of_events(pa.RecordBatch.from_struct_array(batch))
+            # All stand in the list of the first event.
+            ends = [0, *[len(blocks)] * len(batch)]
+            yield _lists(ends, blocks)
+
+    return inlined(events, cdc_pack, f.struct("*"), BLOCKS, BLOCKS)
+
+
+def events_of(blocks: DataFrame, source: Mapping[str, Any]) -> DataFrame:
+    """The events of blocks.
+
+    :param source: the options that the blocks were read with.
+    """
+    options = parse_options(message_options(source), of_dataframe=True).in_stream()
+    schema = events_schema(options)
+    arrow = to_arrow_schema(schema, timezone="UTC")
+
+    def rows_of(block: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+        if block["form"].as_py() == MESSAGES:
+            engine = Engine(schema, options, inferred=False)
+            yield from _events_of_messages(engine, block)
+        else:
+            for events in unpack(block["payload"]):
+                yield _as(arrow, events)
+
+    def cdc_events(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for block in _blocks(batches):
+            yield _one_list(list(rows_of(block)), arrow)
+
+    column = f.struct("form", "payload", *_OF_BLOCK)
+    return inlined(blocks, cdc_events, column, schema, schema)
+
+
+def changes_of_blocks(
+    blocks: DataFrame,
+    table: str,
+    source: Mapping[str, Any],
+    *,
+    schema: StructType,
+    keys: Sequence[str],
+    read: str | None,
+    partial: bool,
+    **options: Any,
+) -> DataFrame:
+    """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
+
+    They are those of :func:`~pyspark_cdcfmt.decode` with these options.  The query over them ends
+    with :data:`ODD_VALUE` where a row is bad, or lacks a key.
+
+    :param source: the options that the blocks were read with.
+    :param read: the name of a column, which says whether rows are ``is_read``.
+    :param partial: whether rows may lack other columns, too.
+    """
+    of_messages = {
+        name: value
+        for name, value in message_options(source).items()
+        if name.lower() not in _OF_EVENTS
+    }
+    parsed = parse_options({**of_messages, **options, "table": table}, of_dataframe=True)
+    parsed = parsed.in_stream()
+    prefix = parsed["metadataPrefix"]
+    checked = StructType(list(schema.fields))
+    added = {field.name for field in schema.fields}
+    for name, type_ in _CHECKED.items():
+        if prefix + name not in added:
+            checked = checked.add(prefix + name, type_)
+    rows = check_schema(checked, parsed)
+    json_columns = [field.name for field in schema.fields if field.dataType.typeName() == "variant"]
+    result = StructType(list(schema.fields))
+    if read is not None:
+        result = result.add(read, BooleanType())
+    names = schema.names
+    arrow = to_arrow_schema(result, timezone="UTC")
+
+    def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for block in _blocks(batches):
+            engine = Engine(rows, parsed, inferred=False)
+            made = []
+            for batch in engine.batches(messages_of(unpack(block["payload"]))):
+                batch = batch.rename_columns(checked.names)
+                check(batch)
+                columns = [batch.column(name) for name in names]
+                if read is not None:
+                    columns.append(pa.repeat(block["is_read"], batch.num_rows))
+                made.append(pa.RecordBatch.from_arrays(columns, schema=arrow))
+            yield _one_list(made, arrow)
+
+    def check(batch: pa.RecordBatch) -> None:
+        """:raises ValueError: with ODD_VALUE."""
+        record, absent = batch.column(prefix + "corrupt_record"), batch.column(prefix + "absent")
+        if record.null_count < batch.num_rows:
+            odd(record.drop_null()[0].as_py()["reason"])
+        if pc.any(pc.is_in(absent.flatten(), pa.array(keys, pa.string()))).as_py():
+            odd("a row lacks its key")
+        is_short = pc.greater(pc.list_value_length(absent), 0)
+        is_delete = pc.equal(batch.column(prefix + "change_type"), "delete")
+        if not partial and pc.any(pc.and_not(is_short, is_delete)).as_py():
+            odd("a row lacks columns")
+        for name in json_columns:
+            if pc.any(pc.equal(pc.struct_field(batch.column(name), "value"), b"\0")).as_py():
+                odd(f"{name} has the null of JSON")
+
+    def odd(reason: str) -> None:
+        raise ValueError(f"{ODD_VALUE}: {table}: {reason}")
+
+    return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
+
+
+def _blocks(batches: Iterable[pa.Array]) -> Iterator[dict[str, pa.Scalar]]:
+    for batch in batches:
+        names = [field.name for field in batch.type]
+        for place in range(len(batch)):
+            yield {name: batch.field(name)[place] for name in names}
+
+
+def _as(schema: pa.Schema, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """These columns of a batch; from a table they may have been stored with another time zone."""
+    columns = [batch.column(field.name) for field in schema]
+    return pa.RecordBatch.from_arrays(
+        [
+            # Arrow casts no struct that has NULLs and fields without.
+            column if column.type.equals(field.type) else column.cast(field.type)
+            for column, field in zip(columns, schema, strict=True)
+        ],
+        schema=schema,
+    )
+
+
+def _one_list(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.ListArray:
+    """All rows in one list."""
+    whole = pa.Table.from_batches(batches, schema).combine_chunks().to_batches()
+    rows = whole[0] if whole else pa.RecordBatch.from_pylist([], schema)
+    return _lists([0, rows.num_rows], rows)
+
+
+def _lists(ends: Sequence[int], rows: pa.RecordBatch) -> pa.ListArray:
+    element = pa.field("element", pa.struct(list(rows.schema)), nullable=False)
+    return pa.ListArray.from_arrays(
+        pa.array(ends, pa.int32()), rows.to_struct_array(), type=pa.list_(element)
+    )
+
+
+def _events_of_messages(engine: Engine, block: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+    """The events of a block of messages, without those of other tables in them."""
+    for events in engine.batches(messages_of(unpack(block["payload"]))):
+        owner = pa.array([{name: block[name].as_py() for name in _OF_BLOCK}], _OWNER)
+        owners = owner.take(pa.repeat(pa.scalar(0, pa.int32()), events.num_rows))
+        yield events.filter(is_of_group(events, owners))
+
+
+_CHECKED = {
+    "absent": ArrayType(StringType()),
+    "corrupt_record": StructType([StructField("reason", StringType())]),
+}
+_OWNER = pa.struct([*((name, pa.string()) for name in _OF_BLOCK[:-1]), ("is_read", pa.bool_())])

@@ -1,0 +1,150 @@
+"""Blocks of the messages or events of a task."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine, one_by_one
+from cdcfmt_core.registry import default_registry
+from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, message_batch, pack
+from pyspark_cdcfmt.blocks.summary import Group, groups_of
+from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.read.batch_reader import let_go, open_slice
+from pyspark_cdcfmt.read.engine import Engine
+from pyspark_cdcfmt.read.slices import Input, Slice
+
+
+def read_blocks(
+    source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
+) -> Iterator[tuple[Any, ...]]:
+    """The blocks of a slice; arguments as of ``open_slice``."""
+    engine, messages = open_slice(source, slice_, schema, options, **how)
+    blocks = blocks_of_messages(engine, one_by_one(messages), options, slice_.low_watermark)
+    # Spark takes record batches where its type hints say tuples.
+    return cast(Iterator[tuple[Any, ...]], let_go(blocks))
+
+
+def blocks_of_messages(
+    engine: Engine,
+    messages: Iterable[Message | BadLine],
+    options: ReadOptions,
+    low_watermark: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Blocks of messages, which an engine decodes to events.
+
+    Messages are packed where they alone say what their events are, else the events.
+
+    :param low_watermark: what the engine was opened with.
+    """
+    held: deque[Message | BadLine] = deque()
+
+    @cache
+    def mark_of(protocol: str) -> str | None:
+        return None if low_watermark else _mark_of(options, protocol)
+
+    def noted() -> Iterator[Message | BadLine]:
+        for message in messages:
+            held.append(message)
+            yield message
+
+    for lists in engine.lists(noted()):
+        some = [held.popleft() for _ in range(len(lists))]
+        events = _rows(lists)
+        if not events.num_rows:
+            continue
+        owners = pc.list_parent_indices(lists)
+        groups = groups_of(events)
+        packed = _Packed(message_batch(some), events, owners, _shared(groups, owners))
+        yield _batch(groups, [packed.of(group, mark_of) for group in groups])
+
+
+def blocks_of_events(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Blocks of events that are there already."""
+    groups = groups_of(events) if events.num_rows else []
+    return _batch(groups, [(EVENTS, pack(_taken(events, group.rows))) for group in groups])
+
+
+class _Packed:
+    def __init__(
+        self,
+        messages: pa.RecordBatch,
+        events: pa.RecordBatch,
+        owners: pa.Array,
+        shared: frozenset[tuple[Any, ...]],
+    ) -> None:
+        self._messages = messages
+        self._events = events
+        self._owners = owners
+        self._shared = shared
+
+    def of(self, group: Group, mark_of: Callable[[str], str | None]) -> tuple[str, bytes]:
+        """Form and payload of a group's block."""
+        mark = None
+        if group.summary["kind"] == "row" and group.table not in self._shared:
+            mark = mark_of(group.summary["protocol"])
+        if mark is None:
+            return EVENTS, pack(_taken(self._events, group.rows))
+        messages = _taken(self._messages, pc.unique(self._owners.take(group.rows)))
+        if mark and not pc.all(pc.match_substring(messages.column("value"), mark)).as_py():
+            return EVENTS, pack(_taken(self._events, group.rows))
+        return MESSAGES, pack(messages)
+
+
+def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:
+    """The tables of which a message has rows of two groups: its block would tell them twice."""
+    by_table: dict[tuple[Any, ...], list[Group]] = {}
+    for group in groups:
+        if group.summary["kind"] == "row":
+            by_table.setdefault(group.table, []).append(group)
+    found = set()
+    for table, several in by_table.items():
+        if len(several) > 1:
+            of_each = [pc.unique(owners.take(group.rows)) for group in several]
+            together = pa.concat_arrays(of_each)
+            if len(pc.unique(together)) < len(together):
+                found.add(table)
+    return frozenset(found)
+
+
+def _rows(lists: pa.ListArray) -> pa.RecordBatch:
+    return pa.RecordBatch.from_struct_array(lists.flatten())
+
+
+def _batch(groups: Sequence[Group], payloads: Sequence[tuple[str, bytes]]) -> pa.RecordBatch:
+    rows: list[Mapping[str, Any]] = [
+        {**group.summary, "form": form, "payload": payload}
+        for group, (form, payload) in zip(groups, payloads, strict=True)
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=ARROW_BLOCKS)
+
+
+def _taken(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
+    """These rows of a batch, each once."""
+    return batch if len(rows) == batch.num_rows else batch.take(rows)
+
+
+_CONNECT_SCHEMA = '"schema":{"type":"struct"'
+"""In every message of Kafka Connect's that has its schema."""
+
+
+def _mark_of(options: ReadOptions, protocol: str) -> str | None:
+    """What a message holds that alone says what its events are.
+
+    Empty if any does; None if none does, as its types may come from other messages.
+    """
+    codec = default_registry().get_codec(protocol)
+    if codec.open_layouts is None:
+        return None
+    if codec.scan_schemas is None:
+        # What statements say about types is for whole inputs, and no stream is one.
+        return ""
+    layouts = codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
+    return _CONNECT_SCHEMA if layouts and all(layout.connect for layout in layouts) else None

@@ -1,0 +1,127 @@
+"""The columns of blocks, and what is packed into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine
+from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
+
+
+def _struct(**fields: DataType) -> StructType:
+    return StructType([StructField(name, type_) for name, type_ in fields.items()])
+
+
+_POSITION = _struct(commit=LongType(), offset=LongType())
+_LOG = _struct(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())
+
+MESSAGES, EVENTS = "messages", "events"
+
+BLOCKS = _struct(
+    kind=StringType(),
+    protocol=StringType(),
+    database=StringType(),
+    schema=StringType(),
+    table=StringType(),
+    is_read=BooleanType(),
+    columns=EVENT_COLUMNS["columns"],
+    key_columns=EVENT_COLUMNS["key_columns"],
+    count=LongType(),
+    truncates=LongType(),
+    updates=LongType(),
+    deletes=LongType(),
+    first=_POSITION,
+    last=_POSITION,
+    last_delete=_POSITION,
+    latest=TimestampType(),
+    places=ArrayType(StringType()),
+    logged=LongType(),
+    log=_LOG,
+    servers=ArrayType(LongType()),
+    form=StringType(),
+    payload=BinaryType(),
+)
+"""One row for the events of a table of one version of its columns, or of another kind.
+
+- ``count``, ``truncates``, ``updates``, ``deletes``: numbers of events; an update of the key is a
+  delete and an insert.
+- ``is_read``: rows that a snapshot of the producer read.
+- ``first``, ``last``, ``last_delete``: positions. ``commit`` is 0 where nothing but the ``offset``
+  orders events; where a commit_ts does, the offset is 0.
+- ``places``: where events lie that no commit orders.
+- ``log``: the last position in the source's binlog, of ``logged`` events by ``servers``.
+- ``payload``: what :func:`pack_messages` (``form`` is ``messages``) or :func:`pack_events` made.
+"""
+
+ARROW_BLOCKS: pa.Schema = to_arrow_schema(BLOCKS, timezone="UTC")
+
+_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+_MESSAGE = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", _HEADERS),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("path", pa.string()),
+    ]
+)
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+def message_batch(messages: Sequence[Message | BadLine]) -> pa.RecordBatch:
+    """Messages as a batch; ``timestamp`` in milliseconds."""
+    arrays = []
+    for field in _MESSAGE:
+        values = [getattr(message, field.name, None) for message in messages]
+        if field.name == "headers":
+            values = [
+                [{"key": key, "value": value} for key, value in headers] if headers else None
+                for headers in values
+            ]
+        arrays.append(pa.array(values, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=_MESSAGE)
+
+
+def pack(batch: pa.RecordBatch) -> bytes:
+    """A batch in Arrow's stream format."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
+        writer.write_batch(batch)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def unpack(payload: pa.BinaryScalar) -> Iterator[pa.RecordBatch]:
+    """What :func:`pack` packed."""
+    with pa.ipc.open_stream(payload.as_buffer()) as reader:
+        yield from reader
+
+
+def messages_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
+    """The messages of :func:`message_batch`."""
+    for batch in batches:
+        key, value, headers, *place, path = (column.to_pylist() for column in batch.columns)
+        for k, v, h, topic, partition, offset, timestamp, file in zip(
+            key, value, headers, *place, path, strict=True
+        ):
+            found = tuple((each["key"], each["value"]) for each in h) if h else ()
+            yield Message(k, v, found, topic, partition, offset, timestamp, file)

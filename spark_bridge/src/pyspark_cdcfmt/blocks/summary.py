@@ -1,0 +1,230 @@
+"""Summaries of events by table: what :data:`BLOCKS` says beside the payload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import VariantVal
+
+from pyspark_cdcfmt.kernel.formats import is_installed
+
+if is_installed():
+    import cdcfmt_kernel
+
+FILE = "file "
+"""How the places of events begin that no topic partition had."""
+
+_NULL, _END = "\x01", "\x00"
+_NAMES = ("kind", "protocol", "database", "schema", "table")
+_LOG = ("length", "file", "pos", "server")
+_INTEGERS, _TEXTS = ("sequence_commit", "pos", "server_id"), ("file",)
+"""Members of ``extra`` by type."""
+
+
+@attrs.frozen
+class Group:
+    """The events of one block: ``rows`` are their places in the batch, in order."""
+
+    rows: pa.Array
+    summary: Mapping[str, Any]
+
+    @property
+    def table(self) -> tuple[Any, ...]:
+        """What :func:`is_of_group` compares."""
+        return tuple(self.summary[name] for name in ("database", "schema", "table", "is_read"))
+
+
+def groups_of(events: pa.RecordBatch) -> list[Group]:
+    """The groups of a batch of events, one row at least, which have all columns but images."""
+    facts = _facts(events)
+    texts = [_text(facts[name]) for name in (*_NAMES, "is_read")]
+    texts += [_version(events.column("columns")), _joined(events.column("key_columns"))]
+    encoded = pc.binary_join_element_wise(*texts, _END).dictionary_encode()
+    facts["group"] = encoded.indices
+    table = pa.table(facts)
+    groups = len(encoded.dictionary)
+    counted = _by_group(table, groups)
+    first, last = _ends(table, ("commit", "offset"), groups)
+    _, last_delete = _ends(table.filter(table["is_delete"]), ("commit", "offset"), groups)
+    logged = table.filter(pc.is_valid(table["pos"]))
+    _, last_logged = _ends(logged, _LOG, groups)
+    servers = _distinct(logged, "server", groups)
+    found = []
+    for number in range(groups):
+        rows = counted[number]["rows"]
+        one = events.slice(rows[0].as_py(), 1)
+        summary = {name: one.column(name)[0].as_py() for name in _NAMES if name != "protocol"}
+        summary |= {name: one.column(name)[0].as_py() for name in ("columns", "key_columns")}
+        summary["protocol"] = facts["protocol"][rows[0].as_py()].as_py()
+        summary["is_read"] = facts["is_read"][rows[0].as_py()].as_py()
+        summary |= {name: value for name, value in counted[number].items() if name != "rows"}
+        summary |= {"first": first[number], "last": last[number]}
+        summary["last_delete"] = last_delete.get(number)
+        summary |= {"log": last_logged.get(number), "servers": servers.get(number)}
+        found.append(Group(rows, summary))
+    return found
+
+
+def is_of_group(events: pa.RecordBatch, owners: pa.StructArray) -> pa.Array:
+    """Which rows are of the table and the ``is_read`` that ``owners`` has for them."""
+    same = pc.equal(events.column("kind"), "row")
+    for name in ("database", "schema", "table"):
+        same = pc.and_(same, pc.equal(_text(events.column(name)), _text(owners.field(name))))
+    return pc.and_(same, pc.equal(_is_read(events), owners.field("is_read")))
+
+
+def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
+    """What summaries say, by row."""
+    source, op = events.column("_source"), events.column("op")
+    commit_ts = events.column("commit_ts")
+    extra = _members(events)
+    commit = pc.coalesce(commit_ts, extra["sequence_commit"])
+    file = extra["file"]
+    is_ordered = pc.is_valid(commit)
+    is_logged = pc.and_(
+        pc.invert(is_ordered), pc.and_(pc.is_valid(file), pc.is_valid(extra["pos"]))
+    )
+    return {
+        **{name: events.column(name) for name in _NAMES if name != "protocol"},
+        "protocol": _field(source, "protocol"),
+        "is_read": _is_read(events),
+        "is_truncate": _is(op, "truncate"),
+        "is_update": _is(op, "update"),
+        "is_delete": _is(op, "delete"),
+        "commit": pc.fill_null(commit, 0),
+        "offset": pc.if_else(pc.is_valid(commit_ts), 0, pc.fill_null(_field(source, "offset"), 0)),
+        "latest": pc.coalesce(events.column("commit_time"), events.column("source_time")),
+        "place": pc.if_else(is_ordered, pa.scalar(None, pa.string()), _places(source)),
+        "length": pc.utf8_length(file),
+        "file": file,
+        "pos": pc.if_else(is_logged, extra["pos"], pa.scalar(None, pa.int64())),
+        "server": pc.fill_null(extra["server_id"], 0),
+    }
+
+
+def _field(struct: pa.StructArray, name: str) -> pa.Array:
+    # NULL where the struct is NULL, which a field alone would not be.
+    return pc.struct_field(struct, name)
+
+
+def _is(op: pa.Array, name: str) -> pa.Array:
+    return pc.fill_null(pc.equal(op, name), False)
+
+
+def _is_read(events: pa.RecordBatch) -> pa.Array:
+    return _is(events.column("op"), "read")
+
+
+def _places(source: pa.StructArray) -> pa.Array:
+    topic = _field(source, "topic")
+    partition = pc.fill_null(pc.cast(_field(source, "partition"), pa.string()), "")
+    file = pc.fill_null(_field(source, "path"), "")
+    return pc.if_else(
+        pc.is_null(topic),
+        pc.binary_join_element_wise(FILE, file, ""),
+        pc.binary_join_element_wise(topic, partition, "/"),
+    )
+
+
+def _text(array: pa.Array) -> pa.Array:
+    return pc.fill_null(pc.cast(array, pa.string()), _NULL)
+
+
+def _version(columns: pa.ListArray) -> pa.Array:
+    """A text for each row's columns, another one for other columns."""
+    items = columns.values
+    texts = [_text(items.field(number)) for number in range(items.type.num_fields)]
+    joined = pc.binary_join_element_wise(*texts, _END)
+    return _joined(_with_values(columns, joined))
+
+
+def _with_values(lists: pa.ListArray, values: pa.Array) -> pa.ListArray:
+    nulls = pc.is_null(lists) if lists.null_count else None
+    return pa.ListArray.from_arrays(lists.offsets, values, mask=nulls)
+
+
+def _joined(lists: pa.ListArray) -> pa.Array:
+    texts = _with_values(lists, pc.fill_null(lists.values, _NULL))
+    return pc.fill_null(pc.binary_join(texts, _END), _NULL)
+
+
+def _by_group(table: pa.Table, groups: int) -> list[dict[str, Any]]:
+    """Counts of each group, its places, and its rows."""
+    flags = {"truncates": "is_truncate", "updates": "is_update", "deletes": "is_delete"}
+    wanted = [(flag, "sum") for flag in flags.values()]
+    wanted += [("latest", "max"), ("pos", "count"), ("group", "count")]
+    counted = table.group_by("group").aggregate(cast(Any, wanted)).sort_by("group")
+    places = _distinct(table, "place", groups)
+    order = pc.sort_indices(table["group"])
+    found: list[dict[str, Any]] = []
+    at = 0
+    for row in counted.to_pylist():
+        size = row["group_count"]
+        found.append(
+            {
+                "count": size,
+                **{name: row[f"{flag}_sum"] or 0 for name, flag in flags.items()},
+                "latest": row["latest_max"],
+                "logged": row["pos_count"],
+                "places": places.get(row["group"], []),
+                "rows": order.slice(at, size),
+            }
+        )
+        at += size
+    return found
+
+
+def _distinct(table: pa.Table, name: str, groups: int) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
+    pairs = table.filter(pc.is_valid(table[name])).group_by(["group", name]).aggregate([])
+    for row in pairs.to_pylist():
+        found.setdefault(row["group"], []).append(row[name])
+    return found
+
+
+def _ends(
+    table: pa.Table, names: tuple[str, ...], groups: int
+) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+    """The lowest and the highest values of several columns together, by group."""
+    by = [(name, "ascending") for name in ("group", *names)]
+    ordered = table.select(["group", *names]).sort_by(cast(Any, by))
+    counts = ordered.group_by("group", use_threads=False).aggregate([([], "count_all")])
+    first, last = {}, {}
+    at = 0
+    for row in counts.to_pylist():
+        number, size = row["group"], row["count_all"]
+        first[number] = _row(ordered, names, at)
+        last[number] = _row(ordered, names, at + size - 1)
+        at += size
+    return first, last
+
+
+def _row(table: pa.Table, names: tuple[str, ...], at: int) -> dict[str, Any]:
+    return {name: table[name][at].as_py() for name in names}
+
+
+def _members(events: pa.RecordBatch) -> pa.RecordBatch:
+    """Members of ``extra``; NULL where one is lacking, or of another type."""
+    if is_installed():
+        rows = cdcfmt_kernel.variant_members(events, "extra", _INTEGERS, _TEXTS)
+        return pa.record_batch(rows)
+    extra = [
+        {} if pair is None else VariantVal(pair["value"], pair["metadata"]).toPython()
+        for pair in events.column("extra").to_pylist()
+    ]
+    columns = [(name, pa.int64()) for name in _INTEGERS]
+    columns += [(name, pa.string()) for name in _TEXTS]
+    return pa.record_batch(
+        {
+            name: pa.array([_as(type_, row.get(name)) for row in extra], type_)
+            for name, type_ in columns
+        }
+    )
+
+
+def _as(type_: pa.DataType, value: Any) -> Any:
+    return value if type(value) is (str if type_ == pa.string() else int) else None

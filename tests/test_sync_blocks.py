@@ -1,0 +1,159 @@
+"""Blocks say what their messages say: events, counts and typed changes of golden messages."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from canal_messages import row_message, write_lines
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from test_decode_golden_spark import CASES, shown, write_both
+
+from cdcfmt_core import default_registry
+from cdcfmt_core import types as logical
+from cdcfmt_core.types import LogicalType
+from pyspark_cdcfmt import (
+    BLOCKS_OPTION,
+    ODD_VALUE,
+    SEQUENCE,
+    SOURCE,
+    blocks_of,
+    changes,
+    changes_of_blocks,
+    columns_schema,
+    events_of,
+)
+from pyspark_cdcfmt.sync.expressions import is_of, sequence_commit
+from pyspark_cdcfmt.sync.looking import Report, Version, look
+from pyspark_cdcfmt.sync.names import TableName, table_text
+
+ADDED = [
+    StructField("_change_type", StringType()),
+    StructField("_sequence", SEQUENCE),
+    StructField("_absent", ArrayType(StringType())),
+    StructField("_source", SOURCE),
+]
+HOW: dict[str, Any] = {
+    "images": "after",
+    "incompleteRows": "emit",
+    "onSchemaChange": "corrupt",
+    "onTruncate": "row",
+}
+
+
+def is_otherwise(type_: LogicalType) -> bool:
+    """Whether values are not the same out of events (the null of JSON), or fit no fixed type."""
+    without_digits = isinstance(type_, logical.Decimal) and type_.precision is None
+    return without_digits or isinstance(type_, logical.Json | logical.Unknown)
+
+
+def streamed(spark: SparkSession, path: str, **options: Any) -> DataFrame:
+    """All rows of a stream of files."""
+    name = f"t{uuid.uuid4().hex}"
+    reader = spark.readStream.format("cdc").options(**options, includeColumns="true")
+    stream = reader.load(path).writeStream.trigger(availableNow=True)
+    stream.format("memory").queryName(name).start().awaitTermination()
+    return spark.table(name)
+
+
+def own_columns(versions: Sequence[Version]) -> list[StructField]:
+    """The columns that are alike in all versions of a table."""
+    fields: dict[str, StructField | None] = {}
+    for version in versions:
+        type_map = default_registry().get_codec(version.protocol).type_map
+        resolve = default_registry().get_type_map(type_map)
+        own = columns_schema(version.columns, typeMap=type_map).fields
+        for column, given in zip(version.columns, own, strict=True):
+            field = StructField(given.name, given.dataType)
+            same = fields.setdefault(field.name, field) == field
+            if not same or is_otherwise(resolve(column.source_type)):
+                fields[field.name] = None
+    return [field for field in fields.values() if field is not None]
+
+
+@pytest.mark.parametrize("name", ["canal-json", "canal", "open-protocol", "debezium", "dts-avro"])
+def test_golden_messages(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    case = CASES[name]()
+    path = write_both(spark, tmp_path, case.messages).path
+    blocks = streamed(spark, path, **case.options, **{BLOCKS_OPTION: "true"})
+    events = streamed(spark, path, **case.options)
+    assert shown(events_of(blocks, {**case.options, "includeColumns": "true"})) == shown(events)
+    report = Report(0)
+    tables = look(blocks, report)
+    assert report.events == events.count()
+    assert tables == {
+        table: [
+            # Events are packed, and not their messages.
+            attrs.evolve(version, is_whole=other.is_whole)
+            for version, other in zip(versions, tables[table], strict=True)
+        ]
+        for table, versions in look(blocks_of(events), Report(0)).items()
+    }
+    compared = 0
+    for table, versions in tables.items():
+        rows = events.where(is_of(table)).where("kind = 'row' AND op <> 'truncate'")
+        assert sum(version.count for version in versions) == rows.count()
+        assert ends(rows) == (
+            min(version.first for version in versions),
+            max(version.last for version in versions),
+        )
+        whole = all(version.is_whole for version in versions)
+        if whole and table_text(table) in case.tables:
+            assert typed(blocks, table, versions, case.options) == exact(events, table, versions)
+            compared += 1
+    assert compared == len(case.tables)
+
+
+def ends(rows: DataFrame) -> tuple[Any, Any]:
+    offset = f.when(f.col("commit_ts").isNull(), f.col("_source.offset")).otherwise(0)
+    position = f.struct(f.coalesce("commit_ts", sequence_commit(), f.lit(0)), offset)
+    (row,) = rows.agg(f.min(position).alias("a"), f.max(position).alias("b")).collect()
+    return tuple(row.a), tuple(row.b)
+
+
+def typed(
+    blocks: DataFrame, table: TableName, versions: Sequence[Version], options: dict[str, Any]
+) -> list[str]:
+    rows = blocks.where(is_of(table)).where("kind = 'row'")
+    return shown(
+        changes_of_blocks(
+            rows,
+            table_text(table),
+            options,
+            schema=StructType([*own_columns(versions), *ADDED]),
+            keys=versions[0].key_columns,
+            read=None,
+            partial=True,
+            **HOW,
+        )
+    )
+
+
+def exact(events: DataFrame, table: TableName, versions: Sequence[Version]) -> list[str]:
+    rows = events.where(is_of(table)).where("kind = 'row'")
+    schema = StructType([*own_columns(versions), *ADDED])
+    return shown(changes(rows, table_text(table), schema=schema, **HOW))
+
+
+def test_a_value_that_its_column_does_not_hold(spark: SparkSession, tmp_path: Path) -> None:
+    row = {"id": "1", "name": "a", "price": "1.55"}
+    path = write_lines(tmp_path / "a.json", row_message("INSERT", row))
+    blocks = streamed(spark, path, **{BLOCKS_OPTION: "true"})
+    with pytest.raises(PySparkException, match=f"{ODD_VALUE}: shop.orders: .*price"):
+        changes_of_blocks(
+            blocks,
+            "shop.orders",
+            {},
+            schema=StructType([*StructType.fromDDL("id INT, price DECIMAL(3,1)"), *ADDED]),
+            keys=["id"],
+            read=None,
+            partial=False,
+            **HOW,
+        ).collect()
