@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, one_by_one
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, message_batch, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.options import ReadOptions
@@ -62,7 +63,8 @@ def blocks_of_messages(
             continue
         owners = pc.list_parent_indices(lists)
         groups = groups_of(events)
-        packed = _Packed(message_batch(some), events, owners, _shared(groups, owners))
+        shared = _shared(groups, owners)
+        packed = _Packed(message_batch(some), events, owners, shared, engine.schemas)
         yield _batch(groups, [packed.of(group, mark_of) for group in groups])
 
 
@@ -79,7 +81,9 @@ class _Packed:
         events: pa.RecordBatch,
         owners: pa.Array,
         shared: frozenset[tuple[Any, ...]],
+        schemas: SchemaStore,
     ) -> None:
+        self._schemas = schemas
         self._messages = messages
         self._events = events
         self._owners = owners
@@ -93,9 +97,19 @@ class _Packed:
         if mark is None:
             return EVENTS, pack(_taken(self._events, group.rows))
         messages = _taken(self._messages, pc.unique(self._owners.take(group.rows)))
-        if mark and not pc.all(pc.match_substring(messages.column("value"), mark)).as_py():
+        if mark and not self._tell_types(group, messages, mark):
             return EVENTS, pack(_taken(self._events, group.rows))
         return MESSAGES, pack(messages)
+
+    def _tell_types(self, group: Group, messages: pa.RecordBatch, mark: str) -> bool:
+        """Whether the messages themselves told their types, and no other ones did."""
+        name = [group.summary[part] for part in ("database", "schema", "table")]
+        known = self._schemas.versions_of(tuple(part for part in name if part is not None))
+        return (
+            next(known, None) is None
+            and not self._schemas.forgetful
+            and pc.all(pc.match_substring(messages.column("value"), mark)).as_py()
+        )
 
 
 def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:

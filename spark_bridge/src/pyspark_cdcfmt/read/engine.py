@@ -76,6 +76,7 @@ class Engine:
         self._counts: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
         schemas = SchemaStore() if schemas is None else schemas
+        self.schemas = schemas
         by_kernel = by_kernel and decoder is None
         zoneless: set[tuple[str, str]] = set()
 
