@@ -19,6 +19,7 @@ import attrs
 import doc_examples
 from conversions import conversion_table
 from doc_rooms import picture, rooms, way
+from doc_transports import carried, promises
 from doc_wires import samples, type_tables
 
 from cdcfmt_core import Option, default_registry, errors
@@ -73,6 +74,11 @@ def tables() -> dict[Path, dict[str, str]]:
         },
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
+    result[ROOT / "docs/transports.md"] = {
+        "promises": _table(*promises()),
+        "carried": _table(*carried("formats")),
+    }
+    result[ROOT / "README.md"] = {"carried": _table(*carried("docs/formats"))}
     result[ROOT / "docs/conformance-kit.md"] = {
         "tests": kit_table(CodecTests, suite),
         "transport-tests": kit_table(TransportTests, transport_suite),

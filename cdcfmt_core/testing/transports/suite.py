@@ -44,11 +44,18 @@ class TransportTests(KnownFailures):
         raise NotImplementedError("the fixture `harness` is missing")
 
     def check(self, harness: Harness, check: Callable[..., None], *more: Any) -> None:
-        """Run a check; it is skipped where the transport or the harness cannot do what it needs."""
+        """Run a check; it is skipped where the transport or the harness cannot do what it needs.
+
+        :raises AssertionError: where something does not hold, or any other error comes.
+        """
         try:
             check(TransportSubject(self.spec(), harness), *more)
         except NotOfferedError as reason:
             pytest.skip(str(reason))
+        except AssertionError:
+            raise
+        except Exception as error:
+            raise AssertionError(f"an error comes where none may: {error!r}") from error
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "sample" in metafunc.fixturenames:
