@@ -6,9 +6,7 @@ from typing import Any
 def holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
     """Whether any of ``marks`` stands in the lines, or the first member of one has a name."""
 
-def variant_members(
-    batch: Any, column: str, integers: Sequence[str], texts: Sequence[str]
-) -> Rows:
+def variant_members(batch: Any, column: str, integers: Sequence[str], texts: Sequence[str]) -> Rows:
     """Members of the variants in a column of a record batch, as columns with their names.
 
     NULL where the variant is no object, lacks the member, or has one of another type.
