@@ -28,7 +28,7 @@ _SHARED = frozenset({"spark", "kafka"})
 _ONE_PYTHON = (
     # Start Spark in processes of their own.
     "test_killed_writer",
-    "test_new_plugin",
+    "test_new_",
     "test_pipeline",
     "test_pyspark_python_unset",
     "test_retries",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.options import validate
 from cdcfmt_core.registry import Registry
 from cdcfmt_core.transport import Sink, Source, TransportSpec
 
@@ -54,6 +55,25 @@ def _choosing(spec: TransportSpec, writing: bool) -> dict[str, str]:
     """The options that alone choose a transport, by their names in lower case."""
     options = spec.sink_options if writing else spec.options
     return {option.name.lower(): option.name for option in options if option.name in spec.chosen_by}
+
+
+def split_options(
+    spec: TransportSpec, given: Mapping[str, str], *, writing: bool = False
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The ``values`` and ``settings`` of :class:`TransportSpec` that options are.
+
+    :raises OptionError: for an option that the transport has not, or cannot have this value.
+    """
+    settings = {
+        name.lower().removeprefix(spec.prefix): value
+        for name, value in given.items()
+        if name.lower().startswith(spec.prefix)
+    }
+    others = {
+        name: value for name, value in given.items() if not name.lower().startswith(spec.prefix)
+    }
+    options = spec.sink_options if writing else spec.options
+    return validate(others, options, owner=spec.title), settings
 
 
 def open_source(

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import attrs
 import doc_examples
 from conversions import conversion_table
 from doc_rooms import picture, rooms, way
+from doc_transports import carried, promises
 from doc_wires import samples, type_tables
 
 from cdcfmt_core import Option, default_registry, errors
@@ -26,6 +28,8 @@ from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
+from cdcfmt_core.testing.transports import Harness, TransportTests
+from cdcfmt_core.testing.transports import suite as transport_suite
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
@@ -70,8 +74,15 @@ def tables() -> dict[Path, dict[str, str]]:
         },
         ROOT / "docs/encoding.md": {"encoding-options": option_table(ENCODING_OPTIONS)},
     }
+    result[ROOT / "docs/transports.md"] = {
+        "promises": _table(*promises()),
+        "carried": _table(*carried("formats")),
+    }
+    result[ROOT / "README.md"] = {"carried": _table(*carried("docs/formats"))}
     result[ROOT / "docs/conformance-kit.md"] = {
-        "tests": kit_table(),
+        "tests": kit_table(CodecTests, suite),
+        "transport-tests": kit_table(TransportTests, transport_suite),
+        "harness": harness_table(),
         "carries": _table(
             ("`Carries`", ""),
             [(f"`{field.name}`", field.metadata["help"]) for field in attrs.fields(Carries)],
@@ -131,16 +142,32 @@ def option_table(options: Sequence[Option]) -> str:
     return _table(("option", "value", "default", "meaning"), rows)
 
 
-def kit_table() -> str:
-    """The tests of the conformance kit, by the first sentences of the checks that they run."""
+def kit_table(kit: type, suite: ModuleType) -> str:
+    """The tests of a conformance kit, by the first sentences of the checks that they run."""
     rows = []
-    for name, test in vars(CodecTests).items():
-        if not name.startswith("test_") or name == "test_known_failures_name_tests":
+    for name, test in vars(kit).items():
+        if not name.startswith("test_"):
             continue
-        module, function = test.__code__.co_names[:2]
-        doc = inspect.getdoc(getattr(getattr(suite, module), function)) or ""
-        rows.append((f"`{name}`", " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")))
+        used = test.__code__.co_names
+        at = next(n for n, word in enumerate(used) if isinstance(vars(suite).get(word), ModuleType))
+        doc = inspect.getdoc(getattr(getattr(suite, used[at]), used[at + 1])) or ""
+        rows.append((f"`{name}`", _first_sentence(doc)))
     return _table(("test", "what must hold"), rows)
+
+
+def harness_table() -> str:
+    """What an author gives to the kit of transports."""
+    rows = []
+    for name, method in vars(Harness).items():
+        if inspect.isfunction(method):
+            parameters = list(inspect.signature(method).parameters)[1:]
+            doc = re.sub(r":meth:`(\w+)`", r"``\1``", inspect.getdoc(method) or "")
+            rows.append((f"`{name}({', '.join(parameters)})`", _first_sentence(doc)))
+    return _table(("method", ""), rows)
+
+
+def _first_sentence(doc: str) -> str:
+    return " ".join(doc.partition("\n\n")[0].split()).replace("``", "`")
 
 
 def error_table() -> str:

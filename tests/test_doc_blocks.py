@@ -29,6 +29,7 @@ RUN_BY = {
     "docs/layouts.md": "tests/test_new_plugin.py",
     "docs/security.md": "tests/test_kafka_docs.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
+    "docs/write-a-transport.md": "tests/test_new_transport.py",
     "docs/sync.md": "tests/test_sync.py",
     "docs/rewriting.md": "spark_bridge/tests/test_writing_docs.py",
     "docs/writing.md": "spark_bridge/tests/test_writing_docs.py",

@@ -148,6 +148,12 @@ def test_every_format_passes_the_kit_and_is_listed(plugin: Path) -> None:
     assert f"| [{name}](docs/formats/{name}.md) |" in readme
 
 
+@pytest.mark.parametrize("plugin", TRANSPORTS, ids=relative)
+def test_every_transport_passes_the_kit(plugin: Path) -> None:
+    conformance = (plugin / "tests/test_conformance.py").read_text(encoding="utf-8")
+    assert f'transport = "{plugin.name}"' in conformance
+
+
 @pytest.mark.parametrize("path", DOCS, ids=relative)
 def test_no_machine_is_named(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from cdcfmt_core.choosing import open_source
+from cdcfmt_core.choosing import open_source, split_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.offsets import OffsetRange
-from cdcfmt_core.options import validate
 from cdcfmt_core.transport import TransportSpec
 
 _POLL_SECONDS = 0.5
@@ -32,17 +31,7 @@ class TopicInput:
         if transport.options_of_url is None:
             raise OptionError(f"{transport.title} has no addresses that the command line reads")
         given = {**transport.options_of_url(url), **options}
-        settings = {
-            name.lower().removeprefix(transport.prefix): value
-            for name, value in given.items()
-            if name.lower().startswith(transport.prefix)
-        }
-        values = {
-            name: value
-            for name, value in given.items()
-            if not name.lower().startswith(transport.prefix)
-        }
-        values = validate(values, transport.options, owner=f"{transport.name}://")
+        values, settings = split_options(transport, given)
         self._source = open_source(transport, values, settings)
         self._follow = follow
         self._ranges: list[OffsetRange] | None = None

@@ -24,10 +24,11 @@ from cdcfmt_core.testing.checks import (
     state,
     written,
 )
+from cdcfmt_core.testing.known_failures import KnownFailures
 from cdcfmt_core.testing.subject import Subject, json_of_value, with_json_value
 
 
-class CodecTests:
+class CodecTests(KnownFailures):
     """The tests of every format; docs/conformance-kit.md describes each of them.
 
     ``codec`` is the format's name, ``cases`` the folder of its golden cases, and
@@ -42,7 +43,6 @@ class CodecTests:
 
     codec: ClassVar[str]
     cases: ClassVar[Path]
-    known_failures: ClassVar[Mapping[str, str]] = {}
     round_trips: ClassVar[Sequence[RoundTrip]] = (RoundTrip(),)
     differences: ClassVar[Mapping[str, str]] = {}
 
@@ -89,22 +89,11 @@ class CodecTests:
             trips = self.round_trips
             metafunc.parametrize("round_trip", trips, ids=[trip.name for trip in trips])
 
-    @pytest.fixture(autouse=True)
-    def _expect_known_failures(self, request: pytest.FixtureRequest) -> None:
-        for name in (request.node.name, request.node.originalname):
-            if name in self.known_failures:
-                reason = self.known_failures[name]
-                request.applymarker(
-                    pytest.mark.xfail(reason=reason, raises=AssertionError, strict=True)
-                )
-
-    def test_known_failures_name_tests(self) -> None:
+    def names_of_tests(self) -> set[str]:
         tests = ("test_golden", "test_written_again")
         names = {f"{test}[{case.name}]" for case in self.subject().cases for test in tests}
         names |= {f"test_round_trip[{trip.name}]" for trip in self.round_trips}
-        names |= {name for name in dir(self) if name.startswith("test_")}
-        unknown = sorted(self.known_failures.keys() - names)
-        assert not unknown, f"known_failures names {unknown}, which are no tests"
+        return names | super().names_of_tests()
 
     def test_golden(self, case: Case) -> None:
         golden.check_case(self.subject(), case)

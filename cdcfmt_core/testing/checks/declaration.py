@@ -68,7 +68,7 @@ def check_option_values(subject: Subject) -> None:
                 events = decoder.decode(specimen.message)
                 check_events(events, specimen.message, subject.spec.name)
     for case in subject.cases:
-        used = _Recorded(subject.own_options(case.options))
+        used = RecordedOptions(subject.own_options(case.options))
         decode = subject.spec.open_decoder(used, subject.context(case))
         for message in case.messages:
             _exhaust(decode, message)
@@ -94,7 +94,7 @@ def _check_writing_options(
                 except Exception as error:
                     raise AssertionError(f"writing with {writing} fails: {error!r}") from error
                 write(encoder, specimen.events)
-    used = _Recorded({option.name: option.default for option in options})
+    used = RecordedOptions({option.name: option.default for option in options})
     own = open_encoder(used, EncoderContext(LargeMessageOutput()))
     for specimen in subject.specimens:
         for event in specimen.events:
@@ -112,7 +112,7 @@ def _takes(encoder: Encoder, event: Event) -> bool:
     return KIND_OF[type(event)] in encoder.kinds
 
 
-def _expect_declared(used: _Recorded, options: Iterable[Option], what: str) -> None:
+def _expect_declared(used: RecordedOptions, options: Iterable[Option], what: str) -> None:
     more = used.asked - {option.name for option in options}
     expect(not more, f"the {what} uses options that it does not declare: {sorted(more)}")
 
@@ -132,7 +132,7 @@ def _values_of(option: Option) -> Iterator[str]:
         yield from ("", "a,b")
 
 
-class _Recorded(dict[str, Any]):
+class RecordedOptions(dict[str, Any]):
     """Options that note what is asked for."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.io.topics.offset_request import OffsetRequest
 from cdcfmt_core.options import validate
 from cdcfmt_kafka.config import (
     ALLOWED_VARIABLE,
@@ -15,7 +16,6 @@ from cdcfmt_kafka.config import (
     open_client,
     reading_config,
 )
-from cdcfmt_kafka.offsets import OffsetRequest
 from cdcfmt_kafka.options import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
 
 SERVERS = {"bootstrap.servers": "a:9092"}

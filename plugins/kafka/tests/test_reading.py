@@ -14,12 +14,12 @@ from kafka_broker import PASSWORD, USER, Broker, send
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.plan import plan_ranges
 from cdcfmt_core.offsets import LATEST, OffsetRange
 from cdcfmt_core.options import validate
-from cdcfmt_kafka import client, reader
+from cdcfmt_kafka import reader
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.options import KAFKA_OPTIONS, KafkaOptions, parse_kafka_options
-from cdcfmt_kafka.plan import plan_ranges
 from cdcfmt_kafka.reader import read_range
 
 SASL = {
@@ -38,13 +38,13 @@ def parse(servers: str, client: dict[str, str] | None = None, **options: str) ->
 
 def plan(options: KafkaOptions) -> list[tuple[int, int, int]]:
     """Partition, start and end of each range of a batch."""
-    ranges = plan_ranges(options, KafkaClient(options))
+    ranges = plan_ranges(KafkaClient(options))
     return [(each.partition, each.start, each.end) for each in ranges if each.size]
 
 
 def read(options: KafkaOptions) -> list[tuple[int | None, bytes | None]]:
     """Offset and value of all messages of a batch."""
-    ranges = plan_ranges(options, KafkaClient(options))
+    ranges = plan_ranges(KafkaClient(options))
     return [(m.offset, m.value) for each in ranges for m in read_range(each, options)]
 
 
@@ -272,14 +272,14 @@ def test_logins(kafka: Broker) -> None:
 
 
 def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "UNKNOWN_TOPIC_SECONDS", 0.5)
-    monkeypatch.setattr(client, "FIRST_CONTACT_SECONDS", 3.0)
+    monkeypatch.setattr(KafkaClient, "unknown_topic_seconds", 0.5)
+    monkeypatch.setattr(KafkaClient, "first_contact_seconds", 3.0)
     topic = kafka.create_topic("right")
 
     def error(options: KafkaOptions) -> str:
         started = time.monotonic()
         with pytest.raises(SourceError) as caught:
-            plan_ranges(options, KafkaClient(options))
+            plan_ranges(KafkaClient(options))
         assert time.monotonic() - started < 30
         return str(caught.value)
 
@@ -300,8 +300,8 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
 def test_wrong_servers_are_named(
     kafka: Broker, servers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert client.FIRST_CONTACT_SECONDS <= 15
-    monkeypatch.setattr(client, "FIRST_CONTACT_SECONDS", 2.0)
+    assert KafkaClient.first_contact_seconds <= 15
+    monkeypatch.setattr(KafkaClient, "first_contact_seconds", 2.0)
     servers = kafka.sasl_servers if servers == "sasl" else servers
     options = parse(servers, subscribe="x")
     with pytest.raises(SourceError, match=f"no Kafka broker answers at {servers}.*bootstrap"):
@@ -317,5 +317,5 @@ def test_a_leader_that_cannot_be_reached_tells_no_offset(kafka: Broker) -> None:
     options = parse(kafka.astray_servers, subscribe=topic)
     astray = KafkaClient(options)
     # It learns of the leader first.
-    astray._all_names()
+    astray.all_names()
     assert astray.list_offsets(asked) == {}

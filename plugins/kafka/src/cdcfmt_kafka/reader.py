@@ -7,8 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.losses import lose, range_error
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.texts import open_logger
 from cdcfmt_kafka.config import open_client, reading_config
@@ -196,20 +199,12 @@ class _RangeReader:
     def _lose(self, why: str, until: int | None = None) -> None:
         """Go on behind offsets that are gone."""
         until = self._wanted.end if until is None else until
-        text = f"offsets {self._position} to {until - 1} are gone: {why}"
-        if self._options["failOnDataLoss"]:
-            raise self._error(
-                f"{text}. They were deleted (retention) or the topic was made anew; "
-                "failOnDataLoss=false goes on with what there is"
-            )
-        where = f"topic {self._wanted.topic}, partition {self._wanted.partition}"
-        logger.warning("kafka: %s: %s; going on, as failOnDataLoss is false", where, text)
-        self._counts["offsets lost"] += until - self._position
+        lost = attrs.evolve(self._wanted, start=self._position, end=until)
+        lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
         self._position = until
 
     def _error(self, text: str) -> SourceError:
-        wanted = self._wanted
-        return SourceError(f"topic {wanted.topic}, partition {wanted.partition}: {text}")
+        return range_error(self._wanted, text)
 
 
 def _errors_of_partitions() -> frozenset[int]:

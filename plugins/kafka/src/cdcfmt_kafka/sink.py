@@ -15,7 +15,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_kafka.client import NO_MESSAGE
+from cdcfmt_core.io.topics.topic_client import NO_MESSAGE
 from cdcfmt_kafka.config import (
     SERVERS,
     admin_config,

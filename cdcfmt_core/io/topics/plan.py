@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.topics.offset_request import OffsetRequest
+from cdcfmt_core.io.topics.topic_client import TopicClient
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange
-from cdcfmt_kafka.client import KafkaClient
-from cdcfmt_kafka.offsets import OffsetRequest
-from cdcfmt_kafka.options import KafkaOptions
 
 _EARLIEST = OffsetRequest("startingOffsets", everywhere=EARLIEST)
 _LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
 
 
-def plan_ranges(options: KafkaOptions, client: KafkaClient) -> list[OffsetRange]:
+def plan_ranges(client: TopicClient) -> list[OffsetRange]:
     """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``, of all partitions.
 
     :raises SourceError: if a topic does not exist, or a range lies behind a partition's end.
     """
+    options = client.topic_options
     partitions = client.selected(client.complete_topics())
     latest = client.all_offsets(dict.fromkeys(partitions, LATEST))
     starts = client.resolve(options.starting or _EARLIEST, partitions, latest)

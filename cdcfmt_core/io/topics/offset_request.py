@@ -1,7 +1,4 @@
-"""Offsets as users ask for them.
-
-Meaning and names are those of Spark's Kafka source.
-"""
+"""Offsets as users ask for them; meaning and names are those of Spark's own sources of topics."""
 
 from __future__ import annotations
 

@@ -8,7 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.topics.offset_request import OffsetRequest
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.io.topics.topic_client import Topic, TopicClient
 from cdcfmt_core.offsets import (
     EARLIEST,
     LATEST,
@@ -18,11 +20,8 @@ from cdcfmt_core.offsets import (
     show_partitions,
 )
 from cdcfmt_core.texts import open_logger
-from cdcfmt_kafka.client import KafkaClient, Topic
-from cdcfmt_kafka.offsets import OffsetRequest
-from cdcfmt_kafka.options import KafkaOptions
 
-logger = open_logger("cdcfmt_kafka")
+logger = open_logger("cdcfmt_core")
 
 _LATEST = OffsetRequest("startingOffsets", everywhere=LATEST)
 _TRIES = 3
@@ -31,10 +30,13 @@ _PAUSE = 1.0
 
 
 class StreamProgress:
-    """Finds the end of each next batch; the only one of a query to ask the cluster."""
+    """Finds the end of each next batch; the only one of a query to ask brokers.
 
-    def __init__(self, options: KafkaOptions, client: KafkaClient) -> None:
-        self._options = options
+    A :class:`cdcfmt_core.transport.Progress`.
+    """
+
+    def __init__(self, client: TopicClient) -> None:
+        self._options = client.topic_options
         self._client = client
         self._latest: Offsets = {}
         self._until: tuple[Offsets, dict[str, str]] | None = None
@@ -109,7 +111,8 @@ class StreamProgress:
         if parked and not self._said_parked:
             self._said_parked = True
             logger.warning(
-                "kafka: the options no longer select %s: not read, and their offsets are kept",
+                "%s: the options no longer select %s: not read, and their offsets are kept",
+                self._client.title,
                 show_partitions(parked),
             )
         topics = self._topics({topic for topic, _ in starts.keys() - parked.keys()})
@@ -166,10 +169,12 @@ class StreamProgress:
         if silent:
             if self._available_now:
                 raise SourceError(
-                    f"Kafka at {self._options.servers} tells no offsets of "
+                    f"{self._client.title} at {self._client.address} tells no offsets of "
                     f"{show_partitions(silent)}, and this run is to read all that is there"
                 )
-            logger.warning("kafka: no offsets of %s for now", show_partitions(silent))
+            logger.warning(
+                "%s: no offsets of %s for now", self._client.title, show_partitions(silent)
+            )
         return ends | {place: starts[place] for place in silent}
 
     def _lost(self, what: str) -> None:
@@ -177,7 +182,11 @@ class StreamProgress:
             raise SourceError(
                 f"data is lost: {what}; failOnDataLoss=false goes on with what there is"
             )
-        logger.warning("kafka: data may be lost: %s; going on, as failOnDataLoss is false", what)
+        logger.warning(
+            "%s: data may be lost: %s; going on, as failOnDataLoss is false",
+            self._client.title,
+            what,
+        )
 
 
 def _ids(topics: Mapping[str, Topic | None]) -> dict[str, str]:

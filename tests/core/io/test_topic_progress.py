@@ -6,42 +6,38 @@ The cluster is a script of answers here; ``tests/test_kafka_stream.py`` has a re
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-import attrs
 import pytest
 
 from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.topics import progress as progress_module
+from cdcfmt_core.io.topics.options import OFFSET_OPTIONS, SUBSCRIBE, TOPIC_OPTIONS
+from cdcfmt_core.io.topics.progress import StreamProgress
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
+from cdcfmt_core.io.topics.topic_client import Topic, TopicClient
+from cdcfmt_core.io.topics.topic_options import TopicOptions
 from cdcfmt_core.offsets import EARLIEST, OffsetRange
 from cdcfmt_core.options import validate
-from cdcfmt_kafka import progress as progress_module
-from cdcfmt_kafka.client import KafkaClient, Topic
-from cdcfmt_kafka.options import KAFKA_OPTIONS, parse_kafka_options
-from cdcfmt_kafka.progress import StreamProgress
 
 
-@attrs.define
-class Cluster:
+class Cluster(TopicClient):
     """Topic ``t``: each partition's first and last offset, and what it hides just now."""
 
-    spans: dict[int, tuple[int, int]]
-    id: str = "A"
-    hidden: set[int] = attrs.field(factory=set)
-    silent: set[int] = attrs.field(factory=set)
-    gone: bool = False
-    questions: int = 0
+    title = "Script"
 
-    def topics(self, known: Any = ()) -> dict[str, Topic | None]:
+    def __init__(self, spans: dict[int, tuple[int, int]], *, gone: bool = False) -> None:
+        self.spans = spans
+        self.id = "A"
+        self.hidden: set[int] = set()
+        self.silent: set[int] = set()
+        self.gone = gone
+        self.questions = 0
+
+    def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
         there = frozenset(self.spans.keys() - self.hidden)
         return {"t": None if self.gone else Topic(self.id, there)}
-
-    complete_topics = topics
-
-    def selected(self, topics: Mapping[str, Topic | None]) -> set[tuple[str, int]]:
-        topic = topics["t"]
-        return set() if topic is None else {("t", n) for n in topic.partitions}
 
     def list_offsets(self, wanted: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         self.questions += 1
@@ -51,11 +47,8 @@ class Cluster:
             if place[1] not in self.silent
         }
 
-    all_offsets = list_offsets
-    resolve = KafkaClient.resolve
-
-    def no_topic(self, missing: set[str]) -> str:
-        return f"no topic {missing}"
+    def all_names(self) -> list[str]:
+        return []
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +57,10 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def follow(cluster: Cluster, **options: str) -> StreamProgress:
-    values = validate({"subscribe": "t", **options}, KAFKA_OPTIONS, owner="the test")
-    parsed = parse_kafka_options(values, {"bootstrap.servers": "x"})
-    return StreamProgress(parsed, cast(KafkaClient, cluster))
+    declared = (SUBSCRIBE, *OFFSET_OPTIONS, *TOPIC_OPTIONS)
+    values = validate({"subscribe": "t", **options}, declared, owner="the test")
+    TopicClient.__init__(cluster, TopicOptions.parse(values, "Script", ["subscribe"]), "nowhere")
+    return StreamProgress(cluster)
 
 
 def spans(offset: dict[str, Any]) -> dict[str, list[int]]:
@@ -238,7 +232,7 @@ def test_a_topic_that_is_gone(fail: bool) -> None:
 def test_a_named_topic_that_never_was() -> None:
     cluster = Cluster({0: (0, 10)}, gone=True)
     before = {"v": 1, "topics": {}, "ids": {}}
-    with pytest.raises(SourceError, match="no topic"):
+    with pytest.raises(SourceError, match="topic t does not exist on nowhere"):
         follow(cluster, failOnDataLoss="false").advance(before, None, None)
 
 

@@ -1,0 +1,37 @@
+"""What becomes of a task whose offsets are gone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.texts import open_logger
+
+logger = open_logger("cdcfmt_core")
+
+
+def range_error(wanted: OffsetRange, text: str) -> SourceError:
+    """An error with the place of ``wanted``."""
+    return SourceError(f"topic {wanted.topic}, partition {wanted.partition}: {text}")
+
+
+def lose(lost: OffsetRange, why: str, counts: Counter[str], *, fail: bool) -> None:
+    """Count the offsets of ``lost`` as ``offsets lost``, and warn.
+
+    :raises SourceError: under ``fail``, which is ``failOnDataLoss``.
+    """
+    text = f"offsets {lost.start} to {lost.end - 1} are gone: {why}"
+    if fail:
+        raise range_error(
+            lost,
+            f"{text}. They were deleted (retention) or the topic was made anew; "
+            "failOnDataLoss=false goes on with what there is",
+        )
+    logger.warning(
+        "topic %s, partition %d: %s; going on, as failOnDataLoss is false",
+        lost.topic,
+        lost.partition,
+        text,
+    )
+    counts["offsets lost"] += lost.size

@@ -1,0 +1,144 @@
+"""Which topics of a broker are read, and from where to where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.io.topics.offset_request import OffsetRequest, offset_request, parse_assign
+from cdcfmt_core.offsets import EARLIEST, LATEST, TopicPartition
+
+
+@attrs.frozen
+class TopicSelection:
+    """Which partitions to read: all of the named topics or of those that match, or these."""
+
+    names: frozenset[str] = frozenset()
+    pattern: str | None = None
+    assigned: frozenset[TopicPartition] | None = None
+
+    def selects(self, topic: str, partition: int) -> bool:
+        """Whether a partition of that name is among them."""
+        if self.assigned is not None:
+            return (topic, partition) in self.assigned
+        if self.pattern is not None:
+            return re.fullmatch(self.pattern, topic) is not None
+        return topic in self.names
+
+    def __str__(self) -> str:
+        if self.pattern is not None:
+            return f"subscribePattern {self.pattern!r}"
+        return ", ".join(sorted(self.names))
+
+
+@attrs.frozen(kw_only=True)
+class TopicOptions:
+    """Validated options of a source; a transport adds what its client needs."""
+
+    topics: TopicSelection
+    starting: OffsetRequest | None
+    ending: OffsetRequest | None
+    values: Mapping[str, Any] = attrs.field(repr=False)
+
+    @classmethod
+    def parse(
+        cls, values: Mapping[str, Any], title: str, selecting: Sequence[str], **more: Any
+    ) -> Self:
+        """From validated options of the transport ``title``.
+
+        ``selecting`` are those of ``subscribe``, ``subscribePattern`` and ``assign`` that it has;
+        ``more`` are the fields of a subclass.
+
+        :raises OptionError: for options that do not go together or say nothing readable.
+        """
+        given = [name for name in selecting if values[name]]
+        if len(given) != 1:
+            *others, last = selecting
+            raise OptionError(
+                f"{title} needs one of the options {', '.join(others)} and {last}; "
+                f"given: {' and '.join(given) or 'none'}"
+            )
+        least, most = values["minOffsetsPerTrigger"], values["maxOffsetsPerTrigger"]
+        if least is not None and most is not None and least > most:
+            raise OptionError(
+                f"option minOffsetsPerTrigger: {least} is more than maxOffsetsPerTrigger ({most})"
+            )
+        return cls(
+            topics=_selection(values),
+            starting=offset_request(values, "starting"),
+            ending=offset_request(values, "ending"),
+            values=values,
+            **more,
+        )
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+    def check_batch(self) -> None:
+        """:raises OptionError: for what makes no sense in a batch."""
+        _refuse_offset(self.starting, LATEST, "latest")
+        _refuse_offset(self.ending, EARLIEST, "earliest")
+
+    def check_stream(self) -> None:
+        """:raises OptionError: for what makes no sense in a stream."""
+        if self.ending is not None:
+            raise OptionError(
+                f"option {self.ending.option}: a stream has no end; Trigger.AvailableNow reads "
+                "what is there"
+            )
+
+    def check_whole_topics(self) -> None:
+        """:raises OptionError: for a choice of partitions."""
+        if self.topics.assigned is not None:
+            raise OptionError(
+                "option deduplicate: duplicates are told by the watermarks of all partitions of "
+                "a topic; use subscribe in place of assign"
+            )
+
+    def lenient(self) -> Self:
+        """The same without ``failOnDataLoss``."""
+        return attrs.evolve(self, values={**self.values, "failOnDataLoss": False})
+
+    def begin_at(self, partition: int, offset: int) -> Self:
+        """This partition alone, from this offset on; the same where several topics are read."""
+        names = self.topics.names
+        if len(names) != 1:
+            return self
+        place = min(names), partition
+        return attrs.evolve(
+            self,
+            topics=TopicSelection(names, assigned=frozenset([place])),
+            starting=OffsetRequest("startingOffsets", each={place: offset}),
+        )
+
+
+def _selection(values: Mapping[str, Any]) -> TopicSelection:
+    if values["subscribe"]:
+        return TopicSelection(frozenset(values["subscribe"]))
+    if values["assign"]:
+        partitions = parse_assign(values["assign"])
+        return TopicSelection(
+            frozenset(topic for topic, _ in partitions), assigned=frozenset(partitions)
+        )
+    pattern = values["subscribePattern"].strip()
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise OptionError(
+            f"option subscribePattern: {pattern!r} is no regular expression: {error}"
+        ) from None
+    return TopicSelection(pattern=pattern)
+
+
+def _refuse_offset(request: OffsetRequest | None, offset: int, word: str) -> None:
+    if request is None or request.is_time:
+        return
+    if request.everywhere == offset or offset in (request.each or {}).values():
+        raise OptionError(
+            f"option {request.option}: {word} is not possible in a batch, nor where a schema is "
+            "inferred (a stream of changes takes its schema from .schema(...))"
+        )

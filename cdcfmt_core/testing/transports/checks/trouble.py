@@ -1,0 +1,88 @@
+"""No answer, a wrong login, a topic that is not there: an error in time that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from cdcfmt_core.errors import CdcfmtError, SinkError, SourceError
+from cdcfmt_core.io.topics.stream_offset import INITIAL
+from cdcfmt_core.offsets import LATEST, OffsetRange
+from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.testing.transports.harness import NotOfferedError
+from cdcfmt_core.testing.transports.subject import TransportSubject
+from cdcfmt_core.transport import Check
+
+
+def check_unreachable(subject: TransportSubject) -> None:
+    """Where nothing answers every question ends in time, with an error that names an option."""
+    topic = subject.filled_topic(1, 2)
+    wrong = subject.harness.unreachable()
+    for what, call, error in _questions(subject, topic, wrong):
+        what = f"{what}, where nothing answers"
+        subject.expect_remedy(what, subject.error(what, call, error))
+
+
+def check_wrong_login(subject: TransportSubject) -> None:
+    """A login that the broker refuses is an error that says so, in time and without the secret."""
+    topic = subject.filled_topic(1, 2)
+    login = subject.harness.wrong_login()
+    for what, call, error in _questions(subject, topic, login.options):
+        what = f"{what} with a wrong login"
+        text = subject.error(what, call, error)
+        subject.expect_remedy(what, text)
+        expect(login.secret not in text, f"{what}: the error shows the secret")
+
+
+def check_unknown_topic(subject: TransportSubject) -> None:
+    """A topic that does not exist is an error that names it, for reading and for writing."""
+    topic = subject.filled_topic(1, 1) + "-is-not-there"
+    for what, call, error in _questions(subject, topic):
+        if what in ("offsets()", "read()"):
+            # Asked for what a plan had only.
+            continue
+        text = subject.error(f"{what} of a topic that does not exist", call, error)
+        expect(topic in text, f"{what}: the error does not name the topic {topic}: {text}")
+
+
+def check_explain(subject: TransportSubject) -> None:
+    """``explain`` finds nothing wrong with a broker, and says what to do where none answers."""
+    good, bad = subject.harness.addresses()
+    explain = subject.spec.explain
+    expect(explain is not None, "`explain` is missing, by which `cdcfmt doctor` looks at a broker")
+    assert explain is not None
+    with subject.in_time("explain()"):
+        right, wrong = list(explain(good)), list(explain(bad))
+    for check in (*right, *wrong):
+        expect(isinstance(check, Check), f"explain() gives {check!r}, expected a Check")
+        expect(check.subject and check.text, f"explain() gives a check without text: {check}")
+    expect(right and all(c.state == "ok" for c in right), f"explain({good!r}) finds {right}")
+    found = [check for check in wrong if check.state == "bad"]
+    expect(found, f"explain({bad!r}) finds nothing bad: {wrong}")
+    expect(all(check.remedy for check in found), f"a bad check has no remedy: {found}")
+
+
+_Question = tuple[str, Callable[[], object], type[CdcfmtError]]
+
+
+def _questions(
+    subject: TransportSubject, topic: str, more: Mapping[str, str] = {}
+) -> list[_Question]:
+    """Everything that asks a broker, as far as the transport has it."""
+    found: list[_Question] = []
+    with suppress(NotOfferedError):
+        source = subject.source(topic, more)
+        some = OffsetRange(topic, 0, 0, 1)
+        found += [
+            ("plan()", source.plan, SourceError),
+            ("offsets()", lambda: source.offsets({(topic, 0): LATEST}), SourceError),
+            ("read()", lambda: list(source.read(some)), SourceError),
+            (
+                "advance()",
+                lambda: source.open_progress().advance(dict(INITIAL), None, None),
+                SourceError,
+            ),
+        ]
+    with suppress(NotOfferedError):
+        found.append(("partitions() of a sink", subject.sink(topic, more).partitions, SinkError))
+    return found

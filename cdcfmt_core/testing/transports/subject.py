@@ -1,0 +1,208 @@
+"""The transport that is tested: its spec, its broker, and sources and sinks for them."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, TypeVar
+
+import attrs
+
+from cdcfmt_core import choosing
+from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.options import Option
+from cdcfmt_core.testing.limits import time_limit
+from cdcfmt_core.testing.outcome import expect
+from cdcfmt_core.testing.transports.harness import Harness, NotOfferedError
+from cdcfmt_core.transport import Sink, Source, TransportSpec
+
+SECONDS = 30.0
+"""The most that one question to a broker, or the reading of a few messages, may take."""
+
+_T = TypeVar("_T")
+
+Content = tuple[bytes | None, bytes | None, tuple[tuple[str, bytes | None], ...]]
+"""Key, value and headers."""
+
+LOST: Final = "offsets lost"
+"""What sources count where a user accepts that messages are gone."""
+
+
+class TransportSubject:
+    """A transport under test."""
+
+    def __init__(self, spec: TransportSpec, harness: Harness) -> None:
+        self.spec = spec
+        self.harness = harness
+
+    def source(self, topic: str, more: Mapping[str, str] = {}) -> Source:
+        """A source that reads a topic from its beginning; ``more`` are options as users spell them.
+
+        :raises NotOfferedError: of a transport that cannot be read again.
+        """
+        spec = self.spec
+        if spec.open_source is None or spec.delivers != "replayable":
+            raise NotOfferedError(f"{spec.name} has no source with ranges of offsets")
+        given = {**self.harness.reading(topic), **_known(spec, spec.options, more)}
+        return choosing.open_source(spec, *choosing.split_options(spec, given))
+
+    def sink(self, topic: str, more: Mapping[str, str] = {}) -> Sink:
+        """A sink that writes to a topic; ``more`` are options as users spell them.
+
+        :raises NotOfferedError: of a transport that is read only.
+        """
+        spec = self.spec
+        if spec.open_sink is None:
+            raise NotOfferedError(f"{spec.name} is read only")
+        given = {**self.harness.writing(topic), **_known(spec, spec.sink_options, more)}
+        return choosing.open_sink(spec, *choosing.split_options(spec, given, writing=True))
+
+    def carried(self, message: Message) -> Message:
+        """The message without what the abilities do not name."""
+        abilities = self.spec.abilities
+        return attrs.evolve(
+            message,
+            key=message.key if "keys" in abilities else None,
+            headers=message.headers if "headers" in abilities else (),
+        )
+
+    def numbered(self, count: int, *, partition: int = 0, start: int = 0) -> list[Message]:
+        """Messages of a partition, no two of which are equal."""
+        return [
+            self.carried(
+                Message(
+                    b"k%d" % n,
+                    b'{"partition":%d,"n":%d}' % (partition, n),
+                    (("n", b"%d" % n),),
+                    partition=partition,
+                )
+            )
+            for n in range(start, start + count)
+        ]
+
+    def filled_topic(self, partitions: int, each: int) -> str:
+        """A new topic with :meth:`numbered` messages in each partition."""
+        topic = self.harness.create_topic(partitions)
+        for partition in range(partitions):
+            self.harness.append(topic, self.numbered(each, partition=partition))
+        return topic
+
+    def plan(self, source: Source) -> list[OffsetRange]:
+        """The ranges of a batch."""
+        with self.in_time("plan()"):
+            return source.plan()
+
+    def whole(self, source: Source, partition: int = 0) -> OffsetRange:
+        """The range of a partition in a batch."""
+        found = [each for each in self.plan(source) if each.partition == partition]
+        expect(len(found) == 1, f"plan() has {len(found)} ranges of partition {partition}, not 1")
+        return found[0]
+
+    def read(
+        self, source: Source, wanted: OffsetRange, counts: Counter[str] | None = None
+    ) -> list[Message]:
+        """The messages of a range, each of which is where it says to be."""
+        where = show(wanted)
+        with self.in_time(f"reading {where}"):
+            found = list(source.read(wanted, counts))
+        last = wanted.start - 1
+        for message in found:
+            place = message.topic, message.partition
+            expect(
+                place == (wanted.topic, wanted.partition),
+                f"{where} gives a message of {place[0]}-{place[1]}",
+            )
+            expect(message.offset is not None, f"{where} gives a message without an offset")
+            offset = message.offset or 0
+            expect(
+                offset > last, f"{where}: offset {offset} comes after {last}, expected a later one"
+            )
+            expect(
+                offset < wanted.end, f"{where} gives offset {offset}, which is not before its end"
+            )
+            last = offset
+        return found
+
+    def read_all(self, source: Source) -> list[Message]:
+        """The messages of a batch, partition by partition."""
+        return [message for each in self.plan(source) for message in self.read(source, each)]
+
+    def in_time(self, what: str) -> AbstractContextManager[None]:
+        """AssertionError where the block hangs."""
+        return time_limit(what, SECONDS)
+
+    def error(self, what: str, call: Callable[[], object], wanted: type[CdcfmtError]) -> str:
+        """The text of the error that a call must raise, in time."""
+        with self.in_time(what):
+            try:
+                result = call()
+            except wanted as error:
+                copy = pickle.loads(pickle.dumps(error))
+                expect(str(copy) == str(error), f"{what}: its error changes by pickling: {copy}")
+                return str(error)
+            except Exception as error:
+                raise AssertionError(
+                    f"{what} raises {error!r}, expected {wanted.__name__}"
+                ) from error
+        raise AssertionError(f"{what} gives {result!r:.300}, expected {wanted.__name__}")
+
+    def expect_remedy(self, what: str, text: str) -> None:
+        """The text of an error must name an option that the user can mend."""
+        options = (*self.spec.options, *self.spec.sink_options)
+        names = {self.spec.prefix, *(option.name for option in options)}
+        expect(
+            any(name in text for name in names),
+            f"{what}: the error names no option to look at: {text}",
+        )
+
+    def expect_same(self, sent: Iterable[Message], found: Iterable[Message], where: str) -> None:
+        """Found is what was sent: each once, and in order if the transport keeps it."""
+        expected, got = [content(m) for m in sent], [content(m) for m in found]
+        if "ordering" not in self.spec.abilities:
+            expected, got = sorted(expected, key=repr), sorted(got, key=repr)
+        if expected == got:
+            return
+        missing, more = Counter(expected) - Counter(got), Counter(got) - Counter(expected)
+        pairs = zip(expected, got, strict=False)
+        shorter = min(len(expected), len(got))
+        at = next((n for n, (one, other) in enumerate(pairs) if one != other), shorter)
+        raise AssertionError(
+            f"{where}: expected {len(expected)} messages, got {len(got)}; missing: "
+            f"{_some(missing)}; too many or changed: {_some(more)}; they differ from number {at} "
+            f"on: expected {_nth(expected, at)}, got {_nth(got, at)}"
+        )
+
+
+def _known(
+    spec: TransportSpec, options: Iterable[Option], given: Mapping[str, str]
+) -> dict[str, str]:
+    """Those of the options that this end of the transport has."""
+    names = {option.name.lower() for option in options}
+    return {
+        name: value
+        for name, value in given.items()
+        if name.lower() in names or name.lower().startswith(spec.prefix)
+    }
+
+
+def content(message: Message) -> Content:
+    """What a message says, without its place and time."""
+    return message.key, message.value, message.headers
+
+
+def show(wanted: OffsetRange) -> str:
+    """A range as errors name it."""
+    return f"{wanted.topic}-{wanted.partition}, offsets {wanted.start} to {wanted.end - 1}"
+
+
+def _some(contents: Counter[Content]) -> str:
+    shown = ", ".join(f"{each!r:.200}" for each in list(contents.elements())[:3])
+    return f"{shown or 'none'} ({contents.total()})"
+
+
+def _nth(contents: Sequence[Content], at: int) -> str:
+    return f"{contents[at]!r:.200}" if at < len(contents) else "no more"
