@@ -47,12 +47,12 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
     facts["group"] = encoded.indices
     table = pa.table(facts)
     groups = len(encoded.dictionary)
-    counted = _by_group(table, groups)
-    first, last = _ends(table, ("commit", "offset"), groups)
-    _, last_delete = _ends(table.filter(table["is_delete"]), ("commit", "offset"), groups)
+    counted = _by_group(table)
+    first, last = _ends(table, ("commit", "offset"))
+    _, last_delete = _ends(table.filter(table["is_delete"]), ("commit", "offset"))
     logged = table.filter(pc.is_valid(table["pos"]))
-    _, last_logged = _ends(logged, _LOG, groups)
-    servers = _distinct(logged, "server", groups)
+    _, last_logged = _ends(logged, _LOG)
+    servers = _distinct(logged, "server")
     found = []
     for number in range(groups):
         rows = counted[number]["rows"]
@@ -152,13 +152,13 @@ def _joined(lists: pa.ListArray) -> pa.Array:
     return pc.fill_null(pc.binary_join(texts, _END), _NULL)
 
 
-def _by_group(table: pa.Table, groups: int) -> list[dict[str, Any]]:
+def _by_group(table: pa.Table) -> list[dict[str, Any]]:
     """Counts of each group, its places, and its rows."""
     flags = {"truncates": "is_truncate", "updates": "is_update", "deletes": "is_delete"}
     wanted = [(flag, "sum") for flag in flags.values()]
     wanted += [("latest", "max"), ("pos", "count"), ("group", "count")]
     counted = table.group_by("group").aggregate(cast(Any, wanted)).sort_by("group")
-    places = _distinct(table, "place", groups)
+    places = _distinct(table, "place")
     order = pc.sort_indices(table["group"])
     found: list[dict[str, Any]] = []
     at = 0
@@ -178,7 +178,7 @@ def _by_group(table: pa.Table, groups: int) -> list[dict[str, Any]]:
     return found
 
 
-def _distinct(table: pa.Table, name: str, groups: int) -> dict[int, list[Any]]:
+def _distinct(table: pa.Table, name: str) -> dict[int, list[Any]]:
     found: dict[int, list[Any]] = {}
     pairs = table.filter(pc.is_valid(table[name])).group_by(["group", name]).aggregate([])
     for row in pairs.to_pylist():
@@ -187,7 +187,7 @@ def _distinct(table: pa.Table, name: str, groups: int) -> dict[int, list[Any]]:
 
 
 def _ends(
-    table: pa.Table, names: tuple[str, ...], groups: int
+    table: pa.Table, names: tuple[str, ...]
 ) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
     """The lowest and the highest values of several columns together, by group."""
     by = [(name, "ascending") for name in ("group", *names)]
