@@ -10,30 +10,22 @@ from pyspark.sql.types import (
     ArrayType,
     BinaryType,
     BooleanType,
-    DataType,
     IntegerType,
     LongType,
     StringType,
-    StructField,
-    StructType,
     TimestampType,
 )
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine
-from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
+from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS, struct_of
 
-
-def _struct(**fields: DataType) -> StructType:
-    return StructType([StructField(name, type_) for name, type_ in fields.items()])
-
-
-_POSITION = _struct(commit=LongType(), offset=LongType())
-_LOG = _struct(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())
+_POSITION = struct_of(commit=LongType(), offset=LongType())
+_LOG = struct_of(length=IntegerType(), file=StringType(), pos=LongType(), server=LongType())
 
 MESSAGES, EVENTS = "messages", "events"
 
-BLOCKS = _struct(
+BLOCKS = struct_of(
     kind=StringType(),
     protocol=StringType(),
     database=StringType(),

@@ -25,15 +25,15 @@ from pyspark_cdcfmt.rows.values import SUPPORTED
 from pyspark_cdcfmt.write_options import WriteOptions
 
 
-def _struct(**fields: DataType) -> StructType:
+def struct_of(**fields: DataType) -> StructType:
     return StructType([StructField(name, type_) for name, type_ in fields.items()])
 
 
-_COLUMN = _struct(
+_COLUMN = struct_of(
     name=StringType(), source_type=StringType(), nullable=BooleanType(), key=BooleanType()
 )
 
-_TABLE_SCHEMA = _struct(
+_TABLE_SCHEMA = struct_of(
     database=StringType(),
     schema=StringType(),
     table=StringType(),
@@ -41,7 +41,7 @@ _TABLE_SCHEMA = _struct(
     key_columns=ArrayType(StringType()),
 )
 
-SOURCE = _struct(
+SOURCE = struct_of(
     protocol=StringType(),
     topic=StringType(),
     path=StringType(),
@@ -51,11 +51,11 @@ SOURCE = _struct(
     timestamp=TimestampType(),
 )
 
-_HEADER = _struct(key=StringType(), value=BinaryType())
+_HEADER = struct_of(key=StringType(), value=BinaryType())
 
-CORRUPT_RECORD = _struct(reason=StringType(), key=BinaryType(), value=BinaryType(), source=SOURCE)
+CORRUPT_RECORD = struct_of(reason=StringType(), key=BinaryType(), value=BinaryType(), source=SOURCE)
 
-_DDL = _struct(query=StringType(), type=StringType())
+_DDL = struct_of(query=StringType(), type=StringType())
 
 EVENT_COLUMNS: dict[str, DataType] = {
     "kind": StringType(),
@@ -147,7 +147,7 @@ def _may_be(given: DataType, expected: DataType) -> bool:
     )
 
 
-SEQUENCE = _struct(
+SEQUENCE = struct_of(
     commit=LongType(),
     rank=IntegerType(),
     offset=LongType(),
