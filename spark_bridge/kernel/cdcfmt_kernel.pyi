@@ -67,6 +67,11 @@ class Kernel:
 
         :raises ValueError: if it has no layout.
         """
+    def layout(self, value: bytes, key: bytes | None) -> int:
+        """The number of a message's layout.
+
+        :raises ValueError: if it has none.
+        """
     @property
     def size(self) -> int:
         """Bytes of the values that were read into the batch."""

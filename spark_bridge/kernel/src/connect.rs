@@ -7,6 +7,7 @@ use crate::json::{Cursor, Kind, Token};
 use crate::refusal::{Refusal, Step};
 
 const SCHEMA_FIRST: &str = "{\"schema\":";
+const PAYLOAD: &[u8] = b"\"payload\"";
 const PAYLOAD_FIRST: &str = "{\"payload\":";
 const THEN_PAYLOAD: &str = ",\"payload\":";
 const THEN_SCHEMA: &str = ",\"schema\":";
@@ -25,27 +26,38 @@ pub enum Form {
 
 /// Goes to where the payload begins. `known` is the schema that the document may have.
 pub fn open(cursor: &mut Cursor, known: Option<&str>) -> Step<Form> {
-    if cursor.take_all(PAYLOAD_FIRST) {
+    if cursor.take_spaced(PAYLOAD_FIRST) {
         return Ok(Form::PayloadFirst);
     }
-    if !cursor.take_all(SCHEMA_FIRST) {
+    if !cursor.take_spaced(SCHEMA_FIRST) {
         return Ok(Form::Bare);
     }
+    cursor.blanks();
     let start = cursor.position();
     let is_known = known.is_some_and(|known| cursor.take_all(known));
     if is_known {
         let schema = cursor.token_from(Kind::Object, start);
-        if cursor.take_all(THEN_PAYLOAD) {
+        if cursor.take_spaced(THEN_PAYLOAD) {
             return Ok(Form::SchemaFirst(schema));
         }
-        cursor.go_back(start);
     }
-    let rest = &cursor.document.as_bytes()[start..];
-    let end = memchr::memmem::find(rest, THEN_PAYLOAD.as_bytes());
-    cursor.go_back(start + end.ok_or(Refusal::new("a schema without payload", start))?);
-    let schema = cursor.token_from(Kind::Object, start);
-    cursor.take_all(THEN_PAYLOAD);
-    Ok(Form::SchemaFirst(schema))
+    for name in memchr::memmem::find_iter(&cursor.document.as_bytes()[start..], PAYLOAD) {
+        let before = without_blanks(&cursor.document[start..start + name]);
+        let Some(schema) = before.strip_suffix(',').map(without_blanks) else {
+            continue;
+        };
+        cursor.go_back(start + schema.len());
+        let schema = cursor.token_from(Kind::Object, start);
+        if cursor.take_spaced(THEN_PAYLOAD) {
+            return Ok(Form::SchemaFirst(schema));
+        }
+    }
+    Err(Refusal::new("a schema without payload", start))
+}
+
+/// Text without the blanks at its end.
+fn without_blanks(text: &str) -> &str {
+    text.trim_end_matches([' ', '\t', '\n', '\r'])
 }
 
 /// The payload of a value that has this schema beside it, and nothing else.
@@ -65,10 +77,12 @@ pub fn close(cursor: &mut Cursor, form: Form) -> Step<Token> {
     let schema = match form {
         Form::Bare => return cursor.end().map(|()| Token::MISSING),
         Form::SchemaFirst(schema) => schema,
-        Form::PayloadFirst if cursor.take_all(THEN_SCHEMA) => {
+        Form::PayloadFirst if cursor.take_spaced(THEN_SCHEMA) => {
+            cursor.blanks();
             let start = cursor.position();
-            let end = cursor.document.len().saturating_sub(1).max(start);
-            cursor.go_back(end);
+            let rest = without_blanks(&cursor.document[start..]);
+            let schema = rest.strip_suffix('}').map_or("", without_blanks);
+            cursor.go_back(start + schema.len());
             cursor.token_from(Kind::Object, start)
         }
         Form::PayloadFirst => Token::MISSING,
@@ -181,6 +195,12 @@ mod tests {
         for known in [None, Some(bytes), Some("{}"), Some("null")] {
             assert_eq!(schema(&first, known), Ok(Some(bytes)));
             assert_eq!(schema(&last, known), Ok(Some(bytes)));
+        }
+        let spaced = format!("{{ \"schema\" :\n{bytes} , \"payload\": {{\"a\" :1}} }} ");
+        let behind = format!("{{\"payload\": {{\"a\": 1}}, \"schema\": {bytes}\r\n}}\r");
+        for known in [None, Some(bytes), Some("null")] {
+            assert_eq!(schema(&spaced, known), Ok(Some(bytes)));
+            assert_eq!(schema(&behind, known), Ok(Some(bytes)));
         }
         assert_eq!(schema(r#"{"payload":{"a":1}}"#, None), Ok(None));
         assert_eq!(schema(r#"{"a":1}"#, Some(bytes)), Ok(None));

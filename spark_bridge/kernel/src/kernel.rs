@@ -14,6 +14,7 @@ use crate::envelope::Envelope;
 use crate::event_images::{EventImages, Format};
 use crate::filters::LookedAt;
 use crate::frames::Joined;
+use crate::json::Cursor;
 use crate::layout::{Layout, Op};
 use crate::plan_table::{Name, PlanTable};
 use crate::plans::{Description, Plan};
@@ -158,6 +159,11 @@ impl Kernel {
         Some(self.envelope.name(&document).to_name())
     }
 
+    /// The number of a message's layout.
+    pub fn layout_of(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<usize> {
+        Ok(self.look(value, key)?.0)
+    }
+
     /// Reads the envelope of a message, or of its first event; its layout and document.
     pub fn look(&mut self, value: &[u8], key: Option<&[u8]>) -> Step<(usize, String)> {
         if self.is_avro() {
@@ -233,7 +239,7 @@ impl Kernel {
         // Mostly it is the layout of the message before.
         for step in 0..layouts.len() {
             let at = (self.layout + step) % layouts.len();
-            if !document.starts_with(&layouts[at].begins) {
+            if !Cursor::new(document)?.take_spaced(&layouts[at].begins) {
                 continue;
             }
             let mut guessed = guess;

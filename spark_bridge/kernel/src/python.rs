@@ -202,6 +202,11 @@ impl PyKernel {
         Ok((database, schema, table))
     }
 
+    /// The number of a message's layout.
+    fn layout(&mut self, value: &[u8], key: Option<&[u8]>) -> PyResult<usize> {
+        self.kernel.layout_of(value, key).map_err(refused)
+    }
+
     /// Value and key of one event of a message.
     fn event<'py>(
         &self,
@@ -288,5 +293,3 @@ impl PyKernel {
         Ok(Rows(self.kernel.batch.finish().map_err(value_error)?))
     }
 }
-
-impl PyKernel {}

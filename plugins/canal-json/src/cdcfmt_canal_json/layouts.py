@@ -15,6 +15,7 @@ from cdcfmt_canal_json.plans import column_encodings
 from cdcfmt_core.layout import Extra, Layout, Members
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
+from cdcfmt_core.types import MAX_TIMESTAMP
 
 _MEMBERS: Members = {
     "id": "extra",
@@ -62,17 +63,21 @@ _SORTED_BEGINS = b'{"data":'
 
 
 def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
-    """The layouts of a dialect; none for values that are compressed, or times in seconds."""
+    """The layouts of a dialect; none for values that are compressed."""
     dialect = DIALECTS[options["dialect"]]
-    if options["largeMessageHandleCompression"] != "none" or dialect.seconds:
-        return ()
-    if dialect.deleted_row_in_old:
+    if options["largeMessageHandleCompression"] != "none":
         return ()
     canal = attrs.evolve(_CANAL, limits=functools.partial(_limits, dialect))
+    if dialect.deleted_row_in_old:
+        canal = attrs.evolve(canal, deleted_row="before")
     if options["deleteOnlyOutputHandleKeyColumns"]:
         # Deleted rows lack columns.
         ops = {word: op for word, op in OP_OF_TYPE.items() if op != "delete"}
         canal = attrs.evolve(canal, ops=ops)
+    # Producers of seconds tell no types of columns, or both kinds of them.
+    seconds = attrs.evolve(canal, members={**_MEMBERS, "sqlType": "same"}, column_types=None)
+    if dialect.seconds:
+        return (attrs.evolve(seconds, times=(0, MAX_TIMESTAMP // 1_000_000, 1_000_000)),)
     if dialect.es_is_commit_time is not None:
         return (attrs.evolve(canal, orders_by_source_time=dialect.es_is_commit_time),)
     return (
@@ -83,6 +88,8 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
             orders_by_source_time=True,
         ),
         attrs.evolve(canal, begins=_SORTED_BEGINS),
+        # Seconds are no commit time, wherever "id" is.
+        attrs.evolve(seconds, times=(0, SECONDS_LIMIT - 1, 1_000_000)),
     )
 
 

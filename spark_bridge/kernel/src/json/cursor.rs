@@ -85,6 +85,28 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// As [`Self::take_all`], perhaps with blanks between the tokens; the text has no escapes.
+    pub fn take_spaced(&mut self, text: &str) -> bool {
+        self.take_all(text) || self.take_tokens(text)
+    }
+
+    fn take_tokens(&mut self, text: &str) -> bool {
+        let start = self.at;
+        let mut in_text = false;
+        for byte in text.bytes() {
+            if !in_text {
+                self.blanks();
+            }
+            if self.peek() != byte {
+                self.at = start;
+                return false;
+            }
+            in_text ^= byte == b'"';
+            self.at += 1;
+        }
+        true
+    }
+
     pub fn bytes_of(&self, token: Token) -> &'a [u8] {
         token.bytes(self.data)
     }

@@ -209,7 +209,7 @@ class Learner:
 
     def _add_plan(self, table: TableSchema, value: bytes, key: bytes | None) -> None:
         """Adds the plan of a table schema, for messages or events like this one."""
-        layout = next(each for each in self._layouts if value.startswith(each.begins))
+        layout = self._layouts[self._kernel.layout(value, key)]
         if layout.avro is None:
             wire = orjson.loads((self._in_frames and key) or value)
         else:
