@@ -127,7 +127,8 @@ class Layout:
     - ``in_lists``: images lie in lists, one for each row of the message.
     - ``deleted_row``: where the row of a delete lies.
     - ``completes_before``: a column that ``before`` lacks did not change.
-    - ``times``: the smallest and the largest time, and the microseconds in one.
+    - ``times``: the smallest and the largest time, and the microseconds in one.  ``iso_times``:
+      they are texts as ``2024-01-01T00:00:00.5Z``, and these numbers are microseconds.
     - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
     - ``zoned``: what TIMESTAMP values are objects of, if they are.
     - ``begins``: bytes that such a message begins with; ``lacks``: bytes that none holds.
@@ -166,6 +167,7 @@ class Layout:
     deleted_row: Literal["before", "after"] = "before"
     completes_before: bool = False
     times: tuple[int, int, int] = (0, MAX_TIMESTAMP // 1000, 1000)
+    iso_times: bool = False
     orders_by_source_time: bool = False
     begins: bytes = b""
     lacks: tuple[bytes, ...] = ()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import attrs
+import pyarrow as pa
 import pytest
 from test_kernel import USUAL, check_events, update
 from test_kernel_debezium import check, message, payload, schema_of
 
 from cdcfmt_core.events import Message
+from cdcfmt_core.layout import Layout
+from cdcfmt_core.types import MAX_TIMESTAMP
 from pyspark_cdcfmt.kernel.formats import is_installed
+from pyspark_cdcfmt.kernel.plans import describe_zone
+from pyspark_cdcfmt.kernel.settings import _layout
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 pytestmark = pytest.mark.skipif(
@@ -148,3 +154,48 @@ def test_deleted_rows_in_old() -> None:
     in_data = [rewritten(m, {}, data=[{"c0": "1"}]) for m in messages[1::3]]
     in_both = [rewritten(m, {}, old=[]) for m in messages[1::3]]
     by_both([*messages, *in_data, *in_both], dialect="drs")
+
+
+ISO = Layout(
+    members={"table": "table", "op": "op", "at": "source_time", "row": "after"},
+    ops={"I": "insert"},
+    encodings=lambda value, table: {},
+    times=(0, MAX_TIMESTAMP, 1),
+    iso_times=True,
+)
+
+
+def test_times_that_are_texts() -> None:
+    import cdcfmt_kernel
+
+    described = {
+        "layouts": [_layout(ISO)],
+        "outputs": [{"name": "at", "content": "commit_timestamp"}],
+        "zone": describe_zone(UTC),
+        "low_watermark": 0,
+        "before_updates": True,
+        "splits_keys": False,
+        "max_message_bytes": 1 << 20,
+        "max_rows": 1000,
+        "max_bytes": 1 << 20,
+        "row_bytes": 8,
+        "images": None,
+    }
+    kernel = cdcfmt_kernel.Kernel(json.dumps(described))
+
+    def value(time: Any) -> bytes:
+        return json.dumps({"table": "t", "op": "I", "at": time, "row": {}}).encode()
+
+    rows = {"columns": [], "absent": [], "keyed": False, "event": None}
+    plan = {"rows": rows, "repeats": 0, "shown": None}
+    kernel.add_plan(value("2024-01-01T00:00:00Z"), None, json.dumps(plan))
+    good = ["1970-01-01T00:00:00Z", "2024-02-29T23:59:59.5Z", "9999-12-31T23:59:59.999999Z"]
+    refused = [
+        *("1969-12-31T23:59:59Z", "2024-02-30T00:00:00Z", "2024-01-01T00:00:00"),
+        *("2024-01-01 00:00:00Z", "2024-01-01T00:00:00+01:00", "2024-01-01T00:00:00.1234567Z"),
+        *("", "Z", 1_700_000_000, True, None, ["2024-01-01T00:00:00Z"]),
+    ]
+    for time in [*good, *refused]:
+        kernel.read([value(time)], [], [None], 0)
+    found = pa.record_batch(kernel.finish()).column("at").to_pylist()
+    assert found == [datetime.fromisoformat(text) for text in good]

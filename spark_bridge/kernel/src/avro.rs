@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::Write;
 
+use crate::appending::append;
 use crate::names::equal;
 use crate::refusal::{Refusal, Step};
 
@@ -108,6 +109,13 @@ impl<'a> Datum<'a> {
             }
             _ => self.refuse("a length beyond the message's end"),
         }
+    }
+
+    /// Appends bytes behind their length.
+    pub fn append_bytes(&mut self, out: &mut Vec<u8>) -> Step<usize> {
+        let length = self.bytes()?.len();
+        append(self.data, self.at - length, self.at, out);
+        Ok(length)
     }
 
     pub fn text(&mut self) -> Step<&'a str> {

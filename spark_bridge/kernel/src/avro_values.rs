@@ -80,7 +80,12 @@ impl Type {
                 double(shortest_double(value), bare, datum, document)
             }
             Self::Double => double(f64::from_le_bytes(datum.fixed()?), bare, datum, document),
-            Self::Text => quoted(datum.bytes()?, document),
+            Self::Text => {
+                document.push(b'"');
+                let length = datum.append_bytes(document)?;
+                document.push(b'"');
+                Ok(Some(Token::new(Kind::Text, start + 1, start + 1 + length)))
+            }
             Self::Bytes => {
                 let bytes = datum.bytes()?;
                 document.push(b'"');

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, StructArray};
-use arrow_schema::{ArrowError, Field, Fields};
+use arrow_schema::{ArrowError, DataType, Field, Fields};
 use serde::Deserialize;
 
 use crate::cells::Cells;
@@ -11,7 +11,7 @@ use crate::columns::{Column, Target};
 use crate::event_columns::{EventContent, EventOrigin, Extras};
 use crate::event_images::EventImages;
 use crate::refusal::Step;
-use crate::temporal::Zone;
+use crate::zones::Zone;
 
 /// What a row is; the names are in `_change_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,10 +192,13 @@ impl Batch {
         Ok(())
     }
 
-    /// The rows as a struct of the outputs; the batch is empty afterwards.
-    pub fn finish(&mut self) -> Result<StructArray, ArrowError> {
+    /// The rows as a struct of the outputs, and their fields; the batch is empty afterwards.
+    ///
+    /// Text is an array of bytes there: it was text when it was read, and is not looked at again.
+    pub fn finish(&mut self) -> Result<(StructArray, Fields), ArrowError> {
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let mut values = 0;
+        let in_text = self.images.as_ref().is_some_and(EventImages::are_text);
         let images = match &mut self.images {
             Some(images) => Some(images.finish()?),
             None => None,
@@ -210,17 +213,27 @@ impl Batch {
             };
             arrays.push(array);
         }
-        let fields: Fields = self
-            .outputs
-            .iter()
-            .zip(&arrays)
-            .map(|(output, array)| Field::new(&output.name, array.data_type().clone(), true))
+        let outputs = || self.outputs.iter().zip(&arrays);
+        let field =
+            |output: &Output, type_: &DataType| Field::new(&output.name, type_.clone(), true);
+        let fields: Fields = outputs()
+            .map(|(output, array)| field(output, array.data_type()))
+            .collect();
+        let shown: Fields = outputs()
+            .map(|(output, array)| match &output.content {
+                Content::Value {
+                    target: Target::String,
+                    ..
+                } => field(output, &DataType::Utf8),
+                Content::Before | Content::After if in_text => field(output, &DataType::Utf8),
+                _ => field(output, array.data_type()),
+            })
             .collect();
         self.rows.clear();
         self.origins.clear();
         self.extras = Extras::default();
         self.row_bytes = 0;
         self.messages = 0;
-        StructArray::try_new(fields, arrays, None)
+        Ok((StructArray::try_new(fields, arrays, None)?, shown))
     }
 }

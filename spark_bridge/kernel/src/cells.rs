@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::json::{Token, plain};
 use crate::refusal::{Refusal, Step};
 use crate::variant::Variants;
 
@@ -37,9 +38,27 @@ pub trait Cells {
 
     fn push_float(&mut self, value: f64) -> Step<()>;
 
+    /// An integer, or a decimal with its scale, that was read of such a text.
+    fn push_number_text(&mut self, value: i128, scale: Option<u8>, _text: &str) -> Step<()> {
+        match scale {
+            None => self.push_integer(value),
+            Some(scale) => self.push_decimal(value, scale),
+        }
+    }
+
+    /// A finite number that may be read of a text.
+    fn push_float_text(&mut self, text: &str, read: impl FnOnce(&str) -> Step<f64>) -> Step<()> {
+        self.push_float(read(text)?)
+    }
+
     fn push_boolean(&mut self, value: bool) -> Step<()>;
 
     fn push_text(&mut self, text: &str) -> Step<()>;
+
+    /// Text as it stands in a document.
+    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
+        self.push_text(plain(token, document, scratch))
+    }
 
     fn push_bytes(&mut self, data: &[u8]) -> Step<()>;
 
@@ -55,6 +74,16 @@ pub trait Cells {
     fn push_datetime(&mut self, micros: i64) -> Step<()>;
 
     fn push_instant(&mut self, micros: i64) -> Step<()>;
+
+    /// A wall clock that was read of such a text.
+    fn push_datetime_text(&mut self, micros: i64, _text: &str) -> Step<()> {
+        self.push_datetime(micros)
+    }
+
+    /// An instant that was read of such a text, in UTC.
+    fn push_instant_text(&mut self, micros: i64, _text: &str) -> Step<()> {
+        self.push_instant(micros)
+    }
 
     fn push_time(&mut self, micros: i64, fsp: Option<u32>, scratch: &mut String) -> Step<()>;
 

@@ -1,7 +1,9 @@
 //! Cells of typed columns: what each type takes.
 
+use crate::appending::append;
 use crate::cells::Cells;
 use crate::columns::{Column, Values};
+use crate::json::{Kind, Token, plain};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
@@ -129,6 +131,19 @@ impl Cells for Column {
         bytes.end()?;
         self.added();
         Ok(())
+    }
+
+    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
+        match &mut self.values {
+            Values::String(bytes) if token.kind == Kind::Text => {
+                let (start, end) = (token.start as usize, token.end as usize);
+                append(document.as_bytes(), start, end, &mut bytes.data);
+                bytes.end()?;
+                self.added();
+                Ok(())
+            }
+            _ => self.push_text(plain(token, document, scratch)),
+        }
     }
 
     fn push_bytes(&mut self, data: &[u8]) -> Step<()> {

@@ -7,15 +7,14 @@ use arrow_array::types::{
     Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StringArray,
-    StructArray,
+    ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, PrimitiveArray, StructArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, TimeUnit};
 use serde::Deserialize;
 
 use crate::refusal::{Refusal, Step};
-use crate::temporal::Zone;
+use crate::zones::Zone;
 
 /// A Spark type, by its name in Spark's DDL.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]
@@ -214,7 +213,7 @@ impl Column {
         }
     }
 
-    /// The rows as an array; the column is empty afterwards.
+    /// The rows as an array, text as bytes; the column is empty afterwards.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         fn primitive<T: ArrowPrimitiveType>(
             values: &mut Vec<T::Native>,
@@ -240,12 +239,7 @@ impl Column {
                 let array = primitive::<Decimal128Type>(values, nulls)?;
                 Arc::new(array.with_precision_and_scale(*precision, scale)?)
             }
-            Values::String(bytes) => {
-                let offsets = bytes.offsets();
-                let data = std::mem::take(&mut bytes.data).into();
-                Arc::new(StringArray::try_new(offsets, data, nulls)?)
-            }
-            Values::Binary(bytes) => Arc::new(binary(bytes, nulls)?),
+            Values::String(bytes) | Values::Binary(bytes) => Arc::new(binary(bytes, nulls)?),
             Values::Date(values) => Arc::new(primitive::<Date32Type>(values, nulls)?),
             Values::Timestamp(values) => {
                 let array = primitive::<TimestampMicrosecondType>(values, nulls)?;

@@ -16,8 +16,8 @@ use crate::names::ByText;
 use crate::packed::{BytesText, Unscaled};
 use crate::refusal::Refusal;
 use crate::scalars::{Any, Number};
-use crate::temporal::Zone;
 use crate::variant::Variants;
+use crate::zones::Zone;
 
 /// MySQL's text of a logical type (`cdcfmt_core/types.py`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize)]

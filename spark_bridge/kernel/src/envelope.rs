@@ -8,6 +8,7 @@ use crate::guessing::Guessing;
 use crate::images::Images;
 use crate::json::{Cursor, Kind, Token};
 use crate::layout::{Layout, Member, Op, Role, RoleOrMembers};
+use crate::order::Order;
 use crate::plan_table::{NameRef, PlanTable};
 use crate::plans::Plan;
 use crate::refusal::{Refusal, Step};
@@ -49,6 +50,7 @@ pub struct Envelope {
     pub leaves: Vec<Token>,
     pub images_before: Images,
     pub images_after: Images,
+    order: Order,
     /// The last object that is not read.
     kept: String,
     /// Those of Avro, by their slots.
@@ -62,6 +64,7 @@ impl Envelope {
             self.kept_values.clear();
         }
         self.layout = layout.number;
+        self.order.begin(layout);
         self.schema_key.clear();
         self.key.clear();
         self.key.resize(layout.parts.len(), Token::MISSING);
@@ -81,7 +84,7 @@ impl Envelope {
     pub fn part(
         &mut self,
         layout: &Layout,
-        members: &[Member],
+        (members, number): (&[Member], usize),
         cursor: &mut Cursor,
         guess: Option<&Arc<Plan>>,
     ) -> Step<()> {
@@ -93,7 +96,7 @@ impl Envelope {
             plan: &mut plan,
             plans: None,
         };
-        self.object(layout, members, cursor, &mut guessing)
+        self.object(layout, members, number, cursor, &mut guessing)
     }
 
     /// Reads a whole document.
@@ -117,7 +120,7 @@ impl Envelope {
         let mut guessing = Guessing { plan: guess, plans };
         let guess = &mut guessing;
         let Some(part) = layout.schema else {
-            self.object(layout, &layout.members, &mut cursor, guess)?;
+            self.object(layout, &layout.members, 0, &mut cursor, guess)?;
             return cursor.end();
         };
         let known = guess.plan.and_then(|plan| plan.key.bytes_of_part(part));
@@ -132,7 +135,7 @@ impl Envelope {
         if let Form::SchemaFirst(schema) = form {
             self.missed |= known != Some(schema.text(document));
         }
-        self.object(layout, &layout.members, &mut cursor, guess)?;
+        self.object(layout, &layout.members, 0, &mut cursor, guess)?;
         if layout.is_odd(&document[start..cursor.position()]) {
             return Err(Refusal::new("text that rows lack", start));
         }
@@ -178,6 +181,7 @@ impl Envelope {
         &mut self,
         layout: &Layout,
         members: &[Member],
+        number: usize,
         cursor: &mut Cursor,
         guess: &mut Guessing,
     ) -> Step<()> {
@@ -186,26 +190,30 @@ impl Envelope {
             return Ok(());
         }
         let mut seen = 0_u64;
-        let mut expected = 0;
+        let mut before = Order::first(number);
         loop {
             let at = cursor.position();
+            let expected = self.order.next(before);
             let next = members.get(expected);
-            // Members mostly come in the layout's order.
             let place = if next.is_some_and(|member| cursor.take_name(member.name.as_bytes())) {
                 expected
             } else {
                 let name = cursor.name()?.text(cursor.document);
                 let place = members.iter().position(|member| member.name == name);
-                place.ok_or(Refusal::new("a member that the layout lacks", at))?
+                let place = place.ok_or(Refusal::new("a member that the layout lacks", at))?;
+                self.order.set(before, place);
+                place
             };
             if seen >> place & 1 == 1 {
                 return Err(Refusal::new("two members of one name", at));
             }
             seen |= 1 << place;
-            expected = place + 1;
             let member = &members[place];
+            before = Order::behind(member.number);
             match &member.role {
-                RoleOrMembers::Members(inner) => self.object(layout, inner, cursor, guess)?,
+                RoleOrMembers::Members(inner) => {
+                    self.object(layout, inner, member.number, cursor, guess)?;
+                }
                 RoleOrMembers::Role(role) => {
                     let token = self.value(layout, *role, member.part, cursor, guess)?;
                     self.leaves[member.leaf] = token;

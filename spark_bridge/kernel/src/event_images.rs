@@ -3,17 +3,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
+use arrow_array::{ArrayRef, BinaryArray, StructArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::ArrowError;
 use serde::Deserialize;
 
+use crate::appending::append;
 use crate::columns::{Bytes, binary, variant_fields};
 use crate::encodings::Tools;
 use crate::event_plan::EventPlan;
 use crate::image_cells::{Source, cell_of, column_of};
 use crate::json::Token;
-use crate::json_cells::JsonCells;
+use crate::json_cells::{JsonCells, Scratch};
 use crate::refusal::Step;
 use crate::variant::Variants;
 use crate::variant_bytes::{check_size, push_all, width};
@@ -30,7 +31,7 @@ pub struct EventImages {
     format: Format,
     before: ImageColumn,
     after: ImageColumn,
-    scratch: Vec<u8>,
+    scratch: Scratch,
 }
 
 /// One column of images; cells of the last one are known.
@@ -55,7 +56,7 @@ impl EventImages {
             format,
             before: ImageColumn::default(),
             after: ImageColumn::default(),
-            scratch: Vec::new(),
+            scratch: Scratch::default(),
         }
     }
 
@@ -80,6 +81,11 @@ impl EventImages {
     pub fn truncate(&mut self, rows: usize) {
         self.before.truncate(rows);
         self.after.truncate(rows);
+    }
+
+    /// Whether images are JSON.
+    pub fn are_text(&self) -> bool {
+        self.format == Format::Json
     }
 
     /// Bytes of all images.
@@ -107,7 +113,7 @@ impl ImageColumn {
         image: Option<&[Token]>,
         earlier: Earlier,
         tools: &mut Tools,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
     ) -> Step<()> {
         match (image, format) {
             (None, _) => {}
@@ -126,27 +132,34 @@ impl ImageColumn {
         image: &[Token],
         earlier: Earlier,
         tools: &mut Tools,
-        scratch: &mut Vec<u8>,
+        scratch: &mut Scratch,
     ) -> Step<()> {
         let out = &mut self.rows.data;
         self.cells.clear();
         let EventPlan { order, labels, .. } = source.event;
         for (at, place) in order.iter().enumerate() {
-            out.extend_from_slice(labels.bytes_of(at).unwrap_or_default());
+            labels.append(at, out);
             let start = out.len();
-            let cell = cell_of(image, earlier.map(|(tokens, _)| tokens), *place, source);
-            match earlier {
-                Some((_, written)) if cell.is_earlier => {
-                    out.extend_from_slice(&written.rows.data[written.cells[at].clone()]);
+            let mut token = image[*place];
+            if let Some((tokens, written)) = earlier {
+                let cell = cell_of(image, Some(tokens), *place, source);
+                if cell.is_earlier {
+                    let Range { start, end } = written.cells[at];
+                    append(&written.rows.data, start, end, out);
+                    continue;
                 }
-                _ => {
-                    let (column, form) = column_of(source, *place)?;
-                    let mut cells = JsonCells { out, form, scratch };
-                    column
-                        .reader
-                        .read(cell.token, source.document, &mut cells, tools)?;
-                }
+                token = cell.token;
             }
+            let (column, form) = column_of(source, *place)?;
+            let mut cells = JsonCells {
+                out,
+                form,
+                is_json: source.plan.forms.is_empty(),
+                scratch,
+            };
+            column
+                .reader
+                .read(token, source.document, &mut cells, tools)?;
             self.cells.push(start..out.len());
         }
         if order.is_empty() {
@@ -254,8 +267,6 @@ impl ImageColumn {
                 nulls,
             )?));
         }
-        let offsets = self.rows.offsets();
-        let data = std::mem::take(&mut self.rows.data).into();
-        Ok(Arc::new(StringArray::try_new(offsets, data, nulls)?))
+        Ok(Arc::new(binary(&mut self.rows, nulls)?))
     }
 }

@@ -94,6 +94,7 @@ impl EventPlan {
         for (at, label) in labels.iter().enumerate() {
             before.push(&format!("{}{label}:", if at == 0 { '{' } else { ',' }));
         }
+        before.pad();
         let ids: Vec<usize> = (0..order.len()).collect();
         let heads = [1, 2, 4].map(|width| {
             let mut head = Vec::new();

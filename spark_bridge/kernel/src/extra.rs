@@ -45,6 +45,7 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// The value of a part, and the document in which it lies.
+    #[inline]
     fn leaf(&self, part: &Part) -> Step<(Token, &str)> {
         match (part.leaf, &self.sequence_commit) {
             (Some(leaf), _) => {
@@ -189,6 +190,7 @@ struct KeptPart {
 }
 
 impl KeptPart {
+    #[inline]
     fn is(&self, leaf: Token, document: &str) -> bool {
         self.kind == leaf.kind
             && leaf != Token::ELSEWHERE

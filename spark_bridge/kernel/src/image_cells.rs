@@ -20,6 +20,7 @@ pub struct Cell {
     pub is_earlier: bool,
 }
 
+#[inline]
 pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source: Source) -> Cell {
     let token = image[place];
     let Some(other) = earlier else {
@@ -38,6 +39,7 @@ pub fn cell_of(image: &[Token], earlier: Option<&[Token]>, place: usize, source:
     }
 }
 
+#[inline]
 pub fn column_of(source: Source<'_>, place: usize) -> Step<(&PlanColumn, Form)> {
     let column = &source.plan.columns[place];
     match column.sink {

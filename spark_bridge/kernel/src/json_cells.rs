@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
+use crate::appending::append;
 use crate::cells::{Cells, Form};
-use crate::json::{Cursor, find_special};
+use crate::image_numbers;
+use crate::image_times::{Day, reprint_datetime};
+use crate::json::{Cursor, Kind, Token, find_special, plain};
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
 use crate::text_bytes::{decode_base64, encode_base64, latin1};
@@ -16,7 +19,15 @@ const RANGE: Refusal = Refusal::new("a decimal of more than 38 digits", 0);
 pub struct JsonCells<'a> {
     pub out: &'a mut Vec<u8>,
     pub form: Form,
-    pub scratch: &'a mut Vec<u8>,
+    /// The document is JSON, whose texts have no more to escape.
+    pub is_json: bool,
+    pub scratch: &'a mut Scratch,
+}
+
+#[derive(Default)]
+pub struct Scratch {
+    bytes: Vec<u8>,
+    day: Day,
 }
 
 impl JsonCells<'_> {
@@ -42,7 +53,7 @@ impl Cells for JsonCells<'_> {
             return self.push_boolean(value != 0);
         }
         self.form.check(value)?;
-        print_integer(value, self.out);
+        image_numbers::print(value, 0, self.out);
         Ok(())
     }
 
@@ -50,9 +61,7 @@ impl Cells for JsonCells<'_> {
         if value.abs() >= MAX_UNSCALED || scale > 38 {
             return Err(RANGE);
         }
-        self.scratch.clear();
-        print_integer(value.abs(), self.scratch);
-        print_decimal(value < 0, self.scratch, usize::from(scale), self.out);
+        image_numbers::print(value, scale, self.out);
         Ok(())
     }
 
@@ -61,8 +70,32 @@ impl Cells for JsonCells<'_> {
             return Err(Refusal::new("a number that is not finite", 0));
         }
         // As orjson: the shortest digits that read back.
-        serde_json::to_writer(&mut *self.out, &value)
-            .map_err(|_| Refusal::new("a number that cannot be printed", 0))
+        let mut digits = zmij::Buffer::new();
+        let digits = digits.format_finite(value);
+        self.out.extend_from_slice(digits.as_bytes());
+        Ok(())
+    }
+
+    fn push_number_text(&mut self, value: i128, scale: Option<u8>, text: &str) -> Step<()> {
+        let printed = image_numbers::printed(text).filter(|_| value != 0);
+        match (printed, scale) {
+            (Some(printed), Some(_)) => self.out.extend_from_slice(printed),
+            (Some(printed), None) if self.form != Form::Boolean => {
+                self.form.check(value)?;
+                self.out.extend_from_slice(printed);
+            }
+            (_, None) => return self.push_integer(value),
+            (_, Some(scale)) => return self.push_decimal(value, scale),
+        }
+        Ok(())
+    }
+
+    fn push_float_text(&mut self, text: &str, read: impl FnOnce(&str) -> Step<f64>) -> Step<()> {
+        if !image_numbers::is_shortest(text) {
+            return self.push_float(read(text)?);
+        }
+        self.out.extend_from_slice(text.as_bytes());
+        Ok(())
     }
 
     fn push_boolean(&mut self, value: bool) -> Step<()> {
@@ -76,23 +109,38 @@ impl Cells for JsonCells<'_> {
         Ok(())
     }
 
+    fn push_string(&mut self, token: Token, document: &str, scratch: &mut Vec<u8>) -> Step<()> {
+        let text = token.text(document).as_bytes();
+        let stands = match token.kind {
+            Kind::Text => self.is_json || find_special(text).is_none(),
+            _ => has_short_escapes(text),
+        };
+        if !stands {
+            return self.push_text(plain(token, document, scratch));
+        }
+        let (start, end) = token.whole_span();
+        append(document.as_bytes(), start, end, self.out);
+        Ok(())
+    }
+
     fn push_bytes(&mut self, data: &[u8]) -> Step<()> {
         self.quoted(|out| encode_base64(data, out));
         Ok(())
     }
 
     fn push_latin1(&mut self, text: &str, padded: usize) -> Step<()> {
-        self.scratch.clear();
-        latin1(text, padded, self.scratch)?;
+        let bytes = &mut self.scratch.bytes;
+        bytes.clear();
+        latin1(text, padded, bytes)?;
         self.out.push(b'"');
-        encode_base64(self.scratch, self.out);
+        encode_base64(bytes, self.out);
         self.out.push(b'"');
         Ok(())
     }
 
     fn push_base64(&mut self, text: &str) -> Step<()> {
-        self.scratch.clear();
-        decode_base64(text, self.scratch)?;
+        self.scratch.bytes.clear();
+        decode_base64(text, &mut self.scratch.bytes)?;
         // There is one such text of these bytes.
         self.quoted(|out| out.extend_from_slice(text.as_bytes()));
         Ok(())
@@ -105,14 +153,28 @@ impl Cells for JsonCells<'_> {
 
     fn push_datetime(&mut self, micros: i64) -> Step<()> {
         temporal::check_instant(micros)?;
-        self.quoted(|out| temporal::print_datetime(micros, out));
+        self.out.push(b'"');
+        self.scratch.day.print_datetime(micros, self.out);
+        self.out.push(b'"');
         Ok(())
     }
 
     fn push_instant(&mut self, micros: i64) -> Step<()> {
         temporal::check_instant(micros)?;
+        self.out.push(b'"');
+        self.scratch.day.print_datetime(micros, self.out);
+        self.out.extend_from_slice(b"+00:00\"");
+        Ok(())
+    }
+
+    fn push_datetime_text(&mut self, _: i64, text: &str) -> Step<()> {
+        self.quoted(|out| reprint_datetime(text, out));
+        Ok(())
+    }
+
+    fn push_instant_text(&mut self, _: i64, text: &str) -> Step<()> {
         self.quoted(|out| {
-            temporal::print_datetime(micros, out);
+            reprint_datetime(text, out);
             out.extend_from_slice(b"+00:00");
         });
         Ok(())
@@ -126,40 +188,23 @@ impl Cells for JsonCells<'_> {
     }
 
     fn push_json(&mut self, text: &str, _: &mut Variants) -> Step<()> {
-        Cursor::exact(text)?.document()?;
+        Cursor::exact(text)?.check()?;
         self.out.extend_from_slice(text.as_bytes());
         Ok(())
     }
 }
 
-fn print_integer(value: i128, out: &mut Vec<u8>) {
-    let mut digits = itoa::Buffer::new();
-    let text = match i64::try_from(value) {
-        Ok(value) => digits.format(value),
-        Err(_) => digits.format(value),
-    };
-    out.extend_from_slice(text.as_bytes());
-}
-
-/// Plain digits, without zeros at the end of a fraction.
-fn print_decimal(negative: bool, digits: &[u8], scale: usize, out: &mut Vec<u8>) {
-    if digits == b"0" {
-        out.push(b'0');
-        return;
+/// Whether all escapes are those that orjson writes.
+fn has_short_escapes(text: &[u8]) -> bool {
+    let mut rest = text;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        let letter = rest.get(at + 1);
+        if !letter.is_some_and(|letter| b"\"\\bfnrt".contains(letter)) {
+            return false;
+        }
+        rest = &rest[at + 2..];
     }
-    if negative {
-        out.push(b'-');
-    }
-    let point = digits.len().saturating_sub(scale);
-    let (whole, fraction) = digits.split_at(point);
-    out.extend_from_slice(if whole.is_empty() { b"0" } else { whole });
-    let zeros = scale - fraction.len();
-    let end = fraction.iter().rposition(|digit| *digit != b'0');
-    if let Some(end) = end {
-        out.push(b'.');
-        out.resize(out.len() + zeros, b'0');
-        out.extend_from_slice(&fraction[..=end]);
-    }
+    true
 }
 
 /// Text between quotes, as orjson escapes it.
@@ -191,27 +236,6 @@ fn escape(text: &str, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn printed(value: i128, scale: u8) -> String {
-        let (mut out, mut scratch) = (Vec::new(), Vec::new());
-        let mut cells = JsonCells {
-            out: &mut out,
-            form: Form::Plain,
-            scratch: &mut scratch,
-        };
-        cells.push_decimal(value, scale).unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn decimals() {
-        assert_eq!(printed(-1_2340, 3), "-12.34");
-        assert_eq!(printed(5, 3), "0.005");
-        assert_eq!(printed(-500, 3), "-0.5");
-        assert_eq!(printed(1_000, 3), "1");
-        assert_eq!(printed(0, 9), "0");
-        assert_eq!(printed(1_000, 0), "1000");
-    }
 
     #[test]
     fn escapes() {

@@ -19,7 +19,7 @@ use crate::layout::{Layout, Op};
 use crate::plan_table::{Name, PlanTable};
 use crate::plans::{Description, Plan};
 use crate::refusal::{Refusal, Step};
-use crate::temporal::Zone;
+use crate::zones::Zone;
 
 #[derive(Deserialize)]
 pub struct Settings {

@@ -62,6 +62,9 @@ pub struct Member {
     /// The number of the member that is no object of members.
     #[serde(skip)]
     pub leaf: usize,
+    /// Its number among all members, from 1 on.
+    #[serde(skip)]
+    pub number: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -103,6 +106,8 @@ pub struct Layout {
     pub completes_before: bool,
     /// The smallest and the largest time, and the microseconds in one.
     pub times: (i64, i64, i64),
+    /// Times are ISO texts in UTC; the unit is a microsecond.
+    pub iso_times: bool,
     /// A source time is exactly `commit_ts >> 18`.
     pub orders_by_source_time: bool,
     /// The member of the schema key that has the type of every column.
@@ -130,6 +135,9 @@ pub struct Layout {
     /// Numbers of leaves by their paths.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
+    /// How many members there are, those in other members included.
+    #[serde(skip)]
+    pub member_count: usize,
 }
 
 impl Layout {
@@ -141,6 +149,7 @@ impl Layout {
             &mut self.parts,
             &mut self.leaves,
             &mut Vec::new(),
+            &mut self.member_count,
         );
         if let Some(avro) = &mut self.avro {
             // The bytes of these parts are the schema key.
@@ -178,11 +187,12 @@ impl Layout {
         self.row_words.iter().any(|word| word == "null")
     }
 
-    /// The members of the object that is this member.
-    pub fn inner_members(&self, place: usize) -> &[Member] {
-        match self.members.get(place).map(|member| &member.role) {
-            Some(RoleOrMembers::Members(inner)) => inner,
-            _ => &[],
+    /// The members of the object that is this member, and its number.
+    pub fn inner_members(&self, place: usize) -> (&[Member], usize) {
+        let member = self.members.get(place);
+        match member.map(|member| (&member.role, member.number)) {
+            Some((RoleOrMembers::Members(inner), number)) => (inner, number),
+            _ => (&[], 0),
         }
     }
 
@@ -213,8 +223,11 @@ fn number(
     parts: &mut Vec<String>,
     leaves: &mut HashMap<Vec<String>, usize>,
     path: &mut Vec<String>,
+    count: &mut usize,
 ) {
     for member in members {
+        *count += 1;
+        member.number = *count;
         path.push(member.name.clone());
         match &mut member.role {
             RoleOrMembers::Role(role) => {
@@ -225,7 +238,7 @@ fn number(
                 member.leaf = leaves.len();
                 leaves.insert(path.clone(), member.leaf);
             }
-            RoleOrMembers::Members(inner) => number(inner, parts, leaves, path),
+            RoleOrMembers::Members(inner) => number(inner, parts, leaves, path, count),
         }
         path.pop();
     }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod added_columns;
+pub mod appending;
 pub mod avro;
 pub mod avro_cells;
 pub mod avro_layout;
@@ -29,8 +30,11 @@ pub mod event_plan;
 pub mod extra;
 pub mod filters;
 pub mod frames;
+pub mod go_quoted;
 pub mod guessing;
 pub mod image_cells;
+pub mod image_numbers;
+pub mod image_times;
 pub mod images;
 pub mod json;
 pub mod json_cells;
@@ -46,11 +50,13 @@ pub mod numbered;
 pub mod numbers;
 pub mod open_cells;
 pub mod open_protocol;
+pub mod order;
 pub mod packed;
 pub mod plan_table;
 pub mod plans;
 mod python;
 mod python_lines;
+mod python_rows;
 pub mod reader;
 pub mod refusal;
 pub mod roles;
@@ -67,13 +73,14 @@ pub mod variant_cells;
 pub mod variant_members;
 pub mod whole_messages;
 pub mod write;
+pub mod zones;
 
 use pyo3::prelude::*;
 
 #[pymodule]
 fn cdcfmt_kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<python::PyKernel>()?;
-    module.add_class::<python::Rows>()?;
+    module.add_class::<python_rows::Rows>()?;
     module.add_function(wrap_pyfunction!(marks::holds_any, module)?)?;
     module.add_function(wrap_pyfunction!(variant_members::variant_members, module)?)?;
     module.add_class::<write::python::PyWriter>()

@@ -5,8 +5,8 @@ use crate::encodings::{BROKEN, MysqlText};
 use crate::json::{Kind, Token};
 use crate::reader::Reader;
 use crate::refusal::Step;
-use crate::temporal::Zone;
 use crate::variant::Variants;
+use crate::zones::Zone;
 use crate::{numbers, temporal};
 
 impl Reader {
@@ -25,7 +25,7 @@ impl Reader {
                 if value < i128::from(*low) || value > i128::from(*high) {
                     return Err(BROKEN);
                 }
-                column.push_integer(value)
+                column.push_number_text(value, None, text)
             }
             MysqlText::Text => column.push_text(text),
             MysqlText::Decimal { scale } if column.is_text() => {
@@ -36,11 +36,15 @@ impl Reader {
             }
             MysqlText::Decimal { .. } => {
                 let (value, scale) = numbers::decimal(text).ok_or(BROKEN)?;
-                column.push_decimal(value, scale)
+                column.push_number_text(value, Some(scale), text)
             }
-            MysqlText::Float => column.push_float(numbers::float(text).ok_or(BROKEN)?),
+            MysqlText::Float => {
+                column.push_float_text(text, |text| numbers::float(text).ok_or(BROKEN))
+            }
             MysqlText::Date => column.push_date(temporal::date(text).ok_or(BROKEN)?),
-            MysqlText::DateTime => column.push_datetime(temporal::datetime(text).ok_or(BROKEN)?),
+            MysqlText::DateTime => {
+                column.push_datetime_text(temporal::datetime(text).ok_or(BROKEN)?, text)
+            }
             MysqlText::Timestamp => column.push_instant(zone.instant(text).ok_or(BROKEN)?),
             MysqlText::Time { fsp } => {
                 column.push_time(temporal::time(text).ok_or(BROKEN)?, *fsp, scratch)

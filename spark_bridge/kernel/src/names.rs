@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use hashbrown::DefaultHashBuilder;
 
+use crate::appending::{SHORT, append};
+
 /// Short texts are found in it twice as fast as in std's own.
 pub type ByText<T> = HashMap<String, T, DefaultHashBuilder>;
 
@@ -28,7 +30,8 @@ pub fn equal(one: &[u8], other: &[u8]) -> bool {
 #[derive(Default, PartialEq, Eq, Hash)]
 pub struct Texts {
     pub text: String,
-    pub ends: Vec<usize>,
+    /// Of texts of less than 4 GiB, as documents are; many plans do not stay in a cache.
+    ends: Vec<u32>,
 }
 
 impl Texts {
@@ -42,13 +45,18 @@ impl Texts {
 
     pub fn push(&mut self, text: &str) {
         self.text.push_str(text);
-        self.ends.push(self.text.len());
+        self.ends
+            .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
+    }
+
+    pub fn ends(&self) -> impl Iterator<Item = usize> {
+        self.ends.iter().map(|end| *end as usize)
     }
 
     fn span(&self, place: usize) -> Option<(usize, usize)> {
         let end = *self.ends.get(place)?;
         let start = if place == 0 { 0 } else { self.ends[place - 1] };
-        Some((start, end))
+        Some((start as usize, end as usize))
     }
 
     pub fn get(&self, place: usize) -> Option<&str> {
@@ -59,6 +67,18 @@ impl Texts {
     pub fn bytes_of(&self, place: usize) -> Option<&[u8]> {
         let (start, end) = self.span(place)?;
         self.text.as_bytes().get(start..end)
+    }
+
+    /// Adds room behind the last text, so that it is appended as the others are.
+    pub fn pad(&mut self) {
+        self.text.push_str(&" ".repeat(SHORT));
+    }
+
+    #[inline]
+    pub fn append(&self, place: usize, out: &mut Vec<u8>) {
+        if let Some((start, end)) = self.span(place) {
+            append(self.text.as_bytes(), start, end, out);
+        }
     }
 
     #[inline]

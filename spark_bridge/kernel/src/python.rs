@@ -1,15 +1,12 @@
-//! The kernel for Python; rows leave through Arrow's C data interface.
+//! The kernel for Python.
 
-use arrow_array::Array;
-use arrow_array::StructArray;
-use arrow_array::ffi::to_ffi;
-use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyCapsule, PyList, PyString};
+use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::frames;
 use crate::kernel::Kernel;
+use crate::python_rows::Rows;
 use crate::refusal::Refusal;
 use crate::whole_messages::{Origins, WholeMessage};
 
@@ -27,28 +24,6 @@ type OriginLists<'py> = (
 
 /// Value, key and offset.
 type Record<'a> = (Option<&'a [u8]>, Option<&'a [u8]>, Option<i64>);
-
-/// Rows that a batch has gathered, for `pyarrow.record_batch`.
-#[pyclass(frozen, name = "Rows")]
-pub struct Rows(pub StructArray);
-
-#[pymethods]
-impl Rows {
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
-        let _ = requested_schema;
-        let (array, schema): (FFI_ArrowArray, FFI_ArrowSchema) =
-            to_ffi(&self.0.to_data()).map_err(value_error)?;
-        Ok((
-            PyCapsule::new_with_value(py, schema, c"arrow_schema")?,
-            PyCapsule::new_with_value(py, array, c"arrow_array")?,
-        ))
-    }
-}
 
 pub fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -290,6 +265,7 @@ impl PyKernel {
     /// The rows of the batch, which is empty afterwards.
     fn finish(&mut self) -> PyResult<Rows> {
         self.size = 0;
-        Ok(Rows(self.kernel.batch.finish().map_err(value_error)?))
+        let (rows, fields) = self.kernel.batch.finish().map_err(value_error)?;
+        Ok(Rows::new(rows, fields))
     }
 }

@@ -8,6 +8,7 @@ use crate::cells::Cells;
 use crate::clocks::{self, Unit};
 use crate::columns::{Column, Target};
 use crate::encodings::{BROKEN, Encoding, MysqlText, Tools};
+use crate::go_quoted::unquote_go;
 use crate::json::{Kind, Token, plain};
 use crate::mysql_text::text_of;
 use crate::names::ByText;
@@ -93,6 +94,11 @@ impl Reader {
             tools.notes.push(Arc::clone(&noted.note));
         }
         match &self.encoding {
+            Encoding::MysqlText(MysqlText::Text) | Encoding::MysqlJson(MysqlText::Text)
+                if token.is_text() =>
+            {
+                column.push_string(token, document, &mut tools.plain)
+            }
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 let Tools {
                     zone,
@@ -124,6 +130,12 @@ impl Reader {
             Encoding::JsonValue(kind) => {
                 scalars::any(*kind, token, document, column, &mut tools.plain)
             }
+            Encoding::Text {
+                json: false,
+                aliases,
+            } if aliases.is_empty() && token.is_text() => {
+                column.push_string(token, document, &mut tools.plain)
+            }
             Encoding::Text { json, aliases } if token.is_text() => {
                 let text = plain(token, document, &mut tools.plain);
                 if *json {
@@ -145,7 +157,7 @@ impl Reader {
             Encoding::IsoInstant if token.kind == Kind::Text => {
                 let text = token.text(document).strip_suffix('Z').ok_or(BROKEN)?;
                 let micros = temporal::datetime(text).filter(|_| text.as_bytes()[10] == b'T');
-                column.push_instant(micros.ok_or(BROKEN)?)
+                column.push_instant_text(micros.ok_or(BROKEN)?, text)
             }
             Encoding::EpochDays => clocks::days(token, document, column),
             Encoding::EpochMillis(clock) => clocks::clock(
@@ -200,7 +212,7 @@ impl Reader {
                     Encoding::DetectedBytes { exact, longest } => {
                         text_bytes::detect(text, *exact, *longest, bytes)?;
                     }
-                    _ => text_bytes::unquote_go(text, bytes)?,
+                    _ => unquote_go(text, bytes)?,
                 }
                 column.push_bytes(bytes)
             }

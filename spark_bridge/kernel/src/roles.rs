@@ -5,6 +5,7 @@ use crate::json::{Kind, Token};
 use crate::layout::{Layout, Role};
 use crate::numbers;
 use crate::refusal::{Refusal, Step};
+use crate::temporal;
 
 impl Envelope {
     pub fn member(
@@ -60,10 +61,10 @@ impl Envelope {
                 self.commit_ts = time(token, document, 0, i64::MAX)?;
             }
             Role::SourceTime => {
-                self.source_time = time(token, document, layout.times.0, layout.times.1)?;
+                self.source_time = time_of(layout, token, document)?;
             }
             Role::OtherTime => {
-                self.other_time = time(token, document, layout.times.0, layout.times.1)?;
+                self.other_time = time_of(layout, token, document)?;
             }
             Role::Position => self.position = time(token, document, i64::MIN, i64::MAX)?,
             Role::Before | Role::After | Role::Deleted => {
@@ -108,6 +109,22 @@ pub fn long(token: Token, document: &[u8]) -> Option<i64> {
     match token.kind {
         Kind::Integer => i64::try_from(numbers::integer(token.bytes(document))?).ok(),
         _ => token.long(),
+    }
+}
+
+/// A time in the layout's unit.
+fn time_of(layout: &Layout, token: Token, document: &[u8]) -> Step<Option<i64>> {
+    let (low, high, _) = layout.times;
+    if !layout.iso_times || token.kind == Kind::Null {
+        return time(token, document, low, high);
+    }
+    let text = std::str::from_utf8(token.bytes(document)).ok();
+    let text =
+        text.filter(|text| token.kind == Kind::Text && text.as_bytes().get(10) == Some(&b'T'));
+    let micros = text.and_then(|text| temporal::datetime(text.strip_suffix('Z')?));
+    match micros.filter(|micros| (low..=high).contains(micros)) {
+        Some(micros) => Ok(Some(micros)),
+        None => Err(Refusal::new("a time of another form", token.start as usize)),
     }
 }
 

@@ -71,7 +71,7 @@ pub struct PlanColumn {
     pub reader: Arc<Reader>,
     pub sink: Sink,
     pub key: bool,
-    pub numbers: Option<Numbers>,
+    pub numbers: Option<Box<Numbers>>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
@@ -126,7 +126,7 @@ impl RowPlan {
                 reader: shared.readers.share(reader),
                 sink: column.use_,
                 key: column.key,
-                numbers: column.numbers,
+                numbers: column.numbers.map(Box::new),
             });
         }
         let mut cells = Vec::new();
@@ -247,7 +247,7 @@ impl Weighed for RowPlan {
             .filter_map(|column| column.numbers.as_ref());
         size_of::<Self>()
             + size_of_val(&self.columns[..])
-            + numbers.map(Numbers::bytes).sum::<usize>()
+            + numbers.map(|numbers| numbers.bytes()).sum::<usize>()
             + self.names.bytes()
             + size_of_val(&self.next[..])
             + self.forms.iter().map(Forms::bytes).sum::<usize>()

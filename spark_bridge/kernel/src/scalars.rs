@@ -40,6 +40,9 @@ pub enum Number {
 pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells) -> Step<()> {
     let text = token.text(document);
     match kind {
+        Number::Float if token.kind == Kind::Fraction => {
+            cell.push_float_text(text, |text| double(token, text))
+        }
         Number::Float => cell.push_float(double(token, text)?),
         Number::Decimal {
             whole,
@@ -55,13 +58,19 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
                 return decimal(value, own_scale, *scale, cell);
             }
             let (value, scale) = with_zeros(value, own_scale, *scale)?;
-            cell.push_decimal(value, scale)
+            if token.kind == Kind::Long {
+                return cell.push_decimal(value, scale);
+            }
+            cell.push_number_text(value, Some(scale), text)
         }
         Number::Int { low, high, wraps } => {
             let value = small(token, text)?;
             let wrapped = *wraps && (-(1 << 63)..0).contains(&value);
-            let value = if wrapped { value + (1 << 64) } else { value };
-            cell.push_integer(within(value, *low, *high)?)
+            if wrapped || token.kind == Kind::Long {
+                let value = if wrapped { value + (1 << 64) } else { value };
+                return cell.push_integer(within(value, *low, *high)?);
+            }
+            cell.push_number_text(within(value, *low, *high)?, None, text)
         }
         Number::Year => match small(token, text)? {
             0 | 1900 => cell.push_integer(0),

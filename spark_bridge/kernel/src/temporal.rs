@@ -1,12 +1,10 @@
 //! MySQL's dates and times as text; the Python readers are in `cdcfmt_core/mysql/temporal.py`
 //! and `instants.py`. None leaves the message to the reference.
 
-use serde::Deserialize;
-
 use crate::calendar::civil;
 use crate::refusal::{Refusal, Step};
 
-const DAY_MICROS: i64 = 86_400_000_000;
+pub const DAY_MICROS: i64 = 86_400_000_000;
 
 fn pair(data: &[u8], at: usize, most: i64) -> Option<i64> {
     let (high, low) = (
@@ -162,20 +160,28 @@ fn put_pair(value: i64, at: usize, out: &mut [u8]) {
 
 /// `YYYY-MM-DD` of days since 1970, for years of four digits.
 pub fn print_date(days: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(&date_text(days));
+}
+
+pub fn date_text(days: i64) -> [u8; 10] {
     let [year, month, day] = civil(days);
     let mut text = *b"0000-00-00";
     put_pair(year / 100, 0, &mut text);
     put_pair(year % 100, 2, &mut text);
     put_pair(month, 5, &mut text);
     put_pair(day, 8, &mut text);
-    out.extend_from_slice(&text);
+    text
 }
 
 /// `YYYY-MM-DD hh:mm:ss` of microseconds since 1970, and the fraction's digits but for zeros at
 /// its end.
 pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
     print_date(micros.div_euclid(DAY_MICROS), out);
-    let of_day = micros.rem_euclid(DAY_MICROS);
+    print_clock(micros.rem_euclid(DAY_MICROS), out);
+}
+
+/// ` hh:mm:ss` and the fraction's digits.
+pub fn print_clock(of_day: i64, out: &mut Vec<u8>) {
     let seconds = of_day / 1_000_000;
     let mut text = *b" 00:00:00.000000";
     put_pair(seconds / 3600, 1, &mut text);
@@ -193,31 +199,6 @@ pub fn print_datetime(micros: i64, out: &mut Vec<u8>) {
         }
     }
     out.extend_from_slice(&text[..length]);
-}
-
-/// Offsets of a time zone by local time, as the bridge found them.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Zone {
-    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
-    starts: Vec<i64>,
-    /// Microseconds east of UTC in each span; None where the clock changes.
-    offsets: Vec<Option<i64>>,
-}
-
-impl Zone {
-    /// TIMESTAMP: microseconds since 1970 in UTC.
-    pub fn instant(&self, text: &str) -> Option<i64> {
-        self.of_wall(datetime(text)?)
-    }
-
-    /// The instant at which clocks showed this.
-    pub fn of_wall(&self, wall: i64) -> Option<i64> {
-        let span = self
-            .starts
-            .partition_point(|start| *start <= wall)
-            .checked_sub(1)?;
-        Some(wall - (*self.offsets.get(span)?)?)
-    }
 }
 
 #[cfg(test)]

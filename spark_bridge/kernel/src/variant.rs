@@ -252,7 +252,7 @@ impl Variants {
 }
 
 fn push_metadata(first: &Texts, second: &Texts, out: &mut Vec<u8>) {
-    let count = first.ends.len() + second.ends.len();
+    let count = first.len() + second.len();
     let total = first.text.len() + second.text.len();
     let names = || first.iter().chain(second.iter());
     let width = width(total.max(count));
@@ -262,9 +262,9 @@ fn push_metadata(first: &Texts, second: &Texts, out: &mut Vec<u8>) {
             .all(|(one, next)| one.as_bytes() < next.as_bytes());
     out.push((width - 1) << 6 | u8::from(in_order) << 4 | 1);
     push_all(&[count, 0], width, out);
-    push_all(&first.ends, width, out);
-    for end in &second.ends {
-        push_all(&[first.text.len() + end], width, out);
+    let behind = second.ends().map(|end| first.text.len() + end);
+    for end in first.ends().chain(behind) {
+        push_all(&[end], width, out);
     }
     out.extend_from_slice(first.text.as_bytes());
     out.extend_from_slice(second.text.as_bytes());

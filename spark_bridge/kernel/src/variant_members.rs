@@ -8,7 +8,8 @@ use arrow_pyarrow::FromPyArrow;
 use arrow_schema::{DataType, Field};
 use pyo3::prelude::*;
 
-use crate::python::{Rows, refused, value_error};
+use crate::python::{refused, value_error};
+use crate::python_rows::Rows;
 use crate::refusal::Step;
 use crate::write::arrow::Variants;
 use crate::write::cell::Cell;
@@ -36,7 +37,7 @@ pub fn variant_members(
             .map(|name| Arc::new(Field::new(name, type_.clone(), true)))
     });
     let columns: Vec<_> = fields.zip(columns).collect();
-    Ok(Rows(StructArray::from(columns)))
+    Ok(StructArray::from(columns).into())
 }
 
 fn members(

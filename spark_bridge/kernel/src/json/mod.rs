@@ -3,6 +3,7 @@
 //! The document is valid UTF-8 before it comes here. Lone surrogates, control characters in
 //! text, numbers with leading zeros and nesting beyond [`MAX_DEPTH`] are refused.
 
+mod check;
 mod cursor;
 mod escapes;
 mod token;

@@ -3,7 +3,7 @@
 use crate::json::escapes::{SHORT_ESCAPES, escape};
 use crate::json::words::{not_digits, special};
 use crate::json::{Cursor, Kind, Token};
-use crate::refusal::{Refusal, Step};
+use crate::refusal::Step;
 
 /// The reference reads numbers below 10^1000, also where nothing comes of them.
 const EXPONENT_DIGITS: usize = 3;
@@ -11,7 +11,7 @@ const LARGEST_EXPONENT: usize = 600;
 const NUMBER_LENGTH: usize = 300;
 
 /// The reference refuses 350 000 brackets and commas, which are at most two a value.
-const MAX_VALUES: usize = 140_000;
+pub(super) const MAX_VALUES: usize = 140_000;
 
 /// Deepest nesting of arrays and objects that is walked.
 pub const MAX_DEPTH: usize = 100;
@@ -82,7 +82,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
+    pub(super) fn word(&mut self, word: &str, kind: Kind) -> Step<Token> {
         let start = self.at;
         if !self.data[start..].starts_with(word.as_bytes()) {
             return self.refuse("no JSON value");
@@ -111,7 +111,7 @@ impl Cursor<'_> {
         }
     }
 
-    fn number(&mut self) -> Step<Token> {
+    pub(super) fn number(&mut self) -> Step<Token> {
         let start = self.at;
         if self.peek() == b'-' {
             self.at += 1;
@@ -160,8 +160,20 @@ impl Cursor<'_> {
     /// Text, behind its opening quote.
     pub(super) fn string(&mut self) -> Step<Token> {
         let start = self.at;
+        match self.end_of_string() {
+            Some((end, kind)) => {
+                self.at = end + 1;
+                Ok(Token::new(kind, start, end))
+            }
+            None => self.refuse("text with a broken escape, a control character, or no end"),
+        }
+    }
+
+    /// Where text ends, and its kind.
+    #[inline]
+    pub(super) fn end_of_string(&self) -> Option<(usize, Kind)> {
         let mut kind = Kind::Text;
-        let mut at = start;
+        let mut at = self.at;
         loop {
             while let Some(word) = self.word_at(at) {
                 let found = special(word);
@@ -171,27 +183,18 @@ impl Cursor<'_> {
                 }
                 at += 8;
             }
-            match self.data.get(at) {
-                Some(b'"') => {
-                    self.at = at + 1;
-                    return Ok(Token::new(kind, start, at));
-                }
-                Some(b'\\') => {
+            match self.data.get(at)? {
+                b'"' => return Some((at, kind)),
+                b'\\' => {
                     kind = Kind::Escaped;
                     let letter = self.data.get(at + 1).map_or(0, |letter| *letter);
                     at += match SHORT_ESCAPES[usize::from(letter)] {
-                        0 => {
-                            self.at = at;
-                            escape(self.data, at).ok_or(Refusal::new("a broken escape", at))?
-                        }
+                        0 => escape(self.data, at)?,
                         _ => 2,
                     }
                 }
-                Some(0x20..) => at += 1,
-                _ => {
-                    self.at = at;
-                    return self.refuse("text without an end, or with a control character");
-                }
+                0x20.. => at += 1,
+                _ => return None,
             }
         }
     }

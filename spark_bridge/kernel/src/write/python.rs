@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
-use crate::python::Rows;
+use crate::python_rows::Rows;
 use crate::write::allowed::OfRows;
 use crate::write::batches::Held;
 use crate::write::order::Position;
@@ -177,7 +177,7 @@ impl PyWriter {
         let fields = fields.collect::<Fields>();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         let rows = StructArray::try_new(fields, arrays, None);
-        rows.map(Rows).map_err(value_error)
+        rows.map(Rows::from).map_err(value_error)
     }
 
     /// How many rows have been counted under which notes, since the last call.

@@ -283,6 +283,7 @@ def _layout(layout: Layout) -> dict[str, Any]:
         "deleted_row": layout.deleted_row,
         "completes_before": layout.completes_before,
         "times": layout.times,
+        "iso_times": layout.iso_times,
         "orders_by_source_time": layout.orders_by_source_time,
         "column_types": layout.column_types,
         "reads_before": layout.reads_before,

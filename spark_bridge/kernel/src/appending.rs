@@ -1,0 +1,40 @@
+//! Copies of short texts, which most names and values are.
+
+/// So many bytes are copied without a call, whose branches would be guesses of the length.
+pub const SHORT: usize = 32;
+
+/// Appends the bytes of a span; what lies behind a short one is copied, too, and taken back.
+#[inline]
+pub fn append(bytes: &[u8], start: usize, end: usize, out: &mut Vec<u8>) {
+    let length = end.wrapping_sub(start);
+    let chunk = bytes.get(start..).and_then(<[u8]>::first_chunk::<SHORT>);
+    match chunk {
+        Some(chunk) if length <= SHORT => {
+            let before = out.len();
+            out.extend_from_slice(chunk);
+            out.truncate(before + length);
+        }
+        _ => out.extend_from_slice(bytes.get(start..end).unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_any_length() {
+        let bytes: Vec<u8> = (0..80).collect();
+        for start in 0..=bytes.len() {
+            for end in start..=bytes.len() {
+                let mut out = b"before".to_vec();
+                append(&bytes, start, end, &mut out);
+                assert_eq!(out, [b"before", &bytes[start..end]].concat());
+            }
+        }
+        let mut out = Vec::new();
+        append(&bytes, 2, 1, &mut out);
+        append(&bytes, 81, 90, &mut out);
+        assert_eq!(out, b"");
+    }
+}
