@@ -131,7 +131,8 @@ class Layout:
       they are texts as ``2024-01-01T00:00:00.5Z``, and these numbers are microseconds.
     - ``orders_by_source_time``: the source time is exactly ``commit_ts >> 18``, in milliseconds.
     - ``zoned``: what TIMESTAMP values are objects of, if they are.
-    - ``begins``: bytes that such a message begins with; ``lacks``: bytes that none holds.
+    - ``begins``: bytes that such a message begins with, in JSON perhaps with blanks between them;
+      ``lacks``: bytes that none holds.
     - ``connect``: messages may be Kafka Connect's wrapper of ``payload`` and ``schema``.
     - ``column_types``: the member of ``same`` that must have the type of every column, as text, for
       the schema to depend on nothing else.

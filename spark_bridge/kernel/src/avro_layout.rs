@@ -168,15 +168,12 @@ impl Envelope {
         }
         let (start, mut ahead) = (datum.position(), *datum);
         let is_printed = prints && slot.role == Role::Extra;
-        let is_bare = matches!(
-            slot.role,
-            Role::CommitTs | Role::SourceTime | Role::OtherTime | Role::Position | Role::Passed
-        );
-        // Parts of `extra` are read as text.
+        // Parts of `extra` are read as text, as words are.
+        let is_bare = !prints && !matches!(slot.role, Role::Row | Role::Op);
         let kept = self.kept_values.get(slot.number);
         let token = if let Some(kept) = kept.filter(|kept| kept.is_next(datum)) {
             kept.token(is_printed, document)
-        } else if let Some(token) = slot.type_.scalar(datum, is_bare && !prints, document)? {
+        } else if let Some(token) = slot.type_.scalar(datum, is_bare, document)? {
             token
         } else {
             // Behind the branch's number, if there is one.

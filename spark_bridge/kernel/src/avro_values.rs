@@ -193,18 +193,7 @@ fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Step
 }
 
 fn push_unsigned(value: u64, out: &mut Vec<u8>) {
-    let mut digits = [b'0'; 20];
-    let mut at = digits.len();
-    let mut rest = value;
-    loop {
-        at -= 1;
-        digits[at] += (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 fn push_latin1(bytes: &[u8], out: &mut Vec<u8>) {
