@@ -18,7 +18,7 @@ from cdcfmt_core.io.sources.lines import BadLine, LineFormat, Lines, line_parser
 from cdcfmt_core.io.sources.splits import FileSplit
 from cdcfmt_core.toolkit.filesystem import SourceFile
 
-DEFAULT_BLOCK_BYTES = 1 << 20
+DEFAULT_BLOCK_BYTES = 1 << 19
 
 _BOM = b"\xef\xbb\xbf"
 # What is read at a time around a split, where only the border of a line is looked for.
@@ -196,7 +196,8 @@ def cut_lines(
         kept = None
         # A line of many blocks comes by itself, for it to be held once.
         if keep is not None and last >= width and bool(held) == bool(size) and size <= len(data):
-            kept = keep(bytes(held) + data[:last], offset)
+            # Joined, each byte is copied once.
+            kept = keep(b"".join((held, memoryview(data)[:last])), offset)
         if kept is not None:
             yield offset, kept
             offset += len(kept.data)

@@ -6,10 +6,11 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
-from cdcfmt_core.codec import ScanSchemas
+from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import (
@@ -24,6 +25,7 @@ from cdcfmt_core.io.sources import (
     read_lines,
     read_split,
 )
+from cdcfmt_core.io.sources.ahead import read_ahead
 from cdcfmt_core.io.topics.low_watermarks import LowWatermarks
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
@@ -84,6 +86,11 @@ class FilesInput(Input):
         how: HowToRead = {**self._how(), "marks": marks}
         for split in slice_.splits:
             yield from read_split(split, **how)
+
+    def scanned(
+        self, slices: Sequence[Slice], scan: MarkedScan[Any]
+    ) -> Iterator[Message | BadLine]:
+        return read_ahead(self.read(slice_, marks=scan.marks) for slice_ in slices)
 
     def ends(
         self, slices: Sequence[Slice], *, seconds: float, thorough: bool
