@@ -20,6 +20,7 @@ from cdcfmt_core.io.sources.whole_messages import (
 
 LineFormat: TypeAlias = Literal["auto", "value", "message"]
 
+_SEARCHED_BYTES = 1 << 20
 _FIRST_FIELDS = tuple(map(str.encode, FIELDS))
 
 
@@ -152,6 +153,36 @@ def marked_lines(
     # Values in whole messages are base64.
     names = _FIRST_FIELDS if line_format == "auto" else ()
     return lambda lines: holds_any(lines, marks, names)
+
+
+def marked_messages(
+    messages: Iterable[Message | BadLine], marks: Sequence[bytes]
+) -> Iterator[Message | BadLine]:
+    """Messages in order, at least those whose values hold one of ``marks``; all without marks.
+
+    Those of a megabyte are searched at once, and left out together.
+    """
+    if not marks:
+        yield from messages
+        return
+    held: list[Message | BadLine] = []
+    size = 0
+    for message in messages:
+        held.append(message)
+        size += len(message.value or b"")
+        # A name would hold a large message beside the next one.
+        del message
+        if size >= _SEARCHED_BYTES:
+            yield from _marked(held, marks)
+            held, size = [], 0
+    yield from _marked(held, marks)
+
+
+def _marked(messages: list[Message | BadLine], marks: Sequence[bytes]) -> list[Message | BadLine]:
+    if len(messages) == 1:
+        return messages
+    values = b"\0".join(message.value or b"" for message in messages)
+    return messages if holds_any(values, marks, ()) else []
 
 
 def parse_line(

@@ -158,6 +158,8 @@ def reading_config(config: Mapping[str, str], group_prefix: str, messages: int) 
         # Small ranges must not fetch far beyond their end, large ones not hoard memory.
         "queued.min.messages": max(1, min(messages, 100_000)),
         "queued.max.messages.kbytes": 32 * 1024,
+        # The default, a second, is a pause after each full queue: four times as long in all.
+        "fetch.queue.backoff.ms": 10,
         # Behind the last message of a transaction the end shows only in an empty answer.
         "fetch.wait.max.ms": 100,
         # The client demands a group; one of its own, and it joins none.

@@ -12,6 +12,7 @@ from cdcfmt_core.codec import MarkedScan
 from cdcfmt_core.errors import MissingSchemaError, OptionError, SourceError
 from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.io.sources.lines import marked_messages
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.kept import KeptSchemaStore
@@ -75,7 +76,7 @@ def find_schemas(
             len(store),
         )
 
-    for message in with_progress(read(scan), say):
+    for message in marked_messages(with_progress(read(scan), say), scan.marks):
         if isinstance(message, Message):
             for record in scan(message):
                 store.add(record)

@@ -8,7 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import EncodeError
@@ -220,3 +220,20 @@ def test_the_kernel_looks_for_marks_as_the_reference_does(text: bytes) -> None:
 def test_a_block_of_blank_lines_is_looked_through_once() -> None:
     for look in (lines.holds_any, lines._holds_any):
         assert not look(b"\n" * (1 << 20), (), lines._FIRST_FIELDS)
+
+
+@given(
+    st.lists(st.sampled_from([None, b"", b"y" * 400_000, b'{"row":1}', b'{"ddl":1}']), max_size=40),
+    st.integers(0, 3),
+)
+@settings(max_examples=50, deadline=None)
+def test_messages_with_marks_are_all_there(values: list[bytes | None], repeated: int) -> None:
+    values *= repeated
+    messages = [Message(None, value, offset=place) for place, value in enumerate(values)]
+    found = list(lines.marked_messages(iter(messages), (b'"ddl"', b"x" * 9)))
+    wanted = [each for each in messages if each.value is not None and b'"ddl"' in each.value]
+    assert [each for each in messages if each in found] == found
+    assert all(each in found for each in wanted)
+    assert list(lines.marked_messages(iter(messages), ())) == messages
+    if not wanted and sum(len(each or b"") for each in values) > 2 << 20:
+        assert len(found) <= 1
