@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
@@ -43,3 +43,22 @@ def daemon(
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_SECONDS)
+
+
+@contextmanager
+def cluster(folder: Path, variables: Mapping[str, str], memory: str = "1g") -> Iterator[str]:
+    """The address of a standalone master with two workers of one core each."""
+    deploy = "org.apache.spark.deploy"
+    here = ("--host", "127.0.0.1", "--webui-port", "0")
+    with ExitStack() as stack:
+        ready = r"Starting Spark master at (spark://\S+)"
+        command = (f"{deploy}.master.Master", *here, "--port", "0")
+        found = stack.enter_context(daemon(folder / "master.log", variables, ready, *command))
+        address = found[1]
+        for number in (1, 2):
+            command = (f"{deploy}.worker.Worker", *here, "--cores", "1", "--memory", memory)
+            own = ("--work-dir", str(folder / f"worker{number}"), address)
+            log = folder / f"worker{number}.log"
+            # Spark waits for them.
+            stack.enter_context(daemon(log, variables, "", *command, *own))
+        yield address

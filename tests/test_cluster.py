@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -21,7 +20,7 @@ from doc_snippets import files_in_snippets, snippets
 from fresh_venv import install_line
 from java import environment
 from kafka_broker import Broker
-from spark_daemon import SPARK, daemon
+from spark_daemon import SPARK, cluster
 
 PAGE = "docs/deployment.md"
 
@@ -64,27 +63,7 @@ def variables() -> dict[str, str]:
 @pytest.fixture
 def master(tmp_path: Path, variables: dict[str, str]) -> Iterator[str]:
     """The address of a master with two workers."""
-    deploy = "org.apache.spark.deploy"
-    here = ("--host", "127.0.0.1", "--webui-port", "0")
-    with ExitStack() as stack:
-        command = (f"{deploy}.master.Master", *here, "--port", "0")
-        ready = r"Starting Spark master at (spark://\S+)"
-        address = stack.enter_context(daemon(tmp_path / "master.log", variables, ready, *command))[
-            1
-        ]
-        for number in (1, 2):
-            command = (f"{deploy}.worker.Worker", *here, "--cores", "1", "--memory", "1g")
-            stack.enter_context(
-                daemon(
-                    tmp_path / f"worker{number}.log",
-                    variables,
-                    "",  # Spark waits for them.
-                    *command,
-                    "--work-dir",
-                    str(tmp_path / f"worker{number}"),
-                    address,
-                )
-            )
+    with cluster(tmp_path, variables) as address:
         yield address
 
 
