@@ -1,7 +1,7 @@
 """Writing on Spark beside ``to_json`` by hand: to files, and to a topic of a real broker.
 
-``make bench-write``; the script takes the thousands of messages and the number of rounds.  See
-README.md beside it.
+``make bench-write``; the script takes the thousands of messages, the number of rounds, and which
+of ``files``, ``topics``, ``canal-json`` and ``debezium``.  See README.md beside it.
 """
 
 from __future__ import annotations
@@ -170,15 +170,21 @@ def check(spark: SparkSession, folder: Path, protocol: str) -> None:
             raise SystemExit(f"{protocol}: {ours}\nis by hand {theirs}")
 
 
+def _number(text: str) -> float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 def _comparable(line: str) -> str:
-    message = json.loads(line)
+    # Go writes 1 for the JVM's 1.0.
+    message = json.loads(line, parse_float=_number)
     message.pop("ts", None)
     message.get("payload", {}).pop("ts_ms", None)
     for image in [*(message.get("old") or ()), *(message.get("data") or ())]:
         for name in ("weight", "score"):
-            # Go has no exponent there, and the JVM has.
+            # Text, in which the JVM has exponents.
             image[name] = None if image[name] is None else float(image[name])
-    return json.dumps(message)
+    return json.dumps(message, sort_keys=True)
 
 
 def measure(
@@ -216,25 +222,26 @@ def measure(
 
 
 def main() -> None:
-    given = [int(text) for text in sys.argv[1:3]]
-    messages, rounds = [*given, *(400, 5)[len(given) :]]
-    wanted = sys.argv[3:] or ["files", "topics"]
+    numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
+    messages, rounds = [*numbers, *(400, 5)[len(numbers) :]]
+    wanted = [text for text in sys.argv[1:] if not text.isdigit()]
+    places = [place for place in ("files", "topics") if place in wanted] or ["files", "topics"]
+    protocols = [name for name in BY_HAND if name in wanted] or list(BY_HAND)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         spark = spark_session()
         size = fill(folder, messages * 1000)
-        if "files" in wanted:
-            for protocol in BY_HAND:
+        if "files" in places:
+            for protocol in protocols:
                 contenders = to_files(spark, folder, protocol)
                 for contender in contenders.values():
                     contender()
                 check(spark, folder, protocol)
                 measure("files", protocol, contenders, rounds, size)
-        if "topics" in wanted:
-            (folder / "broker").mkdir()
-            broker = start_broker(folder / "broker")
+        if "topics" in places:
+            broker = start_broker(folder)
             try:
-                for protocol in BY_HAND:
+                for protocol in protocols:
                     contenders = to_topics(spark, folder, protocol, broker)
                     measure("a topic", protocol, contenders, rounds, size)
             finally:
