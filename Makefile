@@ -9,7 +9,7 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
-.PHONY: wheels soak bench bench-kafka docs clean
+.PHONY: wheels soak bench bench-kafka bench-write docs clean
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -99,6 +99,10 @@ bench: setup  ## the benchmarks, into docs/bench.md
 # Needs Maven Central for Spark's own Kafka source.
 bench-kafka: setup
 	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/kafka.py
+
+# Needs Maven Central for a broker and Spark's own Kafka sink.
+bench-write: setup
+	PYTHONPATH=tests:spark_bridge/tests $(RUN) python spark_bridge/tests/java.py -- python tests/benchmarks/spark_write.py
 
 # Writes the tables in docs/ that come from the code, then the site.
 docs: setup  ## the tables in docs/ that come from the code, and the site

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import attrs
 
@@ -34,7 +34,7 @@ from cdcfmt_core.toolkit.large_message_output import (
     open_compressor,
 )
 from cdcfmt_core.toolkit.row_changes import split_key_update
-from cdcfmt_core.toolkit.row_messages import Held, RowRules
+from cdcfmt_core.toolkit.row_messages import Held, RowNumbers, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
@@ -42,6 +42,9 @@ _T = TypeVar("_T")
 
 _TO_FIRST = frozenset({"transaction", "message"})
 """Kinds of which one copy is enough; all others but rows and DDL go to every partition."""
+
+MADE_COMMIT_TS: Final = "commit_ts made from source time"
+"""The name of a count."""
 
 _SKIP_HINT = "; unsupportedEvents=skip leaves it out"
 
@@ -75,7 +78,7 @@ class MessageEncoder:
         self._partitions = partitions
         self._partitioner = options["partitioner"], tuple(options["partitionColumns"])
         self._partition_of = open_partitioner(*self._partitioner, partitions or 1)
-        self._last_commit_ts = 0
+        self._commit_ts = RowNumbers()
         # Options are judged now, not at the first event.
         self._encoder = open_encoder()
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
@@ -134,18 +137,18 @@ class MessageEncoder:
         partition = self._partition_of(event)
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
-    def row_rules(self) -> RowRules | None:
-        """The settings with which the compiled kernel writes the same rows; None: it cannot."""
+    def row_rules(self) -> RowRules:
+        """The settings with which the compiled kernel writes the same rows."""
         large = self._context.large_messages
-        if (self._encoder.needs_commit_ts and self._synthesizes) or large.compress is not None:
-            return None
         every: tuple[Op, ...] = get_args(Op)
         batches = self._encoder.row_batches
         framing = batches.framing if batches is not None else 0
         return RowRules(
             ops={op: written for op in every if (written := self._written_as(op)) is not None},
             needs_commit_ts=self._encoder.needs_commit_ts,
+            commit_ts=self._commit_ts if self._synthesizes else None,
             splits=self._splits,
+            compress=large.compress,
             max_bytes=max(large.max_message_bytes - RECORD_OVERHEAD - framing, 0),
             time_zone=self._encoder.row_time_zone() or self._context.time_zone,
             now=self._context.now,
@@ -195,8 +198,8 @@ class MessageEncoder:
     def _stamped(self, event: Any) -> Any:
         """The event, with a commit_ts if the format needs one."""
         if event.commit_ts is not None:
-            if event.commit_ts > self._last_commit_ts:
-                self._last_commit_ts = event.commit_ts
+            if event.commit_ts > self._commit_ts.last:
+                self._commit_ts.last = event.commit_ts
             return event
         if not self._encoder.needs_commit_ts:
             return event
@@ -207,9 +210,11 @@ class MessageEncoder:
             )
         if event.source_time is None:
             raise EncodeError("the event has neither a commit_ts nor a source time to make it of")
-        self._last_commit_ts = max(event.source_time // 1_000 << 18, self._last_commit_ts + 1)
-        self._counts["commit_ts made from source time"] += 1
-        return attrs.evolve(event, commit_ts=self._last_commit_ts)
+        last = self._commit_ts.last = max(
+            event.source_time // 1_000 << 18, self._commit_ts.last + 1
+        )
+        self._counts[MADE_COMMIT_TS] += 1
+        return attrs.evolve(event, commit_ts=last)
 
     def _other(self, event: Event) -> list[Message]:
         kind = KIND_OF.get(type(event))

@@ -102,6 +102,18 @@ def test_a_preimage_alone_is_an_error_that_says_what_to_do(sequence: bool) -> No
     assert "shop.orders" in str(caught.value)
 
 
+def test_a_string_declared_as_json_is_its_text() -> None:
+    declared = {"columnTypes": '{"name": "json"}'}
+    text = '{"b": 1, "a": [1e400, "x"]}'
+    (insert,) = events(schema(), [(1, text, "insert", TSO)], **declared)
+    assert isinstance(insert, RowChange)
+    assert insert.after is not None
+    assert insert.after.values["name"] == text
+    with pytest.raises(EncodeError, match=r"\{'a': 1\}.*is not JSON") as caught:
+        events(schema(), [(1, "{'a': 1}", "insert", TSO)], **declared)
+    assert caught.value.column == "name"
+
+
 def test_a_postimage_alone_is_an_upsert() -> None:
     (upsert,) = events(schema(), [(1, "b", "update_postimage", TSO)])
     assert isinstance(upsert, RowChange)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 from golden_data import load_variant, native_messages, reading_options, variant_names
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Message, RowChange
@@ -39,6 +42,23 @@ OPTIONS: dict[str, dict[str, str]] = {
         "upsertAs": "insert",
     },
     "canal": {"dialect": "canal"},
+    "lz4": {
+        "largeMessageHandleCompression": "lz4",
+        "maxMessageBytes": "700",
+        "enableTidbExtension": "true",
+        "largeMessageHandleOption": "handle-key-only",
+    },
+    "snappy values": {"largeMessageHandleCompression": "snappy", "lineFormat": "value"},
+    "debezium lz4": {
+        "protocol": "debezium",
+        "largeMessageHandleCompression": "lz4",
+        "synthesizeCommitTs": "true",
+    },
+    "open snappy": {
+        "protocol": "open-protocol",
+        "largeMessageHandleCompression": "snappy",
+        "synthesizeCommitTs": "true",
+    },
     "debezium": {"protocol": "debezium", "enableTidbExtension": "true"},
     "debezium plain": {
         "protocol": "debezium",
@@ -145,6 +165,19 @@ def test_usual_rows_are_the_kernels() -> None:
     assert by_kernel > lines * 0.5
 
 
+@pytest.mark.parametrize("compression", ["lz4", "snappy"])
+@pytest.mark.parametrize("protocol", ["canal-json", "debezium", "open-protocol"])
+def test_compressed_rows_are_the_kernels(protocol: str, compression: str) -> None:
+    messages, reading = golden_messages("canal-json", "tidb-extension")
+    events, found = decoded(messages, **reading)
+    usual = [pair for pair in events if isinstance(pair[1], RowChange)]
+    given = {"protocol": protocol, "largeMessageHandleCompression": compression}
+    expected, _ = sent(event_rows(usual, found), by_kernel=False, partitions=2, **SKIP, **given)
+    rows, count = sent(event_rows(usual, found), by_kernel=True, partitions=2, **SKIP, **given)
+    assert rows == expected
+    assert count > len(usual) / 4
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -169,6 +202,68 @@ def test_partitions(case: tuple[str, str], options: dict[str, str]) -> None:
         found, count = sent(rows, by_kernel=True, partitions=partitions, **given)
         assert found == expected
         assert count > len(found) / 4
+
+
+@pytest.mark.parametrize("protocol", ["debezium", "open-protocol"])
+def test_rows_without_a_commit_ts_are_the_kernels(protocol: str) -> None:
+    """Some have one, and the last ones are the largest that there are."""
+    messages, reading = golden_messages("canal-json", "tidb-extension")
+    events, found = decoded(messages, **reading)
+    chance = random.Random(18)
+    changes = [pair for pair in events if isinstance(pair[1], RowChange)]
+    mixed = [
+        (message, attrs.evolve(event, commit_ts=chance.choice([None, None, event.commit_ts])))
+        for message, event in changes
+    ]
+    for distance in (2, 1):
+        mixed.append((mixed[0][0], attrs.evolve(changes[0][1], commit_ts=(1 << 63) - distance)))
+        mixed.append((mixed[0][0], attrs.evolve(changes[0][1], commit_ts=None)))
+    rows = event_rows(mixed, found)
+    given = {"protocol": protocol, "synthesizeCommitTs": "true", **SKIP}
+    _, by_kernel = check_equal(rows, **given)
+    assert by_kernel > len(mixed) / 4
+    given["partitioner"] = "ts"
+    expected, _ = sent(rows, by_kernel=False, partitions=3, **given)
+    assert sent(rows, by_kernel=True, partitions=3, **given)[0] == expected
+
+
+def inserts(type_: str, cells: list[Any]) -> tuple[Rows, dict[str, str]]:
+    """Rows of a table with the columns ``id`` and ``data``, and the options that name it."""
+    numbers = list(range(len(cells)))
+    columns: dict[str, tuple[str, list[Any]]] = {
+        "id": ("long", numbers),
+        "data": (type_, cells),
+        "_change_type": ("string", ["insert"] * len(cells)),
+        "_commit_version": ("long", [number + (1 << 60) for number in numbers]),
+    }
+    schema = StructType()
+    for name, (of, _) in columns.items():
+        schema.add(name, of)
+    arrays = [pa.array(values) for _, values in columns.values()]
+    rows = Rows(schema, [pa.record_batch(arrays, names=list(columns))])
+    return rows, {"table": "shop.files", "keyColumns": "id"}
+
+
+def test_quoted_bytes_are_the_kernels() -> None:
+    """Open Protocol's bytes: every character, and some at random."""
+    chance = random.Random(18)
+    every = "".join(chr(code) for code in range(sys.maxunicode + 1) if code >> 11 != 0xD800 >> 11)
+    cells = [every[at : at + 1_000].encode() for at in range(0, len(every), 1_000)]
+    cells += [chance.randbytes(100) for _ in range(500)]
+    rows, table = inserts("binary", cells)
+    _, by_kernel = check_equal(rows, protocol="open-protocol", **table)
+    assert by_kernel == len(cells)
+
+
+@pytest.mark.parametrize("options", [{}, {"protocol": "debezium"}, {"protocol": "simple"}], ids=str)
+def test_json_that_is_text_is_the_kernels(options: dict[str, str]) -> None:
+    """Columns of strings that are declared as JSON; the row of one that is not JSON fails."""
+    texts = ["{}", ' [1, {"a": "\\u0041<"}]\n', "1e400", '"a"', "null", '{"a": 1, "a": 2}'] * 50
+    given = {"protocol": "canal-json", "columnTypes": '{"data": "json"}', **options}
+    for odd in ([], ["{'a': 1}"], ["[1,]"], ['"\\ud800"']):
+        rows, table = inserts("string", texts + odd)
+        _, by_kernel = check_equal(rows, **given, **table)
+        assert len(texts) - 1 <= by_kernel <= len(texts)
 
 
 def batches_of(rows: Rows, size: int) -> Rows:

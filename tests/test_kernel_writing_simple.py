@@ -39,6 +39,8 @@ OPTIONS: list[dict[str, str]] = [
     {"sendBootstrapIntervalInSec": "0", "sourceTimeZone": "+08:00", "upsertAs": "update"},
     {"maxMessageBytes": "700", "largeMessageHandleOption": "handle-key-only", "upsertAs": "insert"},
     {"enableRowChecksum": "true"},
+    {"largeMessageHandleCompression": "snappy", "maxMessageBytes": "700"},
+    {"lineFormat": "value"},
 ]
 COMMON = {**SKIP, "protocol": "simple"}
 GOLDEN = [
@@ -88,12 +90,20 @@ def usual_rows(count: int) -> Rows:
     return event_rows(events, found)
 
 
+@pytest.mark.parametrize("compression", ["none", "lz4"])
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize(("every", "least"), [("0", 990), ("100", 900), ("7", 0)])
-def test_usual_rows_are_the_kernels(form: dict[str, str], every: str, least: int) -> None:
+def test_usual_rows_are_the_kernels(
+    form: dict[str, str], every: str, least: int, compression: str
+) -> None:
     """Each partition is told schemas of its own, after so many rows."""
     rows = usual_rows(1_000)
-    options = {**COMMON, **form, "sendBootstrapInMsgCount": every}
+    options = {
+        **COMMON,
+        **form,
+        "sendBootstrapInMsgCount": every,
+        "largeMessageHandleCompression": compression,
+    }
     _, by_kernel = check_equal(rows, **options)
     assert by_kernel > least
     for partitions in (1, 3):

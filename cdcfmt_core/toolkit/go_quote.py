@@ -9,7 +9,9 @@ text was not quoted, and its bytes would be guessed.
 from __future__ import annotations
 
 import codecs
+import functools
 import re
+import sys
 from typing import Final
 
 _BYTE: Final = rb'\\(?:x[0-9A-Fa-f][0-9A-Fa-f]|[abfnrtv\\"])'
@@ -97,3 +99,13 @@ def quote(data: bytes) -> str:
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text
     return text.translate(_QUOTES)
+
+
+@functools.cache
+def printable_spans() -> list[tuple[int, int]]:
+    """The characters that stand for themselves but for quotes and backslashes, for the kernel.
+
+    Spans of code points, ascending; the ends are exclusive.
+    """
+    flags = bytes(map(str.isprintable, map(chr, range(sys.maxunicode + 1))))
+    return [span.span() for span in re.finditer(b"\1+", flags)]

@@ -171,11 +171,15 @@ Part: TypeAlias = str | bytes | Number | Members | Either | Digits | ByExtra | C
 
 @attrs.frozen
 class RowMessage:
-    """The messages of one operation: a value, and a key where the format has one."""
+    """The messages of one operation: a value, and a key where the format has one.
+
+    ``compresses_key``: where values are compressed
+    """
 
     value: tuple[Part, ...]
     key: tuple[Part, ...] | None = None
     wire: Wire = "json"
+    compresses_key: bool = False
 
 
 class Slots:
@@ -256,7 +260,7 @@ class Held:
 
 @attrs.define
 class RowNumbers:
-    """The number of the last row, which encoder and kernel keep together."""
+    """The number of the last row, or its commit_ts, which encoder and kernel keep together."""
 
     last: int = 0
 
@@ -267,7 +271,9 @@ class RowRules:
 
     - ``ops``: the operation that a row is written as, and under what that is counted, if it is
     - ``needs_commit_ts``: a row without one is the encoder's
+    - ``commit_ts``: the largest so far, where rows without one get one from their source time
     - ``splits``: an update of the key is the encoder's, which makes two rows of it
+    - ``compress``: of values, if they are compressed
     - ``max_bytes``: of key and value together; what has more is the encoder's
     - ``time_zone``: of TIMESTAMP texts
     - ``now``: the time in microseconds, for rows without an emit time
@@ -282,7 +288,9 @@ class RowRules:
 
     ops: Mapping[Op, tuple[Op, str | None]]
     needs_commit_ts: bool
+    commit_ts: RowNumbers | None
     splits: bool
+    compress: Callable[[bytes], bytes] | None
     max_bytes: int
     time_zone: tzinfo
     now: Callable[[], int]

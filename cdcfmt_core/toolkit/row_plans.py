@@ -6,7 +6,7 @@ Its half is ``spark_bridge/kernel/src/write/plan.rs``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
@@ -35,11 +35,15 @@ from cdcfmt_core.types import LogicalType
 
 
 def describe_table(
-    table: TableSchema, messages: RowMessages, line_of: Callable[[RowMessage], str]
+    table: TableSchema,
+    messages: RowMessages,
+    line_of: Callable[[RowMessage], str],
+    json_texts: Container[str] = (),
 ) -> dict[str, Any]:
     """A table's columns and messages.
 
-    ``line_of`` says what of a message is a line: ``value`` or ``message``.
+    - ``line_of``: says what of a message is a line: ``value`` or ``message``
+    - ``json_texts``: JSON columns whose values are texts
     """
     places = {name: place for place, name in enumerate(table.column_names)}
     by_op = messages.by_op if places.keys() >= set(table.key_columns) else {}
@@ -53,7 +57,11 @@ def describe_table(
     return {
         "name": [table.database, table.schema or "", table.table],
         "columns": [
-            {"name": column.name, "printer": _printer(column.type)} for column in table.columns
+            {
+                "name": column.name,
+                "printer": _JSON_TEXT if column.name in json_texts else _printer(column.type),
+            }
+            for column in table.columns
         ],
         "keys": [places[name] for name in table.key_columns if name in places],
         "messages": {
@@ -61,6 +69,7 @@ def describe_table(
                 "key": None if message.key is None else parts(message.key),
                 "value": parts(message.value),
                 "wire": message.wire,
+                "compresses_key": message.compresses_key,
                 "line": line_of(message),
             }
             for op, message in by_op.items()
@@ -162,6 +171,7 @@ _PLAIN: dict[type, str] = {
     logical.Year: "year",
     logical.Json: "json",
 }
+_JSON_TEXT: Final = {"logical": "json_text"}
 _CLOCKS: dict[type, str] = {
     logical.DateTime: "date_time",
     logical.Timestamp: "timestamp",

@@ -1,6 +1,6 @@
 """The compiled kernel: messages to Arrow record batches, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 def holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
@@ -114,10 +114,10 @@ class Kernel:
 class Writer:
     """Writes the rows of one task as messages, in order up to the first that it refuses.
 
-    ``settings`` are JSON (``pyspark_cdcfmt/write/columnar.py``).
+    ``settings`` are JSON (``pyspark_cdcfmt/write/kernel_writer.py``); ``compress`` is for values.
     """
 
-    def __init__(self, settings: str) -> None: ...
+    def __init__(self, settings: str, compress: Callable[[bytes], bytes] | None) -> None: ...
     def open(self, batch: Any) -> bool:
         """Takes a record batch of ``pyarrow``; false where the reference writes all of it."""
     def add_table(self, table: str, row: int | None) -> None:
@@ -134,13 +134,15 @@ class Writer:
     @property
     def stop(self) -> str:
         """Why no more was written: "", "full", "unknown" (the row's table), "not allowed" (the
-        row), or a reason."""
+        row), "no characters" (``set_printable`` was not called), or a reason."""
     @property
     def wanted(self) -> tuple[int, int, int]:
         """Of the row that is not allowed: number of its table since they were cleared, partition
         and version."""
     def allow(self, rows: tuple[int, int, int], count: int, until: int) -> None:
         """Allows so many rows like ``wanted`` before a time in microseconds."""
+    def set_printable(self, spans: list[tuple[int, int]]) -> None:
+        """Sets the characters that stand for themselves in Go's quotes, as spans of code points."""
     def take_allowed(self) -> list[tuple[tuple[int, int, int], int]]:
         """How many were written of the rows that were allowed; none is allowed from now on."""
     def check(self, key: bytes, kind: bytes, position: list[int]) -> list[int] | None:
@@ -151,6 +153,8 @@ class Writer:
         """The messages that were begun: partition, number of rows, key and value."""
     last_number: int
     """Of the last row with a number, from which rows without one go on."""
+    last_commit_ts: int
+    """The largest so far, behind which those stand that are made."""
     def take_lines(self) -> tuple[bytes, int]:
         """The values since the last call with a line break behind each, and how many."""
     def take(self) -> Rows:

@@ -84,4 +84,5 @@ def row_message(
             *slots.split(key_schema),
         ),
         wire="jsoniter",
+        compresses_key=True,
     )

@@ -31,6 +31,8 @@ _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
 _BETWEEN_POLLS = 64
 """Messages between two looks at what was acknowledged."""
+_MOST_KILOBYTES = 32 << 10
+"""Of a task's messages on their way: librdkafka takes a gigabyte."""
 _GRACE_SECONDS = 10.0
 """How much later than a message's own deadline its failure may be told."""
 
@@ -169,8 +171,14 @@ class KafkaProducer:
             "linger.ms": 20,
             "log_level": 0,
             **sink.config,
+            "on_delivery": self._failed,
+            "delivery.report.only.error": True,
         }
         waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
+        largest = str(config.get("message.max.bytes", ""))
+        # Two of the largest messages have room; what is no number the client refuses.
+        most = max(_MOST_KILOBYTES, int(largest) >> 9 if largest.isdecimal() else 0)
+        config.setdefault("queue.buffering.max.kbytes", most)
         # As Java's client, where librdkafka waits five minutes.
         config["delivery.timeout.ms"] = waits or 120_000
         self._producer: Any = open_client(lambda: Producer(config))
@@ -182,7 +190,7 @@ class KafkaProducer:
         :raises SinkError: if an earlier one could not be delivered.
         """
         partition = -1 if message.partition is None else message.partition
-        self._produce(message.value, message.key, partition, list(message.headers) or None)
+        self._produce(message.value, message.key, partition, headers=list(message.headers) or None)
         self._producer.poll(0)
 
     def send_all(
@@ -195,33 +203,19 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier one could not be delivered.
         """
-        for number, (key, value, partition) in enumerate(
-            zip(keys, values, partitions, strict=True), 1
-        ):
-            self._produce(value, key, partition, None)
+        for number, place in enumerate(zip(values, keys, partitions, strict=True), 1):
+            self._produce(*place)
             if not number % _BETWEEN_POLLS:
                 self._producer.poll(0)
         self._producer.poll(0)
 
-    def _produce(
-        self,
-        value: bytes | None,
-        key: bytes | None,
-        partition: int,
-        headers: list[tuple[str, bytes | None]] | None,
-    ) -> None:
+    def _produce(self, *message: Any, **headers: Any) -> None:
+        """Put a message on its way; value, key, partition and headers are those of the client."""
         started = 0.0
         while True:
             self._check()
             try:
-                self._producer.produce(
-                    self._sink.topic,
-                    value,
-                    key,
-                    partition,
-                    on_delivery=self._delivered,
-                    headers=headers,
-                )
+                self._producer.produce(self._sink.topic, *message, **headers)
             except BufferError:
                 # The brokers are slower than we: wait for acknowledgements.
                 started = started or time.monotonic()
@@ -249,8 +243,8 @@ class KafkaProducer:
         """Give up what is not sent yet."""
         self._producer.purge()
 
-    def _delivered(self, error: Any, _: object) -> None:
-        if error is not None and self._error is None:
+    def _failed(self, error: Any, _: object) -> None:
+        if self._error is None:
             self._error = error.str(), _HINTS.get(error.name(), _CHECK)
 
     def _check(self) -> None:

@@ -3,10 +3,9 @@
 use hashbrown::HashMap;
 
 use crate::refusal::{Refusal, Step};
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
 use crate::write::message::Facts;
 use crate::write::plan::Version;
-use crate::write::printing::MISFIT;
 
 pub const NOT_ALLOWED: Refusal = Refusal::new("a row that is not allowed", 0);
 

@@ -7,10 +7,11 @@ use crate::calendar::civil;
 use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
 use crate::temporal;
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
+use crate::write::clocks::{Offsets, check_day};
 use crate::write::digits::decimal;
 use crate::write::encodings::Encoding;
-use crate::write::printing::{self, MISFIT, Offsets, Printer, sized};
+use crate::write::printing::Printer;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400;
@@ -29,7 +30,7 @@ impl Encoding {
         out: &mut Vec<u8>,
     ) -> Step<()> {
         match (self, printer, cell) {
-            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json, _) => {
+            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
                 printer.sized(cell, zone, scratch, out)?;
             }
             (Encoding::Text, _, Cell::Text(text)) => {
@@ -92,7 +93,7 @@ fn wide(cell: Cell) -> Step<f64> {
 fn parts(printer: &Printer, cell: Cell) -> Step<Parts> {
     match (printer, cell) {
         (Printer::Date, Cell::Date(days)) => {
-            printing::check_day(days)?;
+            check_day(days)?;
             let [year, month, day] = civil(days.into());
             Ok([Some(year), Some(month), Some(day), None, None, None, None])
         }
@@ -139,6 +140,13 @@ fn parts(printer: &Printer, cell: Cell) -> Step<Parts> {
 /// Hours, minutes and seconds, with the sign of all of them.
 fn clock(seconds: i64) -> [i64; 3] {
     [seconds / 3600, seconds / 60 % 60, seconds % 60]
+}
+
+/// Appends bytes behind their length.
+pub fn sized(data: &[u8], out: &mut Vec<u8>) {
+    #[allow(clippy::cast_possible_wrap)]
+    encode_long(data.len() as i64, out);
+    out.extend_from_slice(data);
 }
 
 #[cfg(test)]

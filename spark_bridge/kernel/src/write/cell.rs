@@ -1,6 +1,9 @@
 //! One value of a row that is written, as Arrow columns and variants have it.
 
+use crate::refusal::Refusal;
 use crate::write::variants::Variant;
+
+pub const MISFIT: Refusal = Refusal::new("a value that is not plainly of its column's type", 0);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell<'a> {

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
+use crate::write::clocks::Offsets;
 use crate::write::digits::integer;
 use crate::write::json_text;
 use crate::write::message::Row;
 use crate::write::partition::crc32;
 use crate::write::plan::{Image, Table, Wire};
-use crate::write::printing::{MISFIT, Offsets};
 
 const UNUSUAL: Refusal = Refusal::new("a checksum that is written otherwise", 0);
 const VERSION: i64 = 2;

@@ -4,7 +4,7 @@ use std::fmt::{Display, LowerExp};
 use std::io::Write;
 
 use crate::refusal::Step;
-use crate::write::printing::MISFIT;
+use crate::write::cell::MISFIT;
 
 /// Texts of so many characters are few enough digits for a float of 32 bits.
 const SHORT_FLOAT: usize = 10;

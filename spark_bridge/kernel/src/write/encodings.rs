@@ -2,19 +2,19 @@
 //!
 //! The Python printers are in `cdcfmt_core/toolkit/value_printers.py`.
 
-use std::io::Write;
-
 use serde::Deserialize;
 
 use crate::clocks::MAX_TIME;
 use crate::refusal::Step;
 use crate::temporal;
 use crate::text_bytes::{encode_base64, encode_hex};
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
+use crate::write::clocks::{self, Offsets};
 use crate::write::digits::{self, integer};
+use crate::write::go_quote::Printable;
 use crate::write::json_text;
 use crate::write::plan::Wire;
-use crate::write::printing::{self, MISFIT, Offsets, Printer};
+use crate::write::printing::Printer;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "encoding", rename_all = "kebab-case")]
@@ -65,6 +65,7 @@ pub struct Style<'a> {
     pub wire: Wire,
     /// Of TIMESTAMP texts.
     pub zone: &'a Offsets,
+    pub printable: &'a Printable,
 }
 
 /// What is used again, and what was noted of the values of a message.
@@ -74,6 +75,8 @@ pub struct Scratch {
     pub other: Vec<u8>,
     /// How many decimals were rounded.
     pub rounded: usize,
+    /// How many commit_ts were made.
+    pub made: usize,
 }
 
 impl Encoding {
@@ -92,7 +95,7 @@ impl Encoding {
             return self.binary(printer, cell, zone, &mut scratch.text, out);
         }
         match (self, printer, cell) {
-            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json, _) => {
+            (Encoding::MysqlText, ..) | (Encoding::Text, Printer::Json | Printer::JsonText, _) => {
                 printer.quoted(cell, escapes, zone, &mut scratch.text, out)?;
             }
             (Encoding::Text, _, Cell::Text(text)) => json_text::string(text, escapes, out),
@@ -156,18 +159,18 @@ impl Encoding {
             }
             (Encoding::GoQuoted, _, Cell::Bytes(data)) => {
                 scratch.text.clear();
-                go_quoted(data, &mut scratch.text)?;
+                style.printable.quote(data, &mut scratch.text)?;
                 json_text::string(&scratch.text, escapes, out);
             }
             (Encoding::IsoInstant, Printer::Timestamp { fsp }, Cell::Instant(micros)) => {
                 out.push(b'"');
                 let day = out.len() + "0000-00-00".len();
-                printing::clock(micros, *fsp, out)?;
+                clocks::clock(micros, *fsp, out)?;
                 out[day] = b'T';
                 out.extend_from_slice(b"Z\"");
             }
             (Encoding::EpochDays, Printer::Date, Cell::Date(days)) => {
-                printing::check_day(days)?;
+                clocks::check_day(days)?;
                 integer(days.into(), out);
             }
             (_, Printer::DateTime { .. }, Cell::Clock(micros)) => {
@@ -231,37 +234,4 @@ fn base64(data: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     encode_base64(data, out);
     out.push(b'"');
-}
-
-/// Bytes as Go's `strconv.Quote` writes them, without quotes.
-///
-/// Which characters are printable is told by tables that Python has; here it are the common ones.
-fn go_quoted(data: &[u8], out: &mut Vec<u8>) -> Step<()> {
-    for chunk in data.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            match character {
-                '"' | '\\' => out.extend_from_slice(&[b'\\', character as u8]),
-                ' '..='~' => out.push(character as u8),
-                '\x07'..='\x0d' => {
-                    out.extend_from_slice(&[b'\\', b"abtnvfr"[character as usize - 7]]);
-                }
-                '\0'..='\x7f' => hexadecimal(character as u8, out),
-                '\u{80}'..='\u{a0}' | '\u{ad}' => {
-                    let _ = write!(out, "\\u{:04x}", character as u32);
-                }
-                '\u{a1}'..='\u{377}' | '\u{400}'..='\u{52f}' | '\u{4e00}'..='\u{9fa5}' => {
-                    out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-                }
-                _ => return Err(MISFIT),
-            }
-        }
-        for byte in chunk.invalid() {
-            hexadecimal(*byte, out);
-        }
-    }
-    Ok(())
-}
-
-fn hexadecimal(byte: u8, out: &mut Vec<u8>) {
-    let _ = write!(out, "\\x{byte:02x}");
 }

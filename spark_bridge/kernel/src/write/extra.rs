@@ -2,11 +2,11 @@
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
+use crate::write::binary::sized;
 use crate::write::cell::Cell;
 use crate::write::json_text::{self, Escapes};
 use crate::write::message::Row;
 use crate::write::plan::{ColumnOf, Extra, ExtraType, Texts, Wire};
-use crate::write::printing::sized;
 
 const UNUSUAL: Refusal = Refusal::new("a value of extra that is written otherwise", 0);
 /// So many texts of a map are looked at for a name that comes twice.

@@ -2,9 +2,9 @@
 
 use crate::refusal::{Refusal, Step};
 use crate::temporal;
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
-use crate::write::printing::{MISFIT, Printer};
+use crate::write::printing::Printer;
 
 const DAY_MICROS: i64 = 86_400_000_000;
 /// Decimals that are smaller have an exponent.

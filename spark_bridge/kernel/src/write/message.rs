@@ -4,12 +4,11 @@ use std::mem::discriminant;
 
 use crate::avro::encode_long;
 use crate::refusal::{Refusal, Step};
-use crate::write::cell::Cell;
+use crate::write::cell::{Cell, MISFIT};
 use crate::write::digits;
 use crate::write::encodings::{Scratch, Style};
 use crate::write::fields::NO_IMAGE;
 use crate::write::plan::{Choice, Image, Member, Members, Number, Part, Table, Wire};
-use crate::write::printing::MISFIT;
 use crate::write::variants::Variant;
 
 const UNCHANGED: Refusal = Refusal::new("an update that changed nothing", 0);

@@ -6,10 +6,11 @@ use serde::{Deserialize, Deserializer, de};
 
 use crate::write::batches::Limits;
 use crate::write::checksum::Checksum;
+use crate::write::clocks::Offsets;
 use crate::write::encodings::Encoding;
 use crate::write::json_text::Escapes;
 use crate::write::partition::Partitions;
-use crate::write::printing::{Offsets, Printer};
+use crate::write::printing::Printer;
 
 /// What is the same for all rows.
 #[derive(Debug, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Settings {
     pub batches: Option<Limits>,
     /// Under which decimals are counted that a double rounds.
     pub rounded: String,
+    /// Under which rows are counted that get a commit_ts; None: they are refused.
+    pub made: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -92,6 +95,8 @@ pub struct Message {
     pub key: Option<Vec<Part>>,
     pub value: Vec<Part>,
     pub wire: Wire,
+    /// Where values are compressed.
+    pub compresses_key: bool,
     /// In a file.
     pub line: Line,
 }

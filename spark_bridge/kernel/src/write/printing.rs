@@ -7,17 +7,14 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::avro::encode_long;
-use crate::refusal::{Refusal, Step};
+use crate::refusal::Step;
 use crate::temporal;
-use crate::write::cell::Cell;
+use crate::write::binary::sized;
+use crate::write::cell::{Cell, MISFIT};
+use crate::write::clocks::{Offsets, check_day, clock, time};
 use crate::write::digits::{decimal, double, float, integer, single};
 use crate::write::json_text::{self, Escapes};
 
-pub const MISFIT: Refusal = Refusal::new("a value that is not plainly of its column's type", 0);
-const DAY_MICROS: i64 = 86_400_000_000;
-/// Of Python's dates.
-const FIRST_DAY: i32 = -719_162;
-const LAST_DAY: i32 = 2_932_896;
 /// A logical type, for the printers of its values.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "logical", rename_all = "snake_case")]
@@ -55,32 +52,10 @@ pub enum Printer {
         most: u64,
     },
     Json,
+    /// Its text as it stands.
+    JsonText,
     /// Only NULL is printed.
     Other,
-}
-
-/// Offsets of a time zone by instants, as the bridge found them.
-#[derive(Debug, Deserialize)]
-pub struct Offsets {
-    /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
-    starts: Vec<i64>,
-    /// Microseconds east of UTC in each span; None where the clock changes.
-    offsets: Vec<Option<i64>>,
-}
-
-impl Offsets {
-    pub fn utc() -> Self {
-        Self {
-            starts: vec![i64::MIN],
-            offsets: vec![Some(0)],
-        }
-    }
-
-    /// The wall clock of an instant.
-    fn wall(&self, instant: i64) -> Option<i64> {
-        let span = self.starts.partition_point(|start| *start <= instant);
-        Some(instant + (*self.offsets.get(span.checked_sub(1)?)?)?)
-    }
 }
 
 impl Printer {
@@ -97,6 +72,9 @@ impl Printer {
             (Printer::Text, Cell::Text(text)) => json_text::string(text, escapes, out),
             (Printer::Binary, Cell::Bytes(data)) => {
                 json_text::latin1_string(data, escapes, scratch, out);
+            }
+            (Printer::JsonText, Cell::Text(text)) => {
+                json_text::string(json_text::checked(text)?, escapes, out);
             }
             (Printer::Json, cell) => {
                 scratch.clear();
@@ -145,6 +123,9 @@ impl Printer {
                 return Ok(());
             }
             (Printer::Json, cell) => json_text::document(cell, out)?,
+            (Printer::JsonText, Cell::Text(text)) => {
+                out.extend_from_slice(json_text::checked(text)?);
+            }
             _ => return self.text(cell, zone, out),
         }
         let checked = simdutf8::basic::from_utf8(&out[start..]);
@@ -254,57 +235,6 @@ impl Printer {
     }
 }
 
-/// Appends bytes behind their length.
-pub fn sized(data: &[u8], out: &mut Vec<u8>) {
-    #[allow(clippy::cast_possible_wrap)]
-    encode_long(data.len() as i64, out);
-    out.extend_from_slice(data);
-}
-
-/// Refuses days that Python's dates have not.
-pub fn check_day(days: i32) -> Step<()> {
-    match (FIRST_DAY..=LAST_DAY).contains(&days) {
-        true => Ok(()),
-        false => Err(MISFIT),
-    }
-}
-
-pub fn clock(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) -> Step<()> {
-    temporal::check_instant(micros)?;
-    temporal::print_date(micros.div_euclid(DAY_MICROS), out);
-    let of_day = micros.rem_euclid(DAY_MICROS);
-    let seconds = of_day / 1_000_000;
-    let mut text = *b" 00:00:00.000000";
-    let mut put = |value: i64, at: usize| {
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let value = value as u8;
-        text[at] = b'0' + value / 10;
-        text[at + 1] = b'0' + value % 10;
-    };
-    put(seconds / 3600, 1);
-    put(seconds / 60 % 60, 4);
-    put(seconds % 60, 7);
-    let fraction = of_day % 1_000_000;
-    put(fraction / 10_000, 10);
-    put(fraction / 100 % 100, 12);
-    put(fraction % 100, 14);
-    let digits = fsp.unwrap_or(0).min(6);
-    // What the digits of the type do not hold is not cut off.
-    let length = match digits {
-        _ if fraction % 10_i64.pow(6 - digits) != 0 => text.len(),
-        0 => 9,
-        _ => 10 + digits as usize,
-    };
-    out.extend_from_slice(&text[..length]);
-    Ok(())
-}
-
-fn time(micros: i64, fsp: Option<u32>, out: &mut Vec<u8>) {
-    let mut text = String::new();
-    temporal::print_time(micros, fsp, &mut text);
-    out.extend_from_slice(text.as_bytes());
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,37 +254,18 @@ mod tests {
         let int = Printer::Int { low: -8, high: 300 };
         let date_time = Printer::DateTime { fsp: Some(3) };
         let timestamp = Printer::Timestamp { fsp: None };
+        let [float, double] = [32, 64].map(|bits| Printer::Float { bits });
         for (printer, cell, text) in [
             (&Printer::Bool, Cell::Bool(true), "\"1\""),
             (&int, Cell::Int(-8), "\"-8\""),
             (&int, Cell::Decimal(300, 0), "\"300\""),
             (&Printer::Decimal, Cell::Decimal(-5, 2), "\"-0.05\""),
-            (
-                &Printer::Float { bits: 64 },
-                Cell::Double(1e21),
-                "\"1000000000000000000000\"",
-            ),
-            (&Printer::Float { bits: 64 }, Cell::Double(-0.0), "\"-0\""),
-            (
-                &Printer::Float { bits: 32 },
-                Cell::Double(f64::from(0.1_f32)),
-                "\"0.1\"",
-            ),
-            (
-                &Printer::Float { bits: 32 },
-                Cell::Double(0.010071009),
-                "\"0.010071009\"",
-            ),
-            (
-                &Printer::Float { bits: 32 },
-                Cell::Double(0.123456789012),
-                "\"0.12345679\"",
-            ),
-            (
-                &Printer::Float { bits: 32 },
-                Cell::Single(16_777_216.0),
-                "\"16777216\"",
-            ),
+            (&double, Cell::Double(1e21), "\"1000000000000000000000\""),
+            (&double, Cell::Double(-0.0), "\"-0\""),
+            (&float, Cell::Double(f64::from(0.1_f32)), "\"0.1\""),
+            (&float, Cell::Double(0.010071009), "\"0.010071009\""),
+            (&float, Cell::Double(0.123456789012), "\"0.12345679\""),
+            (&float, Cell::Single(16_777_216.0), "\"16777216\""),
             (&Printer::Binary, Cell::Bytes(b"\xe9<"), "\"é\\u003c\""),
             (
                 &date_time,

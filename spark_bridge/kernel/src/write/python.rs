@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::python_rows::Rows;
 use crate::write::allowed::OfRows;
 use crate::write::batches::Held;
+use crate::write::compress::Compress;
 use crate::write::order::Position;
 use crate::write::row::Messages;
 use crate::write::writer::{Batch, Stop, Writer};
@@ -31,10 +32,10 @@ pub struct PyWriter {
 #[pymethods]
 impl PyWriter {
     #[new]
-    fn new(settings: &str) -> PyResult<Self> {
+    fn new(settings: &str, compress: Option<Py<PyAny>>) -> PyResult<Self> {
         let settings = serde_json::from_str(settings).map_err(value_error)?;
         Ok(Self {
-            writer: Writer::new(settings),
+            writer: Writer::new(settings, compress.map(Compress)),
             batch: None,
             stop: Stop::End,
         })
@@ -69,7 +70,7 @@ impl PyWriter {
         at
     }
 
-    /// Why no more was written: "", "full", "unknown", "not allowed" or a reason.
+    /// Why no more was written: "", "full", "unknown", "not allowed", "no characters" or a reason.
     #[getter]
     fn stop(&self) -> &'static str {
         match self.stop {
@@ -77,6 +78,7 @@ impl PyWriter {
             Stop::Full => "full",
             Stop::Unknown => "unknown",
             Stop::NotAllowed => "not allowed",
+            Stop::NoCharacters => "no characters",
             Stop::Refused(reason) => reason,
         }
     }
@@ -89,6 +91,11 @@ impl PyWriter {
 
     fn allow(&mut self, rows: OfRows, count: u64, until: i64) {
         self.writer.allowed.allow(rows, count, until);
+    }
+
+    /// Which characters stand for themselves in quoted bytes.
+    fn set_printable(&mut self, spans: Vec<(u32, u32)>) {
+        self.writer.printable.0 = spans;
     }
 
     /// How many rows were written of those that were allowed, and forgets them.
@@ -134,6 +141,17 @@ impl PyWriter {
     #[setter]
     fn set_last_number(&mut self, number: i64) {
         self.writer.last_number = number;
+    }
+
+    /// The largest so far.
+    #[getter]
+    fn last_commit_ts(&self) -> i64 {
+        self.writer.last_commit_ts
+    }
+
+    #[setter]
+    fn set_last_commit_ts(&mut self, commit_ts: i64) {
+        self.writer.last_commit_ts = commit_ts;
     }
 
     /// The values since the last call with a line break behind each, and how many.

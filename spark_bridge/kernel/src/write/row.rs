@@ -4,17 +4,20 @@ use crate::refusal::{Refusal, Step};
 use crate::text_bytes::encode_base64;
 use crate::write::allowed::Allowed;
 use crate::write::batches::{Begun, Held};
+use crate::write::compress::Compress;
 use crate::write::encodings::{Scratch, Style};
+use crate::write::go_quote::Printable;
 use crate::write::key_text;
 use crate::write::message::{Printing, Row};
 use crate::write::order::{Kind, Order, Position};
 use crate::write::plan::{Image, Line, Message, Settings, Table, Wire, Written};
+use crate::write::stamped::Stamped;
 
 pub const NO_OP: Refusal = Refusal::new("an operation that is not written", 0);
-const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
 const KEY_CHANGED: Refusal = Refusal::new("an update of the key, which is split", 0);
 const DISORDER: Refusal = Refusal::new("a change out of order", 0);
 const TOO_LARGE: Refusal = Refusal::new("a message that is too large", 0);
+const NO_LINE: Refusal = Refusal::new("a value that may be no line", 0);
 const NO_UTF8: Refusal = Refusal::new("text that is not UTF-8", 0);
 
 /// Messages one behind the other.
@@ -32,6 +35,8 @@ pub struct Messages {
 /// What one row needs.
 pub struct Writing<'a> {
     pub settings: &'a Settings,
+    pub printable: &'a Printable,
+    pub compress: Option<&'a Compress>,
     pub order: &'a mut Order,
     pub allowed: &'a mut Allowed,
     pub table: &'a Table,
@@ -42,10 +47,12 @@ pub struct Writing<'a> {
     pub messages: &'a mut Messages,
     pub begun: &'a mut Begun,
     pub last_number: &'a mut i64,
+    pub last_commit_ts: &'a mut i64,
     pub now: i64,
 }
 
 impl Writing<'_> {
+    /// Appends a row, with a commit_ts where it needs one and has none.
     pub fn append(
         &mut self,
         row: &impl Row,
@@ -53,10 +60,22 @@ impl Writing<'_> {
         written: &Written,
         position: Option<(Kind, Position)>,
     ) -> Step<()> {
+        let row = Stamped::new(row, self.settings, *self.last_commit_ts)?;
+        self.append_stamped(&row, is_update, written, position)?;
+        self.scratch.made = usize::from(row.is_made);
+        let commit_ts = row.facts.commit_ts.unwrap_or(0);
+        *self.last_commit_ts = commit_ts.max(*self.last_commit_ts);
+        Ok(())
+    }
+
+    fn append_stamped(
+        &mut self,
+        row: &impl Row,
+        is_update: bool,
+        written: &Written,
+        position: Option<(Kind, Position)>,
+    ) -> Step<()> {
         let message = self.table.messages.get(&written.op).ok_or(NO_OP)?;
-        if self.settings.needs_commit_ts && row.facts().commit_ts.is_none() {
-            return Err(NO_COMMIT_TS);
-        }
         let partition = match &self.settings.partitions {
             Some(partitions) => Some(partitions.of(row, self.table, self.text)?),
             None => None,
@@ -145,6 +164,7 @@ impl Writing<'_> {
             table: self.table,
             style: Style {
                 zone: &self.settings.zone,
+                printable: self.printable,
                 wire: message.wire,
             },
             now: self.now,
@@ -158,15 +178,24 @@ impl Writing<'_> {
         // What is in the key is in the value, too.
         printing.scratch.rounded = 0;
         printing.append(&message.value, row, values)?;
-        if values.len() - value + keys.len() - key > self.settings.max_bytes {
-            return Err(TOO_LARGE);
-        }
         let last_number = printing.last_number;
         // Avro's texts were looked at one by one.
         for data in [&values[value..], &keys[key..]] {
             if message.wire != Wire::Avro {
                 simdutf8::basic::from_utf8(data).map_err(|_| NO_UTF8)?;
             }
+        }
+        if let Some(compress) = self.compress {
+            compress.replace(value, values)?;
+            if message.compresses_key {
+                compress.replace(key, keys)?;
+            }
+        }
+        if values.len() - value + keys.len() - key > self.settings.max_bytes {
+            return Err(TOO_LARGE);
+        }
+        if self.settings.lines {
+            check_line(message, &values[value..], self.compress.is_some())?;
         }
         *self.last_number = last_number;
         Ok(())
@@ -232,6 +261,15 @@ impl Writing<'_> {
         key_ends.push(has_key.then_some(keys.len()));
         partitions.extend(partition);
     }
+}
+
+/// Refuses values that are no line, and compressed ones that look like one.
+fn check_line(message: &Message, value: &[u8], is_compressed: bool) -> Step<()> {
+    let is_odd = match message.line {
+        Line::Value => memchr::memchr2(b'\n', b'\r', value).is_some(),
+        Line::Message => is_compressed && value.first() == Some(&b'{'),
+    };
+    if is_odd { Err(NO_LINE) } else { Ok(()) }
 }
 
 /// Makes the value that begins at a place a whole message in one line, with its key.

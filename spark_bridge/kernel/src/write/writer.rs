@@ -8,9 +8,11 @@ use crate::refusal::Step;
 use crate::write::allowed::{Allowed, NOT_ALLOWED};
 use crate::write::batches::Begun;
 use crate::write::changes::Changes;
+use crate::write::compress::Compress;
 use crate::write::encodings::Scratch;
 use crate::write::events::Events;
 use crate::write::fields::{EventTable, Fields};
+use crate::write::go_quote::{NO_CHARACTERS, Printable};
 use crate::write::order::Order;
 use crate::write::plan::{Image, Op, Settings, Shape, Table};
 use crate::write::row::{Messages, NO_OP, Writing};
@@ -33,11 +35,16 @@ pub enum Stop {
     Unknown,
     /// The encoder has to allow the row, or to write it.
     NotAllowed,
+    /// What characters are printable has to be said.
+    NoCharacters,
     Refused(&'static str),
 }
 
 pub struct Writer {
     settings: Settings,
+    /// Of Go's quoted bytes.
+    pub printable: Printable,
+    compress: Option<Compress>,
     pub order: Order,
     pub allowed: Allowed,
     /// Of the changes shape.
@@ -55,13 +62,17 @@ pub struct Writer {
     pub begun: Begun,
     /// Of the last row with a number.
     pub last_number: i64,
+    /// The largest so far.
+    pub last_commit_ts: i64,
     pub counts: HashMap<String, usize>,
 }
 
 impl Writer {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, compress: Option<Compress>) -> Self {
         Self {
             settings,
+            printable: Printable::default(),
+            compress,
             order: Order::default(),
             allowed: Allowed::default(),
             table: None,
@@ -75,6 +86,7 @@ impl Writer {
             messages: Messages::default(),
             begun: Begun::default(),
             last_number: 0,
+            last_commit_ts: 0,
             counts: HashMap::new(),
         }
     }
@@ -137,6 +149,7 @@ impl Writer {
             match size {
                 Ok(size) => at += size,
                 Err(NOT_ALLOWED) => return (at, Stop::NotAllowed),
+                Err(NO_CHARACTERS) => return (at, Stop::NoCharacters),
                 Err(refusal) => return (at, Stop::Refused(refusal.reason)),
             }
         }
@@ -148,6 +161,8 @@ impl Writer {
         let written = self.settings.ops.get(change.op).ok_or(NO_OP)?;
         let mut row = Writing {
             settings: &self.settings,
+            printable: &self.printable,
+            compress: self.compress.as_ref(),
             order: &mut self.order,
             allowed: &mut self.allowed,
             table,
@@ -157,6 +172,7 @@ impl Writer {
             messages: &mut self.messages,
             begun: &mut self.begun,
             last_number: &mut self.last_number,
+            last_commit_ts: &mut self.last_commit_ts,
             now,
         };
         let position = change.position;
@@ -196,6 +212,8 @@ impl Writer {
         let position = events.position(at, &self.order);
         let mut writing = Writing {
             settings: &self.settings,
+            printable: &self.printable,
+            compress: self.compress.as_ref(),
             order: &mut self.order,
             allowed: &mut self.allowed,
             table: &table.table,
@@ -205,6 +223,7 @@ impl Writer {
             messages: &mut self.messages,
             begun: &mut self.begun,
             last_number: &mut self.last_number,
+            last_commit_ts: &mut self.last_commit_ts,
             now,
         };
         writing.append(&row, op == "update", written, position)?;
@@ -217,6 +236,7 @@ impl Writer {
         let notes = [
             (note, 1),
             (Some(&self.settings.rounded), self.scratch.rounded),
+            (self.settings.made.as_ref(), self.scratch.made),
         ];
         for (note, more) in notes {
             let Some(note) = note.filter(|_| more > 0) else {

@@ -20,9 +20,8 @@ from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
 from cdcfmt_core.types import LogicalType
-from pyspark_cdcfmt.rows.columns import array_cells, check_columns, variant_cell
-from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value
-from pyspark_cdcfmt.rows.policy import shortest_text
+from pyspark_cdcfmt.rows.columns import array_cells, check_columns, own_cells, variant_cell
+from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, json_document
 from pyspark_cdcfmt.rows.row_schemas import METADATA, RESCUED, metadata_fields
 from pyspark_cdcfmt.rows.rows_to_events import InputEvent
 from pyspark_cdcfmt.rows.types import logical_type
@@ -87,6 +86,9 @@ class ChangeInput:
         self.table, self._columns = _table(
             [field for field in schema.fields if field.name not in added], options, resolve_type
         )
+        self.json_texts = frozenset(
+            name for name, convert in self._columns.items() if convert is json_document
+        )
         self.waiting: dict[Any, tuple[dict[str, Any], Image]] = {}
         self._has_sequence = "sequence" in self._added
 
@@ -114,7 +116,7 @@ class ChangeInput:
         """The values of each row's own columns, and the columns that have one that does not fit."""
         columns, unconverted = [], []
         for name, convert in self._columns.items():
-            column = _own_cells(batch.column(name), self._types[name])
+            column = own_cells(batch.column(name), self._types[name])
             if convert is not None:
                 try:
                     column = [None if value is None else convert(value) for value in column]
@@ -278,22 +280,16 @@ def _table(
     return (
         TableSchema(database, table, tuple(columns), keys, schema[0] if schema else None),
         {
-            column.name: event_value(column.type)
-            if column.source_type or isinstance(column.type, _CONVERTED)
-            else None
-            for column in columns
+            column.name: _converter(column, field.dataType)
+            for column, field in zip(columns, fields, strict=True)
         },
     )
 
 
-def _own_cells(array: pa.Array, type_: spark.DataType) -> list[Any]:
-    """The cells of a column of the table, as the values that images have."""
-    if isinstance(type_, spark.VariantType):
-        return [variant_cell(pair) for pair in array_cells(array, type_)]
-    if isinstance(type_, spark.TimestampType):
-        instants: list[Any] = array.cast(pa.timestamp("us", tz="UTC")).to_pylist()
-        return instants
-    cells: list[Any] = array.to_pylist()
-    if isinstance(type_, spark.FloatType):
-        return [None if value is None else float(shortest_text(value, 6)) for value in cells]
-    return cells
+def _converter(column: Column, type_: spark.DataType) -> Convert | None:
+    """From a column's cells to the values of events; None: they are the same."""
+    if isinstance(column.type, logical.Json) and isinstance(type_, spark.StringType):
+        return json_document
+    if column.source_type or isinstance(column.type, _CONVERTED):
+        return event_value(column.type)
+    return None

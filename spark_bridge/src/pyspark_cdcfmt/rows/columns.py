@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import (
     ArrayType,
     DataType,
+    FloatType,
     IntegerType,
     LongType,
     MapType,
@@ -21,11 +22,13 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
+    VariantType,
 )
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.errors import OptionError, PolicyError, show
 from pyspark_cdcfmt.options import SPARKS_SWITCH
+from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
 from pyspark_cdcfmt.rows.variant_reader import decode_variant
 
@@ -266,3 +269,16 @@ ColumnCells: TypeAlias = tuple[
     tuple[str, ...], tuple[str, ...], tuple[bool | None, ...], tuple[bool | None, ...]
 ]
 """Names, source types, nullable and key of a table's columns."""
+
+
+def own_cells(array: pa.Array, type_: DataType) -> list[Any]:
+    """The cells of a column of the table, as the values that images have."""
+    if isinstance(type_, VariantType):
+        return [variant_cell(pair) for pair in array_cells(array, type_)]
+    if isinstance(type_, TimestampType):
+        instants: list[Any] = array.cast(pa.timestamp("us", tz="UTC")).to_pylist()
+        return instants
+    values: list[Any] = array.to_pylist()
+    if isinstance(type_, FloatType):
+        return [None if value is None else float(shortest_text(value, 6)) for value in values]
+    return values

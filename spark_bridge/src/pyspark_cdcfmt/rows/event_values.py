@@ -174,6 +174,17 @@ def json_text(value: Any) -> str:
         return orjson.dumps(_with_large_integers(value), default=_in_json).decode()
 
 
+def json_document(text: str) -> str:
+    """The text of a JSON column that is a string on Spark (``jsonAs=string``)."""
+    try:
+        orjson.loads(text)
+    except ValueError as error:
+        raise Misfit(
+            f"{show(text)} is no JSON ({error}), which its column is declared to be"
+        ) from None
+    return text
+
+
 def _in_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(f"{value:f}")

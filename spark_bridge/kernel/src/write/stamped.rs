@@ -1,0 +1,53 @@
+//! Rows that get a commit_ts.
+
+use crate::refusal::{Refusal, Step};
+use crate::write::cell::Cell;
+use crate::write::message::{Facts, Row};
+use crate::write::plan::{Image, Settings};
+
+const NO_COMMIT_TS: Refusal = Refusal::new("a row without a commit_ts", 0);
+/// What is more has no commit_ts of 63 bits.
+const MOST_MILLIS: i64 = i64::MAX >> 18;
+
+/// A row, with a commit_ts where it needs one and has none.
+pub struct Stamped<'a, R> {
+    row: &'a R,
+    pub facts: Facts<'a>,
+    pub is_made: bool,
+}
+
+impl<'a, R: Row> Stamped<'a, R> {
+    /// The commit_ts is one of the source time, and larger than the last row's.
+    pub fn new(row: &'a R, settings: &Settings, last: i64) -> Step<Self> {
+        let mut facts = *row.facts();
+        let is_made = settings.needs_commit_ts && facts.commit_ts.is_none();
+        if is_made {
+            let time = facts.source_time.filter(|_| settings.made.is_some());
+            let millis = time.ok_or(NO_COMMIT_TS)?.div_euclid(1_000);
+            let next = last.checked_add(1).ok_or(NO_COMMIT_TS)?;
+            if millis > MOST_MILLIS {
+                return Err(NO_COMMIT_TS);
+            }
+            facts.commit_ts = Some(next.max(millis << 18));
+        }
+        Ok(Self {
+            row,
+            facts,
+            is_made,
+        })
+    }
+}
+
+impl<R: Row> Row for Stamped<'_, R> {
+    fn facts(&self) -> &Facts<'_> {
+        &self.facts
+    }
+
+    fn has(&self, image: Image) -> bool {
+        self.row.has(image)
+    }
+
+    fn cell(&self, image: Image, place: usize) -> Step<Cell<'_>> {
+        self.row.cell(image, place)
+    }
+}
