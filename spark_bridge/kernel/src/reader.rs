@@ -9,7 +9,7 @@ use crate::clocks::{self, Unit};
 use crate::columns::{Column, Target};
 use crate::encodings::{BROKEN, Encoding, MysqlText, Tools};
 use crate::go_quoted::unquote_go;
-use crate::json::{Kind, Token, plain};
+use crate::json::{Kind, Token, plain, unescape_latin1};
 use crate::mysql_text::text_of;
 use crate::names::ByText;
 use crate::nested::{items, members, parts, zoned};
@@ -98,6 +98,11 @@ impl Reader {
                 if token.is_text() =>
             {
                 column.push_string(token, document, &mut tools.plain)
+            }
+            Encoding::MysqlText(MysqlText::Binary { padded }) if token.kind == Kind::Escaped => {
+                let bytes = &mut tools.bytes;
+                unescape_latin1(token.text(document), *padded, bytes).map_err(located)?;
+                column.push_bytes(bytes)
             }
             Encoding::MysqlText(logical) | Encoding::MysqlJson(logical) => {
                 let Tools {

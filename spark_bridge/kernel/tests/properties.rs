@@ -2,10 +2,9 @@
 //!
 //! The truth is std's or serde_json's: what the kernel reads, they read alike. It may refuse more.
 
-use cdcfmt_kernel::json::{Cursor, plain, unescape};
-use cdcfmt_kernel::text_bytes::{
-    decode_base64, decode_hex, encode_base64, encode_hex, latin1, unquote_go,
-};
+use cdcfmt_kernel::go_quoted::unquote_go;
+use cdcfmt_kernel::json::{Cursor, plain, unescape, unescape_latin1};
+use cdcfmt_kernel::text_bytes::{decode_base64, decode_hex, encode_base64, encode_hex, latin1};
 use cdcfmt_kernel::{numbers, temporal};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -100,6 +99,22 @@ proptest! {
         // Room that an earlier, longer text has used changes nothing.
         let mut room = vec![b'x'; 99];
         prop_assert_eq!(unescape(&quoted[1..quoted.len() - 1], &mut room), text.as_str());
+    }
+
+    #[test]
+    fn escaped_bytes_are_those_of_the_text(text in prop_oneof!["[\\x00-\\u{ff}\"]{0,40}", any::<String>()], ascii in any::<bool>()) {
+        let mut quoted = serde_json::to_string(&text).unwrap();
+        if ascii {
+            quoted = quoted.chars().map(escaped).collect();
+        }
+        let mut wanted = Vec::new();
+        let fits = latin1(&text, 9, &mut wanted).is_ok();
+        let mut bytes = vec![7];
+        let read = unescape_latin1(&quoted[1..quoted.len() - 1], 9, &mut bytes);
+        prop_assert_eq!(read.is_ok(), fits);
+        if fits {
+            prop_assert_eq!(bytes, wanted);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use simdutf8::basic::from_utf8;
 
 use crate::json::token::{Kind, Token};
 use crate::json::words::{HIGH_BITS, LOW_BITS};
+use crate::refusal::{Refusal, Step};
 
 /// What letters behind a backslash stand for; 0 for those that are no escape of one letter.
 pub(super) const SHORT_ESCAPES: [u8; 256] = {
@@ -86,6 +87,43 @@ pub fn unescape<'a>(text: &str, bytes: &'a mut Vec<u8>) -> &'a str {
         length += character.encode_utf8(&mut bytes[length..]).len();
     }
     from_utf8(&bytes[..length]).unwrap_or_default()
+}
+
+/// The bytes of escaped text with one character a byte, padded with zeros.
+pub fn unescape_latin1(text: &str, padded: usize, bytes: &mut Vec<u8>) -> Step<()> {
+    const BROKEN: Refusal = Refusal::new("a character that is no byte", 0);
+    let data = text.as_bytes();
+    bytes.clear();
+    // Nothing gets longer.
+    bytes.resize(data.len(), 0);
+    let (mut at, mut length, mut before, mut most) = (0, 0, 0, 0);
+    while let Some(&byte) = data.get(at) {
+        if byte == b'\\' {
+            let letter = *data.get(at + 1).ok_or(BROKEN)?;
+            if letter == b'u' {
+                let code = hex(data, at + 2).ok_or(BROKEN)?;
+                bytes[length] = u8::try_from(code).map_err(|_| BROKEN)?;
+                at += 6;
+            } else {
+                bytes[length] = SHORT_ESCAPES[usize::from(letter)];
+                at += 2;
+            }
+            length += 1;
+            continue;
+        }
+        let of_two = before << 6 | byte & 0x3f;
+        bytes[length] = if byte < 0x80 { byte } else { of_two };
+        length += usize::from(byte < 0xc0);
+        at += 1;
+        (before, most) = (byte, byte.max(most));
+    }
+    // Two bytes of UTF-8 up to U+00FF.
+    if most > 0xc3 {
+        return Err(BROKEN);
+    }
+    bytes.truncate(length);
+    bytes.resize(length.max(padded), 0);
+    Ok(())
 }
 
 /// The text of a token, without its escapes.

@@ -11,7 +11,7 @@ mod values;
 mod words;
 
 pub use cursor::Cursor;
-pub use escapes::{plain, unescape};
+pub use escapes::{plain, unescape, unescape_latin1};
 pub use token::{Kind, Token};
 pub use values::MAX_DEPTH;
 pub use words::find_special;
