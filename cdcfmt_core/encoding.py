@@ -18,13 +18,7 @@ from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
 from cdcfmt_core.event_errors import locate
-from cdcfmt_core.events import (
-    KIND_OF,
-    Event,
-    Message,
-    Op,
-    RowChange,
-)
+from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.toolkit.large_message_output import (

@@ -171,10 +171,7 @@ Part: TypeAlias = str | bytes | Number | Members | Either | Digits | ByExtra | C
 
 @attrs.frozen
 class RowMessage:
-    """The messages of one operation: a value, and a key where the format has one.
-
-    ``compresses_key``: where values are compressed
-    """
+    """The messages of one operation; ``compresses_key`` is for where values are compressed."""
 
     value: tuple[Part, ...]
     key: tuple[Part, ...] | None = None
@@ -280,8 +277,7 @@ class RowRules:
     - ``partitions``: of the topic, if there is one
     - ``partitioner``: what the partition of a row depends on, and its columns
     - ``batches``: how messages of several rows are made; None: each row is one
-    - ``take_held``, ``hold``: messages that were begun, by partition: the encoder has them while
-      the kernel does not write
+    - ``take_held``, ``hold``: begun messages by partition, the encoder's between the kernel's runs
     - ``allow``: of a table, a partition and a version, if the next row may be the kernel's
     - ``numbers``: those of rows, where the format has them
     """

@@ -29,6 +29,7 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessage,
     RowMessages,
     RowNumber,
+    RowRules,
     Texts,
 )
 from cdcfmt_core.types import LogicalType
@@ -81,6 +82,15 @@ def describe_table(
 def describe_batches(batches: RowBatches) -> dict[str, Any]:
     """How messages of several rows are made."""
     return {**attrs.asdict(batches), "head": _bytes(batches.head)}
+
+
+def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
+    """How the partition of a row is found, where there is a topic."""
+    if rules.partitions is None:
+        return None
+    name, columns = rules.partitioner
+    by: Any = {"index-value": "key", "table": "table", "ts": "commit_ts"}
+    return {"count": rules.partitions, "by": by.get(name, {"columns": columns})}
 
 
 def _bytes(text: str | bytes) -> str:

@@ -114,7 +114,7 @@ class Kernel:
 class Writer:
     """Writes the rows of one task as messages, in order up to the first that it refuses.
 
-    ``settings`` are JSON (``pyspark_cdcfmt/write/kernel_writer.py``); ``compress`` is for values.
+    ``settings`` are JSON (``pyspark_cdcfmt/write/columnar.py``); ``compress`` is for values.
     """
 
     def __init__(self, settings: str, compress: Callable[[bytes], bytes] | None) -> None: ...

@@ -23,7 +23,7 @@ from pyspark_cdcfmt.testing import inferred_schema
 from pyspark_cdcfmt.write.encoding import EventWriter
 from pyspark_cdcfmt.write_options import parse_write_options
 
-NAMES = ("canal-json", "canal-json-default", "simple-json", "simple-avro", "dts-avro")
+NAMES = ("canal-json", "canal-json-default", "open", "simple-json", "simple-avro", "dts-avro")
 """Without other samples: Debezium's rows need `columnTypes`, as its times have units by type."""
 
 

@@ -95,7 +95,7 @@ def fill(folder: Path, messages: int) -> int:
     of_copy = paired(table).num_rows
     copies = max(1, messages // of_copy // _TASKS)
     for shape in ("changes", "paired"):
-        (folder / shape).mkdir()
+        (folder / shape).mkdir(parents=True)
         for task in range(_TASKS):
             some = _copies(table, range(task * copies, (task + 1) * copies))
             tables = [paired(one) if shape == "paired" else one for one in some]
@@ -161,6 +161,8 @@ def to_topics(
 
 def check(spark: SparkSession, folder: Path, protocol: str) -> None:
     """:raises SystemExit: unless both write the same messages, but for when they wrote them."""
+    for contender in to_files(spark, folder, protocol).values():
+        contender()
     found = []
     for name in ("cdcfmt", "by-hand"):
         rows = spark.read.text(str(folder / f"out-{protocol}-{name}")).collect()
@@ -231,12 +233,12 @@ def main() -> None:
         folder = Path(name)
         spark = spark_session()
         size = fill(folder, messages * 1000)
+        fill(folder / "few", 0)
+        for protocol in protocols:
+            check(spark, folder / "few", protocol)
         if "files" in places:
             for protocol in protocols:
                 contenders = to_files(spark, folder, protocol)
-                for contender in contenders.values():
-                    contender()
-                check(spark, folder, protocol)
                 measure("files", protocol, contenders, rounds, size)
         if "topics" in places:
             broker = start_broker(folder)

@@ -139,6 +139,27 @@ def test_settings_that_have_no_place(name: str) -> None:
         KafkaSink.of("x", given)
 
 
+@pytest.mark.parametrize(
+    ("size", "settings", "most"),
+    [(900_000, {}, 38), (40 << 20, {"message.max.bytes": "50000000"}, 2)],
+)
+def test_what_is_on_its_way_is_bounded(
+    nobody: str, size: int, settings: dict[str, str], most: int
+) -> None:
+    given = {"bootstrap.servers": nobody, "delivery.timeout.ms": "1000", **settings}
+    taken = []
+
+    def send_all() -> None:
+        with KafkaSink.of("x", given).open() as producer:
+            for number in range(2 * most):
+                producer.send(Message(None, bytes(size), partition=0))
+                taken.append(number)
+
+    with pytest.raises(SinkError, match="not delivered"):
+        send_all()
+    assert most / 2 <= len(taken) <= most
+
+
 def test_the_producer_is_idempotent() -> None:
     """What an idempotent producer cannot have is refused."""
     sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})

@@ -16,7 +16,7 @@ from pyspark_cdcfmt.cli.converter import Converter
 from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike
 from pyspark_cdcfmt.rows.policy import ValuePolicy
-from pyspark_cdcfmt.write.kernel_writer import KernelWriter
+from pyspark_cdcfmt.write.columnar import KernelWriter
 
 if TYPE_CHECKING:
     from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages

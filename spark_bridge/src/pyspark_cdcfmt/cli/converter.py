@@ -30,7 +30,7 @@ from pyspark_cdcfmt.kernel.formats import (
 )
 from pyspark_cdcfmt.kernel.learning import Learner, ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
-from pyspark_cdcfmt.write.kernel_writer import KernelWriter
+from pyspark_cdcfmt.write.columnar import KernelWriter
 
 if TYPE_CHECKING:
     from cdcfmt_core.cli.conversion import Conversion, LinesOfMessages

@@ -176,12 +176,9 @@ def json_text(value: Any) -> str:
 
 def json_document(text: str) -> str:
     """The text of a JSON column that is a string on Spark (``jsonAs=string``)."""
-    try:
-        orjson.loads(text)
-    except ValueError as error:
-        raise Misfit(
-            f"{show(text)} is no JSON ({error}), which its column is declared to be"
-        ) from None
+    parsed = parse_json_column(text)
+    if type(parsed) is KeepText and parsed.reason == "not JSON":
+        raise Misfit(f"{show(text)} is not JSON")
     return text
 
 

@@ -6,25 +6,223 @@ its place, and the kernel goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Container, Iterator
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
 
+from cdcfmt_core.encoding import MADE_COMMIT_TS
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import RowChange
-from cdcfmt_core.toolkit.row_messages import RowRules
+from cdcfmt_core.events import RowChange, TableSchema
+from cdcfmt_core.io.sources.whole_messages import begins_message
+from cdcfmt_core.toolkit.go_quote import printable_spans
+from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
+from cdcfmt_core.toolkit.row_plans import (
+    describe_batches,
+    describe_offsets,
+    describe_partitions,
+    describe_table,
+)
+from cdcfmt_core.toolkit.value_printers import ROUNDED
+from cdcfmt_core.types import Json
+from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.changes_to_events import FIRST_TSO, ChangeInput
 from pyspark_cdcfmt.rows.rows_to_events import EventInput
-from pyspark_cdcfmt.write.kernel_writer import KernelWriter, Taken
 from pyspark_cdcfmt.write_options import WriteOptions
+
+if TYPE_CHECKING:
+    from cdcfmt_kernel import Writer
 
 ENOUGH: Final = 64
 """So many rows in a row are worth the kernel's while."""
 MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
+_MOST: Final = (1 << 63) - 1
+MAX_TABLE_BYTES: Final = 64 << 20
+
+_NONE: Final = RowMessages({})
+
+Taken: TypeAlias = Any
+"""Messages as lines and how many there are, or a record batch: key, value and perhaps partition."""
+
+
+@attrs.define
+class KernelWriter:
+    """Writes rows of one table, or of events, after the rules of an encoder.
+
+    With ``json_texts`` the values of JSON columns are their texts.
+    """
+
+    _kernel: Writer
+    _rules: RowRules
+    _line_format: str | None
+    _json_texts: bool
+    _table_bytes: int = 0
+    _tables: list[TableSchema] = attrs.field(factory=list)
+    _allowed: dict[tuple[int, int, int], Allowance] = attrs.field(factory=dict)
+
+    @classmethod
+    def open(
+        cls,
+        shape: Any,
+        rules: RowRules | None,
+        *,
+        ordered: bool,
+        line_format: str | None,
+        json_texts: bool = False,
+    ) -> KernelWriter | None:
+        """None where the encoder writes everything.
+
+        - ``shape``: of the rows, as the kernel takes it
+        - ``ordered``: whether a change out of order is refused
+        - ``line_format``: of files
+        """
+        if not is_installed() or rules is None:
+            return None
+        if line_format == "value" and rules.batches is not None:
+            # Such messages are hardly ever lines: the reference says so of each.
+            return None
+        from cdcfmt_kernel import Writer
+
+        settings = {
+            "shape": shape,
+            "ops": {op: {"op": as_op, "note": note} for op, (as_op, note) in rules.ops.items()},
+            "needs_commit_ts": rules.needs_commit_ts,
+            "splits": rules.splits,
+            "ordered": ordered,
+            "max_bytes": rules.max_bytes,
+            "zone": describe_offsets(rules.time_zone),
+            "partitions": describe_partitions(rules),
+            "lines": line_format is not None,
+            "rounded": ROUNDED,
+            "made": None if rules.commit_ts is None else MADE_COMMIT_TS,
+            "batches": None if rules.batches is None else describe_batches(rules.batches),
+        }
+        return cls(Writer(json.dumps(settings), rules.compress), rules, line_format, json_texts)
+
+    def begin(self, batch: pa.RecordBatch) -> bool:
+        """Take the next rows; False where the encoder writes all of them."""
+        return self._kernel.open(batch)
+
+    def write(self, at: int) -> int:
+        """Write rows from ``at`` on; the number of the first that was not written.
+
+        What was begun, the last number and the largest commit_ts are the encoder's while the
+        kernel does not write.
+        """
+        rules, kernel = self._rules, self._kernel
+        if rules.commit_ts is not None:
+            # There are larger ones, of distant years.
+            kernel.last_commit_ts = min(rules.commit_ts.last, _MOST)
+        if rules.numbers is not None:
+            kernel.last_number = rules.numbers.last
+        if rules.batches is not None:
+            for partition, held in rules.take_held().items():
+                kernel.hold(partition, held.rows, held.key, held.value)
+        at = kernel.write(at, rules.now())
+        if rules.batches is not None:
+            begun = kernel.take_held()
+            rules.hold({number: Held(rows, key, value) for number, rows, key, value in begun})
+        if rules.numbers is not None:
+            rules.numbers.last = kernel.last_number
+        if rules.commit_ts is not None:
+            rules.commit_ts.last = max(rules.commit_ts.last, kernel.last_commit_ts)
+        return at
+
+    def take(self) -> Taken:
+        """The messages since the last call."""
+        if self._line_format is not None:
+            return self._kernel.take_lines()
+        return pa.record_batch(self._kernel.take())
+
+    def goes_on(self, learn: Callable[[], bool]) -> bool:
+        """Whether the kernel writes the row at which it stopped after all.
+
+        ``learn`` says whether the row's table could be added.
+        """
+        stop = self._kernel.stop
+        if stop == "unknown":
+            return learn()
+        if stop == "not allowed":
+            return self._allow()
+        if stop == "no characters":
+            self._kernel.set_printable(printable_spans())
+            return True
+        return stop in ("", "full")
+
+    def hand_over(self) -> None:
+        """To be called before the encoder writes: it has to know what was written before."""
+        for of_rows, count in self._kernel.take_allowed():
+            self._allowed[of_rows].spend(count)
+        self._allowed.clear()
+
+    def _allow(self) -> bool:
+        """Whether the encoder allows rows like the one at which the kernel stopped."""
+        number, partition, version = of_rows = self._kernel.wanted
+        if of_rows in self._allowed:
+            self.hand_over()
+        allowance = self._rules.allow(self._tables[number], partition, version)
+        if allowance is None:
+            return False
+        self._allowed[of_rows] = allowance
+        self._kernel.allow(of_rows, allowance.rows, allowance.until)
+        return True
+
+    def add(self, table: TableSchema, row: int | None, json_texts: Container[str] = ()) -> None:
+        """Add the table of a row, or the one of all rows; some JSON columns may be texts."""
+        try:
+            messages = self._rules.messages(table) or _NONE
+        except EncodeError:
+            # The encoder says so of each row.
+            messages = _NONE
+        if self._json_texts:
+            json_texts = [column.name for column in table.columns if isinstance(column.type, Json)]
+        described = json.dumps(describe_table(table, messages, self._line, json_texts))
+        self._table_bytes += len(described)
+        if self._table_bytes > MAX_TABLE_BYTES:
+            self.clear_tables()
+            self._table_bytes = len(described)
+        self._kernel.add_table(described, row)
+        self._tables.append(table)
+
+    def clear_tables(self) -> None:
+        """Forget all tables."""
+        # Numbers of tables begin anew.
+        self.hand_over()
+        self._tables.clear()
+        self._kernel.clear_tables()
+
+    def _line(self, message: RowMessage) -> str:
+        """The part of a message that is a line (:func:`~cdcfmt_core.io.sinks.line_writer`)."""
+        if self._line_format != "auto":
+            return self._line_format or "value"
+        first = message.value[0]
+        begins = first.encode() if isinstance(first, str) else first
+        is_value = (
+            message.key is None
+            and self._rules.compress is None
+            and isinstance(begins, bytes)
+            and begins[:1] == b"{"
+            and not begins_message(begins)
+        )
+        return "value" if is_value else "message"
+
+    def remember(self, key: tuple[str, ...], order_by: Any, order: Any) -> Any:
+        """The kernel's memory of positions, for ``OrderCheck``."""
+        kind = order_by if isinstance(order_by, str) else "\0".join(map(str, order_by))
+        position = list(order) if isinstance(order, tuple) else [order]
+        name = "\0".join(key).encode("utf-8", "surrogatepass")
+        last = self._kernel.check(name, kind.encode("utf-8", "surrogatepass"), position)
+        if last is None:
+            return None
+        return tuple(last[: len(position)]) if isinstance(order, tuple) else last[0]
+
+    def take_counts(self) -> dict[str, int]:
+        """How many rows were counted under which notes, since the last call."""
+        return dict(self._kernel.take_counts())
 
 
 @attrs.define

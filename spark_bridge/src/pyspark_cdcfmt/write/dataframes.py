@@ -19,8 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
 
 from cdcfmt_core.events import Kind, Message
+from pyspark_cdcfmt.write.columnar import Taken
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
-from pyspark_cdcfmt.write.kernel_writer import Taken
 from pyspark_cdcfmt.write_options import WriteOptions, parse_write_options
 
 MESSAGE = StructType(

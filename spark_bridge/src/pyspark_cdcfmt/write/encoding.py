@@ -22,8 +22,7 @@ from pyspark_cdcfmt.rows.changes_to_events import ChangeInput, check_changes
 from pyspark_cdcfmt.rows.columns import check_events
 from pyspark_cdcfmt.rows.input_tables import InputTables
 from pyspark_cdcfmt.rows.rows_to_events import EventInput, InputEvent
-from pyspark_cdcfmt.write.columnar import RowWriter
-from pyspark_cdcfmt.write.kernel_writer import Taken
+from pyspark_cdcfmt.write.columnar import RowWriter, Taken
 from pyspark_cdcfmt.write.watermarks import Watermarks, sources_of
 from pyspark_cdcfmt.write_options import WriteOptions
 
