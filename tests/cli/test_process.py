@@ -20,12 +20,19 @@ from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
 @pytest.fixture(scope="module")
 def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     messages = [golden.message for golden in load_variant("canal-json", "default").messages]
-    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages * 5)
+    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages)
+
+
+@pytest.fixture(scope="module")
+def more_than_a_pipe_holds(canal: Path) -> Path:
+    path = canal.with_name("long.jsonl")
+    path.write_bytes(canal.read_bytes() * 5)
+    return path
 
 
 @pytest.mark.parametrize("command", [["cat"], ["inspect", "--count", "2000"]])
-def test_a_reader_that_goes_away(command: list[str], canal: Path) -> None:
-    process = start(*command, canal)
+def test_a_reader_that_goes_away(command: list[str], more_than_a_pipe_holds: Path) -> None:
+    process = start(*command, more_than_a_pipe_holds)
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline()
@@ -35,10 +42,10 @@ def test_a_reader_that_goes_away(command: list[str], canal: Path) -> None:
     process.stderr.close()
 
 
-def test_in_a_pipe(canal: Path) -> None:
-    first = start("cat", canal, "--kind", "row")
+def test_in_a_pipe(more_than_a_pipe_holds: Path) -> None:
+    first = start("cat", more_than_a_pipe_holds, "--kind", "row")
     assert first.stdout is not None
-    second = start("stats", "-", "--json", stdin=canal.open("rb"))
+    second = start("stats", "-", "--json", stdin=more_than_a_pipe_holds.open("rb"))
     count = sum(1 for _ in first.stdout)
     out, _ = second.communicate(timeout=60)
     assert first.wait(60) == 0

@@ -16,6 +16,7 @@ from debezium_messages import (
     open_decoder,
     row,
 )
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def check(decoder: Any, value: bytes, key: bytes | None = b'{"a":1}') -> None:
 DECODERS = [open_decoder(), open_decoder(flattened="true"), open_decoder(onMissingSchema="fail")]
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.sampled_from(PLACES), JSON)
 def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) -> None:
     index, path = place
@@ -88,7 +89,7 @@ def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) ->
         check(decoder, value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_any_key(key: Any) -> None:
     for decoder in DECODERS:
