@@ -135,7 +135,7 @@ def jvm_kafka(spark: SparkSession) -> None:
 def delta(spark: SparkSession) -> SparkSession:
     """A session with Delta's catalog beside the one of the run; its tables are to be dropped.
 
-    One for all, as the workers of Python know one session each.
+    One for all, as Spark starts workers of Python for each session.
     """
     import spark_jars
 
