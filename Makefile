@@ -9,7 +9,7 @@ NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --loc
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
 .PHONY: help demo test check setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
-.PHONY: wheels soak bench bench-kafka bench-write docs clean
+.PHONY: wheels thorough soak bench bench-kafka bench-write docs clean
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -17,7 +17,9 @@ demo: setup  ## the main job on embedded data
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
-test: lint site tests  ## linters, types, docs and all tests
+test: setup  ## linters, types, docs and all tests
+	$(MAKE) --jobs 2 lint site
+	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
 	@$(UV) sync --quiet --group kernel || { $(UV) sync --quiet && echo "$(NO_KERNEL)"; }
@@ -46,29 +48,24 @@ kernel:  ## the kernel's own linters and tests; needs Rust
 site: setup  ## the site of docs/, in docs/_build
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
-# On two cores: what needs the one Spark session or the broker beside everything else.
+# On two cores: what needs the one Spark session or the broker, which waits at times, beside
+# everything else.
 tests: setup
-	$(MAKE) --jobs 2 unit-shared unit-alone unit-pythons smoke
+	$(MAKE) --jobs 3 unit-shared unit-alone unit-pythons smoke
 
 unit-shared:  ## the tests that need Spark or Kafka
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m shared --durations 20
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "shared and not soak" --durations 20
 
 unit-alone:  ## the other tests
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared" --durations 20
+	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared and not soak" --durations 20
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
 check: lint  ## linters, types, and the quick tests: no Spark, no Kafka
-	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few $(QUICK)
+	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
+		--durations 20
 
-QUICK = -q -m "not shared and not one_python" -k "not ($(SLOW))" --durations 20
-# What takes seconds each: sizes, memory, processes.  `make test` has it.
-SLOW = huge_values or deep_nesting or lengths_lie or deterministic or in_any_place or every_bit \
-	or very_many or 100_megabytes or memory or large_texts_in_lists or kept_of_tables \
-	or test_process or test_doctor or all_types_are_as or values_are_those_of_python \
-	or kernel_equals_reference or many_tasks or any_text_is_survived
-
-# What needs no Spark, on the other supported Pythons of this machine.
-unit-pythons:  ## unit-alone on this machine's other Pythons
+# The quick tests on other supported Pythons of this machine.
+unit-pythons:  ## the quick tests on this machine's oldest and newest Python
 	$(RUN) python tests/pythons.py unit
 
 # The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.
@@ -81,9 +78,15 @@ wheels: setup  ## all wheels, in dist/
 	$(RUN) python tests/wheels.py $(TARGETS)
 	$(RUN) python -m pytest tests/check_wheels.py
 
+# What `make test` has samples of: property tests with many examples, all combinations, Pythons.
+thorough: setup  ## what `make test` has samples of: examples, combinations, Pythons
+	CDCFMT_EXAMPLES=250 $(RUN) python spark_bridge/tests/java.py -- python -m pytest \
+		-m "soak or hypothesis" --hypothesis-profile many
+	$(RUN) python tests/pythons.py every
+
 # The campaign of faults, MINUTES long; WRITE=1 puts its table into docs/reliability.md.
 MINUTES ?= 10
-soak: setup  ## the campaign of faults, MINUTES long
+soak: thorough  ## `make thorough`, then the campaign of faults, MINUTES long
 	PYTHONPATH=$(SOAK_PATH) $(RUN) python spark_bridge/tests/java.py -- python tests/soak/soak.py --minutes $(MINUTES) $(if $(WRITE),--write)
 
 SOAK_PATH = tests:tests/soak:tests/benchmarks:spark_bridge/tests:plugins/cloudcanal-json/tests

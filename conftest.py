@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from java import SHORT_LIVED, environment
+from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
 
 if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
 
-
-# A deadline measures how busy the machine is.
-settings.register_profile("cdcfmt", deadline=None)
+# A deadline measures how busy the machine is.  Each run has other examples; `make thorough` many.
+settings.register_profile("cdcfmt", deadline=None, max_examples=20)
 settings.register_profile("few", deadline=None, max_examples=10)
+settings.register_profile("many", deadline=None, max_examples=200)
 settings.load_profile("cdcfmt")
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
 
 _SHARED = frozenset({"spark", "kafka"})
 """What takes long to start: the tests that need it run in one process, `make unit-shared`."""
@@ -42,6 +46,13 @@ _ONE_PYTHON = (
 )
 """How the names of modules begin that `make unit-pythons` leaves out."""
 
+_SLOW = re.compile(
+    "huge_values|lengths_lie|deterministic|in_any_place|every_bit|very_many"
+    "|100_megabytes|memory|large_texts_in_lists|kept_of_tables|test_process|test_doctor"
+    "|all_types_are_as|values_are_those_of_python|kernel_equals_reference|many_tasks"
+    "|any_text_is_survived"
+)
+"""What takes seconds each, for its sizes, memory or processes: `make check` leaves it out."""
 
 _HAS_KERNEL = importlib.util.find_spec("cdcfmt_kernel") is not None
 
@@ -49,23 +60,18 @@ _HAS_KERNEL = importlib.util.find_spec("cdcfmt_kernel") is not None
 def pytest_itemcollected(item: pytest.Item) -> None:
     if _SHARED.intersection(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.shared)
-    if (
-        item.path.name.startswith("test_kernel")
-        and importlib.util.find_spec("cdcfmt_kernel") is None
-    ):
+    if item.path.name.startswith("test_kernel") and not _HAS_KERNEL:
         item.add_marker(pytest.mark.skip("the kernel was not built: it needs Rust"))
     if item.path.name.startswith(_ONE_PYTHON):
         item.add_marker(pytest.mark.one_python)
+    if _SLOW.search(item.nodeid):
+        item.add_marker(pytest.mark.slow)
+    if not any(map(item.get_closest_marker, ("shared", "one_python", "slow", "soak"))):
+        item.add_marker(pytest.mark.quick)
 
 
 def _prepare_environment() -> None:
-    path = Path(__file__).parent / "spark_bridge" / "tests" / "java.py"
-    spec = importlib.util.spec_from_file_location("java", path)
-    assert spec is not None
-    assert spec.loader is not None
-    java = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(java)
-    os.environ.update(java.environment())
+    os.environ.update(environment())
     # Rows come back from Spark in the zone of this process.
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -107,12 +113,9 @@ def spark(
     session = (
         SparkSession.builder.master("local[2]")
         .appName("cdcfmt tests")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        .config("spark.sql.session.timeZone", "UTC")
+        .config(map=FEW_ROWS)
+        .config(map={} if request.config.option.markexpr == "smoke" else INTERPRETED)
         .config(map=_settings_of_jars(fixtures))
         .getOrCreate()
     )
@@ -128,16 +131,20 @@ def jvm_kafka(spark: SparkSession) -> None:
         pytest.skip(f"NO KAFKA SOURCE OF SPARK'S OWN, decode is not tested over it: {reason}")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def delta(spark: SparkSession) -> SparkSession:
-    """A session with Delta's catalog beside the one of the run; its tables are to be dropped."""
+    """A session with Delta's catalog beside the one of the run; its tables are to be dropped.
+
+    One for all, as Spark starts workers of Python for each session.
+    """
     import spark_jars
 
     if reason := _NO_JARS.get("delta"):
         pytest.skip(f"NO DELTA, nothing about Delta tables is tested: {reason}")
     session = spark.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
-    session.conf.set("spark.databricks.delta.snapshotPartitions", "2")
+    for name, value in SMALL_DELTA.items():
+        session.conf.set(name, value)
     return session
 
 

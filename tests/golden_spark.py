@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 from golden_data import GoldenMessage, Truth, Variant, reading_options
 from golden_rows import DDL_TYPES
 from golden_spark_values import (
@@ -38,6 +39,19 @@ from pyspark.sql.types import (
 )
 
 from cdcfmt_core.io.sources import wrap_line
+
+
+def suite_and_soak(names: Iterable[Any], of_suite: Collection[Any]) -> list[Any]:
+    """Parameters: those of the suite, and the others for the soak.
+
+    All variants are decoded, and go by the kernel, without Spark in the suite: what only Spark
+    shows are the options of a read, such as claim checks, and the types of columns.
+    """
+    assert set(of_suite) <= set(names)
+    return [
+        name if name in of_suite else pytest.param(name, marks=pytest.mark.soak) for name in names
+    ]
+
 
 SOME_TABLES = {"all_types", "bytes_t", "large_t", "no_key", "pk_change", "uk_change", "upd_cols"}
 """What differs between variants shows in these tables."""

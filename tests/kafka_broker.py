@@ -17,6 +17,7 @@ import attrs
 from certificates import make_certificates
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from java import SHORT_LIVED
 from maven import java_program, resolve
 
 from cdcfmt_core.events import Message
@@ -138,7 +139,7 @@ class Broker:
 
     def start(self) -> None:
         jars = resolve(*KAFKA)
-        command = [java_program(), "-Xmx384m", "-cp", f"{jars}/*"]
+        command = [java_program(), *SHORT_LIVED, "-Xmx384m", "-cp", f"{jars}/*"]
         settings = self.folder / "server.properties"
         log = self.folder / "broker.log"
         if not settings.exists():

@@ -1,12 +1,15 @@
 """Run tests on the other Pythons of this machine.
 
-- ``unit``: the tests that need neither Spark nor Kafka, on the oldest patch of each
-  supported minor version, each in an environment of its own under ``.venv-pythons``.
+- ``unit``: the quick tests, which need neither Spark nor Kafka, on the oldest Python and on
+  the oldest patch of the newest minor version.  What one between them lacks or has, one of
+  these lacks or has, too.
+- ``every``: the same on the oldest patch of each supported minor version.
 - ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
   on the newest Python with the newest Spark.
 
-Interpreters are found on PATH, in the system's folders and in those of pyenv, uv and
-``/opt/python``.  Versions without an interpreter here are named, not tested.
+Each has an environment of its own under ``.venv-pythons``.  Interpreters are found on PATH,
+in the system's folders and in those of pyenv, uv and ``/opt/python``.  Versions without an
+interpreter here are named, not tested.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _ROOTS = (".pyenv/versions", ".local/share/uv/python", "/opt/python")
 # What properties find is the same on each: they have many examples on the Python of development.
 _FEW = ("--hypothesis-profile", "few")
-_UNIT = (*_FEW, "-m", "not shared and not one_python", "tests", "plugins", "spark_bridge")
+_UNIT = (*_FEW, "-m", "quick", "tests", "plugins", "spark_bridge")
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py")
 
 
 def main(what: str) -> None:
-    """Run ``unit`` or ``smoke``; exit with 1 where a run failed."""
+    """Run ``unit``, ``every`` or ``smoke``; exit with 1 where a run failed."""
     found = interpreters()
     if not found:
         sys.exit(f"no supported Python here: {SUPPORTED}")
@@ -43,8 +46,10 @@ def main(what: str) -> None:
     if what == "smoke":
         runs = [(oldest, "spark", _SMOKE), (newest, "spark-next", _SMOKE)]
     else:
-        own = sys.version_info[:3]
-        runs = [(version, "spark", _UNIT) for version in oldest_patches(found) if version != own]
+        patches = oldest_patches(found)
+        chosen = patches if what == "every" else [patches[0], patches[-1]]
+        others = sorted({*chosen} - {sys.version_info[:3]})
+        runs = [(version, "spark", _UNIT) for version in others]
     failed = [
         f"{'.'.join(map(str, version))} with group {group}"
         for version, group, tests in runs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from spark_settings import FEW_ROWS, INTERPRETED
 
 import pyspark_cdcfmt
 
@@ -13,10 +14,7 @@ def session(tasks: int) -> SparkSession:
     """A session that runs so many tasks at a time."""
     spark = (
         SparkSession.builder.master(f"local[{tasks}]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
+        .config(map=FEW_ROWS | INTERPRETED)
         # Else a field that has integers and decimals in one file has decimals only.
         .config("spark.sql.variant.inferShreddingSchema", "false")
         .getOrCreate()

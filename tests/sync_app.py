@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import spark_jars
 from pyspark.sql import SparkSession
+from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
 
 import pyspark_cdcfmt
 from pyspark_cdcfmt.sync import sync
@@ -18,18 +20,13 @@ from pyspark_cdcfmt.sync import sync
 STORES = ("scd1", "scd2", "changelog")
 
 
-def delta_session() -> SparkSession:
+def delta_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     spark = (
         SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
+        .config(map={**FEW_ROWS, **(settings or {})})
         .config("spark.jars", ",".join(spark_jars.jars(spark_jars.DELTA)))
         .config("spark.sql.extensions", spark_jars.DELTA_EXTENSIONS)
         .config("spark.sql.catalog.spark_catalog", spark_jars.DELTA_CATALOG)
-        .config("spark.databricks.delta.snapshotPartitions", "2")
         .getOrCreate()
     )
     pyspark_cdcfmt.register(spark)
@@ -37,7 +34,7 @@ def delta_session() -> SparkSession:
 
 
 def main(folder: str, servers: str, topic: str) -> None:
-    spark = delta_session()
+    spark = delta_session(INTERPRETED | SMALL_DELTA)
     queries = []
     for store in STORES:
         query = sync(

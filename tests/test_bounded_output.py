@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
@@ -139,7 +140,7 @@ envelopes = st.fixed_dictionaries(
     rows=[{}], times=40, envelope={"pkNames": ["0\u0800\U00010000\U00010000" * 1348]}, old=[],
     shape="columns",
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_output_is_a_small_multiple_of_input(
     rows: list[Any], times: int, envelope: dict[str, Any], old: list[Any], shape: str
 ) -> None:
@@ -221,7 +222,7 @@ def test_a_list_that_is_too_large_is_one_bad_row(monkeypatch: pytest.MonkeyPatch
 def test_large_texts_in_lists_are_not_copied_as_text() -> None:
     lists = pa.list_(pa.field("element", pa.string()))
     # Python takes four bytes a character, and what is no Unicode cannot be encoded at once.
-    texts = [f"{number}\ud800\U0001f600" + "a" * (1 << 20) for number in range(16)]
+    texts = [f"{number}\ud800\U0001f600" + "a" * (1 << 17) for number in range(16)]
     tracemalloc.start()
     try:
         array = record_batches.to_array([texts, None, [], [None, "b"]], lists)

@@ -75,21 +75,19 @@ def renamed(message: Message, number: int) -> Message:
 def taken(work: Callable[[], Any]) -> tuple[int, int]:
     """The bytes that are held after it, and what all new caches say that they hold."""
     gc.collect()
-    before = {id(each) for each in all_caches()}
+    # The collector looks at new objects alone.
+    gc.freeze()
     tracemalloc.start()
     try:
         kept = work()
         gc.collect()
         held = tracemalloc.get_traced_memory()[0]
+        caches_made = [e for e in gc.get_objects() if isinstance(e, (Cache, SchemaStore))]
     finally:
         tracemalloc.stop()
+        gc.unfreeze()
     assert kept
-    return held, sum(each.bytes for each in all_caches() if id(each) not in before)
-
-
-def all_caches() -> list[Cache[Any, Any] | SchemaStore]:
-    """All that there are."""
-    return [each for each in gc.get_objects() if isinstance(each, Cache | SchemaStore)]
+    return held, sum(each.bytes for each in caches_made)
 
 
 @pytest.mark.parametrize("variant", FORMATS)

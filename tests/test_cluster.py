@@ -18,14 +18,16 @@ import pytest
 from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from doc_snippets import files_in_snippets, snippets
 from fresh_venv import install_line
-from java import environment
+from java import SHORT_LIVED, environment
 from kafka_broker import Broker
 from spark_daemon import SPARK, cluster
 
 PAGE = "docs/deployment.md"
 
+QUICK_JAVA = " ".join(SHORT_LIVED)
 SMALL = (
-    "--conf spark.executor.memory=512m --conf spark.driver.memory=512m"
+    f"--conf 'spark.executor.extraJavaOptions={QUICK_JAVA}'"
+    " --conf spark.executor.memory=512m --conf spark.driver.memory=512m"
     " --conf spark.ui.enabled=false --conf spark.log.level=WARN"
     # Begin when both workers are there.
     " --conf spark.cores.max=2 --conf spark.scheduler.minRegisteredResourcesRatio=1"
@@ -57,6 +59,7 @@ def variables() -> dict[str, str]:
         "SPARK_HOME": str(SPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JAVA,
     }
 
 

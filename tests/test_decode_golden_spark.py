@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 from golden_data import load_variant, native_messages, reading_options
+from golden_spark import suite_and_soak
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import VariantVal
 
@@ -57,6 +58,7 @@ CASES = {
     "debezium": _native("debezium/schema_default", "shop.wide"),
     "dts-avro": _native("dts/dts", "shop.wide"),
 }
+IN_SUITE = ("canal-json, keys only", "open-protocol", "debezium", "dts-avro")
 
 
 def shown(frame: DataFrame) -> list[str]:
@@ -94,7 +96,7 @@ def write_both(spark: SparkSession, folder: Path, messages: list[Message]) -> Bo
     return Both(str(path), spark.read.parquet(str(folder / "bronze")))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", suite_and_soak(CASES, IN_SUITE))
 def test_bronze_table(spark: SparkSession, tmp_path: Path, name: str) -> None:
     case = CASES[name]()
     both = write_both(spark, tmp_path, case.messages)

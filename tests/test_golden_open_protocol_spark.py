@@ -16,12 +16,14 @@ from golden_spark import (
     check_permissive,
     ddl_type,
     some_tables,
+    suite_and_soak,
     write_wrapped,
 )
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-VARIANTS = variant_names("open")
+IN_SUITE = ("batched", "claim-check-snappy", "default", "handle-key-only")
+VARIANTS = suite_and_soak(variant_names("open"), IN_SUITE)
 EVERY_TABLE = ("default", "no-old-value")
 
 
@@ -86,7 +88,7 @@ def test_changes(spark: SparkSession, given: Input) -> None:
     check_changes(spark, given, given.variant.tables if every else some_tables(given))
 
 
-@pytest.mark.parametrize("name", EVERY_TABLE)
+@pytest.mark.parametrize("name", suite_and_soak(EVERY_TABLE, EVERY_TABLE[:1]))
 def test_permissive_gives_the_same(spark: SparkSession, name: str, tmp_path: Path) -> None:
     check_permissive(spark, write_input(name, tmp_path))
 

@@ -15,6 +15,7 @@ from golden_spark import (
     check_events,
     check_permissive,
     some_tables,
+    suite_and_soak,
     types_of_rows,
     write_wrapped,
 )
@@ -23,11 +24,20 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField
 from test_simple_offsets import parsed, schema_of_row, schemas_in
 
-VARIANTS = [
-    (protocol, name)
-    for protocol in ("simple-avro", "simple-json")
-    for name in variant_names(protocol)
-]
+IN_SUITE = (
+    ("simple-avro", "default"),
+    ("simple-avro", "handle-key-only"),
+    ("simple-json", "checksum"),
+    ("simple-json", "claim-check"),
+)
+VARIANTS = suite_and_soak(
+    [
+        (protocol, name)
+        for protocol in ("simple-avro", "simple-json")
+        for name in variant_names(protocol)
+    ],
+    IN_SUITE,
+)
 ONLY_IN_SCHEMAS = {
     ("golden", "gen_cols"): {"jv", "v"},
     ("golden", "virt_mid"): {"v1", "v2"},

@@ -11,7 +11,7 @@ from kafka_orders import orders
 from killing import started
 
 APP = Path(__file__).with_name("kafka_stream_app.py")
-KILLS = 3
+KILLS = 1
 """`make soak` has many more."""
 
 
@@ -27,6 +27,6 @@ def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
             app.live_on(dice, early=dice.random() < 0.2)
     with started(APP, tmp_path, kafka.servers, topic, "10000") as app:
         app.end()
-    assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) > KILLS // 2
+    assert list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
     ids = ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["id"])["id"]
     assert sorted(ids.to_pylist()) == list(range(total))

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 from damaged_messages import ODD
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import (
@@ -130,7 +131,7 @@ def check_events(messages: list[Message], **given: str) -> Result:
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_values_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
     messages = strange_updates(data)
@@ -142,7 +143,7 @@ def test_values_are_the_references(options: dict[str, str], data: st.DataObject)
 
 
 @pytest.mark.parametrize("type_", [FloatType(), DoubleType()])
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_numbers_as_floats_are_the_references(type_: DataType, data: st.DataObject) -> None:
     messages = strange_updates(data)
@@ -160,7 +161,7 @@ def test_numbers_as_floats_are_the_references(type_: DataType, data: st.DataObje
 
 
 @pytest.mark.parametrize("options", EVENTS)
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_images_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
     messages = strange_updates(data)
@@ -193,7 +194,7 @@ VALUE = st.recursive(
 )
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(data=st.data())
 def test_what_no_column_shows_is_in_extra(data: st.DataObject) -> None:
     messages = []

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import pytest
 from avro_damage import in_another_order, mutated_avro
+from examples import examples
 from golden_data import load_variant, read_jsonl, reading_options, variant_names
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -270,7 +271,7 @@ def test_any_names(names: list[str]) -> None:
 CARRIES = Carries(types=without(Geometry, Vector), times=frozenset({"commit_ts", "emit_time"}))
 
 
-@settings(deadline=None, max_examples=40, phases=[Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(40), phases=[Phase.reuse, Phase.generate])
 @given(row_changes(CARRIES), st.integers(0, 100), st.sampled_from(OPTIONS))
 def test_arbitrary_rows(events: list[RowChange], seed: int, extra: dict[str, str]) -> None:
     chance = random.Random(seed)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cloudcanal_messages import DDL_EXAMPLE, DML
+from examples import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
@@ -65,7 +66,7 @@ def compare(messages: list[Message], options: dict[str, str], usual: int = 1) ->
 
 
 @pytest.mark.parametrize("options", OPTIONS)
-@settings(max_examples=40, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(max_examples=examples(40), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_values_are_the_references(options: dict[str, str], data: st.DataObject) -> None:
     types = {f"c{at}": type_ for at, type_ in enumerate(USUAL)} | {"id": "int"}

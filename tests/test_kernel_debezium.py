@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from damaged_messages import ODD
+from examples import examples
 from golden_data import scan_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -170,7 +171,7 @@ def check_events(messages: list[Message], more: dict[str, str]) -> int:
 
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("schema_first", [True, False])
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(data=st.data())
 def test_values_are_the_references(
     options: dict[str, str], schema_first: bool, data: st.DataObject
@@ -251,7 +252,7 @@ def ddl(offset: int, types: list[str], **source: Any) -> Message:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("connector", [{}, TICDC, {"connector": "MySQL"}])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_values_without_schema_are_the_references(
     mode: dict[str, str], connector: dict[str, Any], data: st.DataObject

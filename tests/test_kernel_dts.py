@@ -9,6 +9,7 @@ import attrs
 import pytest
 from damaged_messages import with_other_bytes
 from dts_records import COLUMNS, PARTS, usual
+from examples import examples
 from golden_data import native_messages
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -189,7 +190,9 @@ VALUES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(
+    deadline=None, max_examples=examples(60), phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 @given(data=st.data())
 def test_values_are_the_references(data: st.DataObject) -> None:
     columns = st.sampled_from(sorted(COLUMNS))
@@ -204,7 +207,7 @@ def test_values_are_the_references(data: st.DataObject) -> None:
 CARRIES = Carries(types=without(Vector), times=frozenset({"source_time"}), time_unit=1_000_000)
 
 
-@settings(deadline=None, max_examples=30, phases=[Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(30), phases=[Phase.reuse, Phase.generate])
 @given(row_changes(CARRIES), st.sampled_from(OPTIONS))
 def test_arbitrary_rows(events: list[RowChange], extra: dict[str, str]) -> None:
     encoder = open_encoder("dts-avro")

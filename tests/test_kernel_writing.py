@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 import pytest
+from examples import examples
 from golden_data import load_variant, native_messages, reading_options, variant_names
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -297,7 +298,7 @@ def drawn_changes(data: st.DataObject) -> tuple[Rows, dict[str, str], dict[str, 
     return rows, {"keyColumns": json.dumps(table.key_columns), "table": quoted}, types
 
 
-@settings(deadline=None, max_examples=60, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(60), phases=[Phase.generate])
 @given(st.data())
 def test_generated_events(data: st.DataObject) -> None:
     rows = drawn_events(data)
@@ -308,7 +309,7 @@ def test_generated_events(data: st.DataObject) -> None:
     check_equal(batches_of(rows, size), **common | ordered | options)
 
 
-@settings(deadline=None, max_examples=30, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(30), phases=[Phase.generate])
 @given(st.data())
 def test_generated_changes(data: st.DataObject) -> None:
     rows, named, types = drawn_changes(data)

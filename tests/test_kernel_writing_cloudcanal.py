@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from test_kernel_writing import SKIP, batches_of, golden_messages
@@ -48,7 +49,7 @@ def test_usual_rows_are_the_kernels() -> None:
     assert sent(rows, by_kernel=True, partitions=3, **COMMON) == (expected, by_kernel)
 
 
-@settings(deadline=None, max_examples=40, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(40), phases=[Phase.generate])
 @given(st.data())
 def test_generated_events(data: st.DataObject) -> None:
     events = data.draw(event_lists(Carries(), wide=data.draw(st.booleans())))

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import pytest
+from examples import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from test_kernel_writing import (
@@ -182,7 +183,7 @@ EXTRA = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=100, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(100), phases=[Phase.generate])
 @given(st.data())
 def test_what_records_say_of_themselves(data: st.DataObject) -> None:
     pairs, found = plain_rows()
@@ -194,7 +195,7 @@ def test_what_records_say_of_themselves(data: st.DataObject) -> None:
     check_equal(rows, **COMMON, **data.draw(st.sampled_from(OPTIONS)))
 
 
-@settings(deadline=None, max_examples=60, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(60), phases=[Phase.generate])
 @given(st.data())
 def test_generated_events(data: st.DataObject) -> None:
     rows = drawn_events(data)
@@ -202,7 +203,7 @@ def test_generated_events(data: st.DataObject) -> None:
     check_equal(batches_of(rows, data.draw(st.integers(1, 10))), **COMMON, **options)
 
 
-@settings(deadline=None, max_examples=30, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(30), phases=[Phase.generate])
 @given(st.data())
 def test_generated_changes(data: st.DataObject) -> None:
     rows, keys, types = drawn_changes(data)

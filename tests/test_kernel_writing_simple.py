@@ -9,6 +9,7 @@ import random
 from itertools import islice
 
 import pytest
+from examples import examples
 from golden_data import GOLDEN as GOLDEN_DATA
 from golden_data import variant_names
 from hypothesis import Phase, given, settings
@@ -113,7 +114,7 @@ def test_usual_rows_are_the_kernels(
         assert count > least
 
 
-@settings(deadline=None, max_examples=60, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(60), phases=[Phase.generate])
 @given(st.data())
 def test_generated_events(data: st.DataObject) -> None:
     rows = drawn_events(data)
@@ -121,7 +122,7 @@ def test_generated_events(data: st.DataObject) -> None:
     check_equal(batches_of(rows, data.draw(st.integers(1, 10))), **COMMON, **options)
 
 
-@settings(deadline=None, max_examples=30, phases=[Phase.generate])
+@settings(deadline=None, max_examples=examples(30), phases=[Phase.generate])
 @given(st.data())
 def test_generated_changes(data: st.DataObject) -> None:
     rows, keys, types = drawn_changes(data)

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 from conversions import READING
+from examples import examples
 from golden_data import open_decoder
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
@@ -130,7 +131,7 @@ def rows(events: list[Event]) -> list[RowChange]:
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS, ids=" to ".join)
-@settings(deadline=None, max_examples=5, phases=[Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(5), phases=[Phase.reuse, Phase.generate])
 @given(data=st.data())
 def test_what_both_can_hold_is_the_same(source: str, target: str, data: st.DataObject) -> None:
     types = EVERYWHERE

@@ -8,6 +8,7 @@ from typing import Any
 
 import fastavro
 import pytest
+from examples import examples
 from golden_data import (
     GOLDEN,
     load_variant,
@@ -99,7 +100,7 @@ def datum(event: RowChange, version: int) -> Any:
     return (NAMESPACE + "Message", {"type": "DML", "payload": (NAMESPACE + "DML", row)})
 
 
-@settings(deadline=None, max_examples=50, phases=[Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(50), phases=[Phase.reuse, Phase.generate])
 @given(events=row_changes(CARRIES))
 def test_arbitrary_rows(events: list[RowChange]) -> None:
     encoder = open_encoder("simple", encodingFormat="avro", sourceTimeZone="UTC")

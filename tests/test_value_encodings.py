@@ -12,6 +12,7 @@ import attrs
 import orjson
 import pyarrow as pa
 import pytest
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_kernel import TEXT, USUAL
@@ -227,7 +228,7 @@ def alike(type_: logical.LogicalType, found: Any, expected: Any) -> bool:
 
 
 @pytest.mark.parametrize(("encoding", "type_", "usual"), WAYS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_values_are_those_of_python(
     encoding: Encoding, type_: logical.LogicalType, usual: Any, data: st.DataObject

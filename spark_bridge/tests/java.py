@@ -17,6 +17,10 @@ from pathlib import Path
 
 MINIMUM = 17
 
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options for processes of tests: in their minutes the optimising compiler, and on two cores a
+parallel collector, cost more than they save."""
+
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
 exec "{java}" "$@"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
         pytest.skip("NO /proc: nothing about killed tasks and full disks is tested on Spark")
     ran = subprocess.run(
         [sys.executable, str(SCRIPT), str(tmp_path_factory.mktemp("retries"))],
-        env=environment(),
+        env={**os.environ, **environment()},
         capture_output=True,
         text=True,
         check=False,

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
@@ -98,7 +99,7 @@ values = st.recursive(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(values)
 @example(Decimal("1E+3"))
 @example(Decimal("-0.00"))
@@ -270,7 +271,7 @@ def decimal38_holds(text: str) -> bool:
     return scale is not None and abs(number * 10**scale) < 10**38
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(json_numbers)
 @example("18446744073709551616")
 @example("-9223372036854775809")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_tools import run, run_json
+from cli_tools import run
 
 
 @pytest.fixture(autouse=True)
@@ -22,9 +23,7 @@ def this_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def findings(*arguments: object) -> list[dict[str, Any]]:
     result = run("doctor", "--json", *arguments)
-    found: list[dict[str, Any]] = run_json(
-        "doctor", "--json", *arguments, exit_code=result.exit_code
-    )
+    found: list[dict[str, Any]] = json.loads(result.stdout)
     assert result.exit_code == (1 if any(item["state"] == "bad" for item in found) else 0)
     return found
 

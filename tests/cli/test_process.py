@@ -20,12 +20,19 @@ from cdcfmt_core.cli.app import COMMANDS, EXIT_CODES
 @pytest.fixture(scope="module")
 def canal(tmp_path_factory: pytest.TempPathFactory) -> Path:
     messages = [golden.message for golden in load_variant("canal-json", "default").messages]
-    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages * 5)
+    return write_messages(tmp_path_factory.mktemp("canal") / "canal.jsonl", messages)
+
+
+@pytest.fixture(scope="module")
+def more_than_a_pipe_holds(canal: Path) -> Path:
+    path = canal.with_name("long.jsonl")
+    path.write_bytes(canal.read_bytes() * 5)
+    return path
 
 
 @pytest.mark.parametrize("command", [["cat"], ["inspect", "--count", "2000"]])
-def test_a_reader_that_goes_away(command: list[str], canal: Path) -> None:
-    process = start(*command, canal)
+def test_a_reader_that_goes_away(command: list[str], more_than_a_pipe_holds: Path) -> None:
+    process = start(*command, more_than_a_pipe_holds)
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline()
@@ -35,10 +42,10 @@ def test_a_reader_that_goes_away(command: list[str], canal: Path) -> None:
     process.stderr.close()
 
 
-def test_in_a_pipe(canal: Path) -> None:
-    first = start("cat", canal, "--kind", "row")
+def test_in_a_pipe(more_than_a_pipe_holds: Path) -> None:
+    first = start("cat", more_than_a_pipe_holds, "--kind", "row")
     assert first.stdout is not None
-    second = start("stats", "-", "--json", stdin=canal.open("rb"))
+    second = start("stats", "-", "--json", stdin=more_than_a_pipe_holds.open("rb"))
     count = sum(1 for _ in first.stdout)
     out, _ = second.communicate(timeout=60)
     assert first.wait(60) == 0
@@ -149,12 +156,15 @@ def test_without_click_and_rich() -> None:
 
 def test_spark_is_not_started(canal: Path) -> None:
     check = (
-        "import sys; from cdcfmt_core.cli.app import app\n"
-        "try: app(sys.argv[1:])\n"
-        "finally: assert not [m for m in sys.modules if m.startswith(('pyspark', 'py4j'))]"
+        "import json, sys; from cdcfmt_core.cli.app import app\n"
+        "for arguments in json.loads(sys.argv[1]):\n"
+        "    try: app(arguments)\n"
+        "    except SystemExit as ended: assert not ended.code, arguments\n"
+        "    loaded = [m for m in sys.modules if m.startswith(('pyspark', 'py4j'))]\n"
+        "    assert not loaded, arguments"
     )
     more = {"convert": ["--to", "canal-json"]}
-    for command in set(COMMANDS) - {"formats", "schema", "schemas", "doctor", "new"}:
-        arguments = [sys.executable, "-c", check, command, str(canal), *more.get(command, [])]
-        done = subprocess.run(arguments, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+    commands = set(COMMANDS) - {"formats", "schema", "schemas", "doctor", "new"}
+    every = json.dumps([[name, str(canal), *more.get(name, [])] for name in sorted(commands)])
+    done = subprocess.run([sys.executable, "-c", check, every], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

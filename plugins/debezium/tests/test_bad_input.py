@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -16,10 +17,11 @@ from debezium_messages import (
     open_decoder,
     row,
 )
+from examples import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdcfmt_core.events import Corrupt, Message
+from cdcfmt_core.events import Corrupt, Message, RowChange, SchemaChange
 
 GOOD = [
     row("u", before={"a": 1, "b": "x"}, after={"a": 2, "b": "y"}),
@@ -79,7 +81,7 @@ def check(decoder: Any, value: bytes, key: bytes | None = b'{"a":1}') -> None:
 DECODERS = [open_decoder(), open_decoder(flattened="true"), open_decoder(onMissingSchema="fail")]
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.sampled_from(PLACES), JSON)
 def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) -> None:
     index, path = place
@@ -88,7 +90,7 @@ def test_any_value_in_any_place(place: tuple[int, tuple[Any, ...]], new: Any) ->
         check(decoder, value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(JSON)
 def test_any_key(key: Any) -> None:
     for decoder in DECODERS:
@@ -148,3 +150,23 @@ def test_json_numbers_of_any_size_stay_bounded() -> None:
     for digits in ("1e999999999", "1e-999999999", "9" * 900, "1e300"):
         value = json.dumps(row(after={"a": 0})).replace('{"a": 0}', f'{{"a": {digits}}}')
         check(decoder, value.encode())
+
+
+def test_keys_of_very_many_columns() -> None:
+    """Keys are looked up: a search of all for each column is quadratic."""
+    names = [f"c{number}" for number in range(20_000)]
+    statement = ddl("x", [column(name, "INT") for name in names])
+    statement["tableChanges"][0]["table"]["primaryKeyColumnNames"] = names
+    wire = row(after=dict.fromkeys(names, 1))
+    decoder = open_decoder()
+    start = time.process_time()
+    (change,) = decoder.decode(message(statement))
+    (inserted,) = decoder.decode(message(wire))
+    # A guard against hangs, not a measure.
+    assert time.process_time() - start < 10
+    assert isinstance(change, SchemaChange)
+    assert isinstance(inserted, RowChange)
+    for table in (change.table_schema, inserted.table):
+        assert table is not None
+        assert table.key_columns == tuple(names)
+        assert all(each.key for each in table.columns)

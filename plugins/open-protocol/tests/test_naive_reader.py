@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import naive_open_protocol
+from examples import examples
 from golden_encoding import open_encoder
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from cdcfmt_core.events import Image, RowChange
 from cdcfmt_core.testing.strategies import row_changes
 
 
-@settings(deadline=None, max_examples=25, phases=[Phase.reuse, Phase.generate])
+@settings(deadline=None, max_examples=examples(25), phases=[Phase.reuse, Phase.generate])
 @given(events=row_changes(CARRIES, 5), batch=st.integers(1, 4))
 def test_a_reader_that_knows_only_the_document(events: list[RowChange], batch: int) -> None:
     encoder = open_encoder("open-protocol", sourceTimeZone="UTC", maxBatchSize=batch)

@@ -64,13 +64,14 @@ class TablePlans:
         context = self._context
         exact = {column.name.lower(): column for column in stored.columns} if stored else {}
         columns: list[Column] = []
+        keys = frozenset(pk_names)
         for name, told in types:
             source_type, logical = type_of(told, context.resolve_type)
             if isinstance(told, str):
                 source_type, logical = refined_type(
                     source_type, logical, exact.get(name.lower()), context.resolve_type
                 )
-            columns.append(Column(name, source_type, logical, key=name in pk_names))
+            columns.append(Column(name, source_type, logical, key=name in keys))
         schema = TableSchema(database, table, tuple(columns), pk_names)
         context.note_zoneless_timestamps(schema)
         key_columns, wanted = context.projection.of(schema)

@@ -61,8 +61,9 @@ class TablePlans:
 
     def _make(self, table: Table, types: RowTypes, pks: tuple[str, ...]) -> TablePlan:
         resolve = self.resolver(table)
+        keys = frozenset(pks)
         columns = tuple(
-            Column(name, *type_of(told, resolve), key=name in pks) for name, told in types
+            Column(name, *type_of(told, resolve), key=name in keys) for name, told in types
         )
         schema = TableSchema(table.database, table.table, columns, pks, table.schema)
         self._context.note_zoneless_timestamps(schema)

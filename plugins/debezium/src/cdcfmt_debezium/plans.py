@@ -103,12 +103,14 @@ class TablePlans:
         keys = source.keys
         if keys is None:
             keys = source.stored.key_columns if source.stored else ()
-        keys = tuple(name for name in keys if name in set(source.names))
+        names = frozenset(source.names)
+        keys = tuple(name for name in keys if name in names)
+        key_names = frozenset(keys)
         columns, readers, signless = [], {}, []
         for name in _ordered(source.names, fields if fields is not None else stored):
             field = fields[name] if fields is not None else None
             column, readers[name], unsure = self._column(
-                name, field, stored.get(name), source.encoding, name in keys
+                name, field, stored.get(name), source.encoding, name in key_names
             )
             columns.append(column)
             if unsure:

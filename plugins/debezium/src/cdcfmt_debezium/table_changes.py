@@ -113,6 +113,7 @@ def _table(
             "is not a list of names", field=f"{_FIELD}.table.primaryKeyColumnNames", sample=keys
         )
     columns = []
+    key_names = frozenset(keys)
     for column in body["columns"]:
         if type(column) is not dict or type(column.get("name")) is not str:
             raise DecodeError("is not a column", field=f"{_FIELD}.table.columns", sample=column)
@@ -126,7 +127,7 @@ def _table(
                     text,
                     resolve_type(text) if resolve_type and text else Unknown(text),
                     nullable if type(nullable) is bool else None,
-                    column["name"] in keys,
+                    column["name"] in key_names,
                     _flags(column, text),
                 ),
             )

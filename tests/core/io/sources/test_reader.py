@@ -16,6 +16,7 @@ from typing import Any
 import fsspec
 import pytest
 import zstandard
+from examples import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ SOUP = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     data=st.tuples(st.sampled_from([b"", BOM]), SOUP).map(b"".join),
     separator=st.sampled_from([None, b"\n", b"|", b"||", b"|||", b"|a|", b"\r\n", b"\n\n"]),
@@ -109,7 +110,7 @@ def test_any_bytes_any_split(
     assert found(items) == expected(data, separator, limit)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     data=st.tuples(st.sampled_from([b"", BOM]), SOUP).map(b"".join),
     split_bytes=st.integers(1, 60),
@@ -160,7 +161,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     lines=LINES,
     ending=st.sampled_from([b"\n", b"\r\n"]),
@@ -248,7 +249,7 @@ def test_garbage_behind_a_zstd_frame_or_a_gzip_member() -> None:
         assert "damaged" in str(bad.error)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(junk=st.binary(max_size=200), suffix=st.sampled_from([".gz", ".zst", ".bz2"]))
 def test_junk_as_compressed_data_never_raises(junk: bytes, suffix: str) -> None:
     magic = {".gz": b"\x1f\x8b\x08\x00", ".zst": b"\x28\xb5\x2f\xfd", ".bz2": b"BZh9"}[suffix]

@@ -1,0 +1,28 @@
+"""Settings of Spark for a few rows: a test's query takes longer to prepare than to run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FEW_ROWS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+INTERPRETED: Final = {
+    # Java code for each query, which a third of a sync's time goes into.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Apart, as smoke tests have Spark as it is."""
+
+SMALL_DELTA: Final = {
+    # What speeds up the reading of many files, and tells of each commit.
+    "spark.databricks.delta.stats.collect": "false",
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
+    "spark.databricks.delta.history.metricsEnabled": "false",
+}
