@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -17,6 +15,7 @@ import attrs
 from certificates import make_certificates
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from free_ports import free_ports
 from maven import java_program, resolve
 
 from cdcfmt_core.events import Message
@@ -87,26 +86,12 @@ def start_broker(folder: Path) -> Broker:
     return broker
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports below those that systems hand out to clients: a restart must find them free."""
-    found: set[int] = set()
-    while len(found) < count:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as attempt:
-            try:
-                attempt.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.add(port)
-    return list(found)
-
-
 @attrs.define
 class Broker:
     """A broker in a folder of its own; it may be stopped and started again."""
 
     folder: Path
-    _ports: list[int] = attrs.field(factory=lambda: _free_ports(5))
+    _ports: list[int] = attrs.field(factory=lambda: free_ports(5))
     _process: subprocess.Popen[bytes] | None = None
     _admin: AdminClient | None = None
     _producer: Producer | None = None

@@ -1,0 +1,206 @@
+"""Name servers and brokers: who has which queues, and answers to questions."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.texts import one_line
+from cdcfmt_rocketmq import codes
+from cdcfmt_rocketmq.connection import Connection, NoAnswerError
+from cdcfmt_rocketmq.frames import Answer
+from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, Settings
+
+ANSWER_SECONDS: Final = 10.0
+"""How long a server may take for one answer."""
+
+_PAUSE: Final = 0.25
+_READ, _WRITE = 4, 2
+_MASTER: Final = "0"
+
+_STRING_OR_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?\d+)(?=\s*:)', re.DOTALL)
+
+_T = TypeVar("_T")
+
+
+class RefusedError(Exception):
+    """A broker that says no, and will again."""
+
+
+@attrs.frozen
+class Queue:
+    """One queue of a topic; ``address`` is that of its broker's master, None while there is none."""
+
+    broker: str
+    number: int
+    address: str | None
+
+
+@attrs.frozen
+class Route:
+    """The queues of a topic that can be read, and that can be written."""
+
+    readable: tuple[Queue, ...]
+    writable: tuple[Queue, ...]
+
+    @classmethod
+    def of_json(cls, body: bytes) -> Route:
+        """:raises NoAnswerError: for anything else.
+
+        :raises OptionError: for a static topic.
+        """
+        data = parse_json(body)
+        try:
+            if data.get("topicQueueMappingByBroker"):
+                raise OptionError(
+                    "option subscribe: a static topic, whose queues span brokers, cannot be read"
+                )
+            masters = {
+                str(each["brokerName"]): each["brokerAddrs"].get(_MASTER)
+                for each in data["brokerDatas"]
+            }
+
+            def queues(count: str, permission: int) -> tuple[Queue, ...]:
+                return tuple(
+                    Queue(name, number, masters.get(name))
+                    for each in data["queueDatas"]
+                    for name in [str(each["brokerName"])]
+                    if int(each["perm"]) & permission
+                    for number in range(min(int(each[count]), 1 << 16))
+                )
+
+            return cls(queues("readQueueNums", _READ), queues("writeQueueNums", _WRITE))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise NoAnswerError(f"a route that cannot be read ({type(error).__name__})") from None
+
+
+class Cluster:
+    """Asks name servers and brokers; connections are kept until :meth:`close`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._connections: dict[str, Connection] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def route(self, topic: str) -> Route | None:
+        """Where a topic is; None if there is none of that name."""
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        answer = self._ask_name_servers(codes.ROUTE_OF_TOPIC, fields, {codes.TOPIC_NOT_EXIST})
+        return None if answer.code else Route.of_json(answer.body)
+
+    def masters(self) -> dict[str, str | None]:
+        """The addresses of all brokers that are registered now, by name, in order."""
+        data = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
+        try:
+            return {
+                str(name): broker["brokerAddrs"].get(_MASTER)
+                for name, broker in sorted(data["brokerAddrTable"].items())
+            }
+        except (KeyError, TypeError, AttributeError):
+            raise NoAnswerError("a list of brokers that cannot be read") from None
+
+    def topics(self) -> list[str]:
+        """The names of all topics, those of RocketMQ itself among them."""
+        data = parse_json(self._ask_name_servers(codes.ALL_TOPICS, {}).body)
+        return sorted(str(name) for name in data.get("topicList") or ())
+
+    def ask(
+        self,
+        address: str,
+        code: int,
+        fields: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        expected: Collection[int] = (),
+    ) -> Answer:
+        """The answer of a server: success, or one of the ``expected`` codes.
+
+        :raises NoAnswerError: if there is none, or one that may pass.
+        :raises RefusedError: for any other answer.
+        """
+        with self._lock:
+            connection = self._connections.get(address)
+            if connection is None:
+                connection = self._connections[address] = Connection(address, self.settings)
+        try:
+            answer = connection.ask(code, fields, body, seconds=ANSWER_SECONDS)
+        except BaseException:
+            if self._connections.get(address) is connection:
+                del self._connections[address]
+            raise
+        if answer.code == codes.SUCCESS or answer.code in expected:
+            return answer
+        text = f"{address} answers {answer.code}: {one_line(answer.remark, 300)}"
+        # The ACL of RocketMQ 4 has no code of its own.
+        if answer.code in codes.PASSING and "AclException" not in answer.remark:
+            raise NoAnswerError(text)
+        raise RefusedError(text)
+
+    def _ask_name_servers(
+        self, code: int, fields: Mapping[str, str], expected: Collection[int] = ()
+    ) -> Answer:
+        failures = []
+        for server in self.settings.name_servers:
+            try:
+                return self.ask(server, code, fields, expected=expected)
+            except NoAnswerError as error:
+                failures.append(str(error))
+        raise NoAnswerError("; ".join(failures))
+
+
+def patiently(question: Callable[[], _T], seconds: float) -> _T:
+    """The answer to a question, which is asked again while there is none.
+
+    :raises NoAnswerError: after so many ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return question()
+        except NoAnswerError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
+def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
+    """What to tell the user, with the options to look at."""
+    if isinstance(error, RefusedError):
+        return (
+            f"RocketMQ at {settings.address} refuses ({error}); check {ACCESS_KEY}, {SECRET_KEY} "
+            "and what the user may do"
+        )
+    return (
+        f"RocketMQ at {settings.address} does not answer ({error}); check {NAME_SERVERS}, "
+        "rocketmq.tls.enable, and the addresses that brokers register (brokerIP1)"
+    )
+
+
+def parse_json(body: bytes) -> Any:
+    """JSON as RocketMQ writes it: with integers as names, too.
+
+    :raises NoAnswerError: for anything else than a dictionary.
+    """
+
+    def quoted(match: re.Match[bytes]) -> bytes:
+        return match[0] if match[2] is None else match[1] + b'"' + match[2] + b'"'
+
+    try:
+        data = json.loads(_STRING_OR_KEY.sub(quoted, body))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise NoAnswerError("an answer that is no JSON of RocketMQ")
+    return data

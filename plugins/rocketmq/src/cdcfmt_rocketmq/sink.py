@@ -1,0 +1,248 @@
+"""A RocketMQ topic as output: at least once, by the remoting protocol's batches.
+
+A batch has the messages of one queue in their order.  One whose answer is lost is sent again, so
+its messages may come twice; none comes before one that was sent earlier.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import OptionError, SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_rocketmq import codes
+from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
+from cdcfmt_rocketmq.connection import NoAnswerError
+from cdcfmt_rocketmq.messages import (
+    KEYS,
+    MESSAGE_ID,
+    OWN_PROPERTIES,
+    TAGS,
+    sent_message,
+    write_properties,
+)
+from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.settings import Settings
+
+FIRST_CONTACT_SECONDS: Final = 15.0
+"""How long servers may take until they answer the driver."""
+
+DELIVERY_SECONDS: Final = 120.0
+"""How long a batch is sent again while brokers do not answer."""
+
+_BATCH_BYTES: Final = 128 << 10
+_PROPERTIES_BYTES: Final = 32_767
+"""A stored message has 16 bits for their length."""
+
+_SEPARATORS: Final = frozenset("\x01\x02")
+
+
+@attrs.frozen
+class RocketSink:
+    """A topic that exists.  It can be pickled; no text shows a secret."""
+
+    topic: str
+    settings: Settings
+
+    def partitions(self) -> int:
+        """How many partitions the topic has; all of their brokers answer.
+
+        :raises SinkError: if there is no such topic, or no answer.
+        """
+        cluster = Cluster(self.settings)
+        try:
+            queues = patiently(lambda: self.queues(cluster), FIRST_CONTACT_SECONDS)
+            for address in {queue.address for queue in queues if queue.address}:
+                patiently(lambda address=address: _greet(cluster, address), FIRST_CONTACT_SECONDS)
+        except (NoAnswerError, RefusedError) as error:
+            raise self.error(problem(self.settings, error)) from None
+        finally:
+            cluster.close()
+        return len(queues)
+
+    def queues(self, cluster: Cluster) -> Sequence[Queue]:
+        """The queues that can be written, in the order of their partitions' numbers.
+
+        :raises NoAnswerError: if name servers do not answer, or a broker is away.
+        """
+        route = cluster.route(self.topic)
+        if route is None or not route.writable:
+            raise self.error("there is none that can be written; create it first")
+        brokers, complete = broker_order(cluster)
+        queues = list(numbered(self.topic, route.writable, brokers).values())
+        if not complete or not all(queue.address for queue in queues):
+            raise NoAnswerError("not all brokers are registered")
+        return queues
+
+    @contextmanager
+    def open(self) -> Iterator[RocketProducer]:
+        """A producer; at the end all its messages are acknowledged.
+
+        :raises SinkError: if one is not.
+        """
+        producer = RocketProducer(self)
+        try:
+            yield producer
+            producer.flush()
+        finally:
+            producer.close()
+
+    def error(self, text: str) -> SinkError:
+        return SinkError(f"topic {self.topic} on RocketMQ at {self.settings.address}: {text}")
+
+
+class RocketProducer:
+    """Sends messages, in order within each partition."""
+
+    def __init__(self, sink: RocketSink) -> None:
+        self._sink = sink
+        self._cluster = Cluster(sink.settings)
+        self._queues = self._ask(lambda: sink.queues(self._cluster))
+        self._waiting: dict[int, list[bytes]] = defaultdict(list)
+        self._bytes: dict[int, int] = defaultdict(int)
+        self._ids = secrets.token_hex(12).upper()
+        self._count = 0
+
+    def close(self) -> None:
+        self._cluster.close()
+
+    def send(self, message: Message) -> None:
+        """Put a message on its way.
+
+        :raises SinkError: for one that RocketMQ cannot carry, or an earlier one that could not be
+            delivered.
+        """
+        if message.value is None:
+            raise self._sink.error("a message without a value (a tombstone) cannot be written")
+        if not message.value:
+            raise self._sink.error("a message with an empty value cannot be written")
+        # One after the other where it may be any: RocketMQ knows no keys.
+        partition = message.partition
+        if partition is None:
+            partition = self._count % len(self._queues)
+        data = sent_message(message.value, self._properties(message))
+        if self._bytes[partition] + len(data) > _BATCH_BYTES:
+            self._deliver(partition)
+        self._waiting[partition].append(data)
+        self._bytes[partition] += len(data)
+
+    def send_all(
+        self,
+        keys: Iterable[bytes | None],
+        values: Iterable[bytes],
+        partitions: Iterable[int],
+    ) -> None:
+        """Put messages without headers on their way.
+
+        :raises SinkError: as :meth:`send`.
+        """
+        for key, value, partition in zip(keys, values, partitions, strict=True):
+            self.send(Message(key, value, partition=partition))
+
+    def flush(self) -> None:
+        """Wait until all messages are acknowledged.
+
+        :raises SinkError: if one is not.
+        """
+        for partition in sorted(self._waiting):
+            self._deliver(partition)
+
+    def _properties(self, message: Message) -> bytes:
+        pairs: dict[str, str] = {MESSAGE_ID: self._next_id()}
+        if self._sink.settings.tag:
+            pairs[TAGS] = self._sink.settings.tag
+        if message.key is not None:
+            pairs[KEYS] = self._text("the key", message.key)
+        headers = set()
+        for name, value in message.headers:
+            if name in OWN_PROPERTIES or name in headers or not name:
+                raise self._sink.error(
+                    f"the header {name!r:.200} cannot be written: it is twice in a message, or "
+                    "RocketMQ has it for itself"
+                )
+            headers.add(name)
+            pairs[self._text("the name of a header", name.encode())] = self._text(
+                f"the header {name!r:.200}", value
+            )
+        data = write_properties(pairs).encode()
+        if len(data) > _PROPERTIES_BYTES:
+            raise self._sink.error(
+                f"key and headers of a message are {len(data)} bytes, {_PROPERTIES_BYTES} are "
+                "the most"
+            )
+        return data
+
+    def _text(self, what: str, value: bytes | None) -> str:
+        try:
+            text = (value or b"").decode()
+        except UnicodeDecodeError:
+            text = ""
+        if not text or not _SEPARATORS.isdisjoint(text):
+            raise self._sink.error(
+                f"{what} cannot be written: RocketMQ takes texts that are not empty, in UTF-8 and "
+                "without the characters 1 and 2"
+            )
+        return text
+
+    def _next_id(self) -> str:
+        self._count += 1
+        return f"{self._ids}{self._count:08X}"
+
+    def _deliver(self, partition: int) -> None:
+        messages = self._waiting.pop(partition, [])
+        self._bytes[partition] = 0
+        if messages:
+            self._ask(lambda: self._send_batch(partition, b"".join(messages)))
+
+    def _send_batch(self, partition: int, body: bytes) -> None:
+        queue = self._queues[partition]
+        sink = self._sink
+        fields = {
+            "a": sink.settings.producer_group,
+            "b": sink.topic,
+            # From which brokers that may would make a topic; the driver saw that it is there.
+            "c": "TBW102",
+            "d": "4",
+            "e": str(queue.number),
+            "f": "0",
+            "g": str(time.time_ns() // 1_000_000),
+            "h": "0",
+            # By it brokers know a batch that is to be stored as one.
+            "i": write_properties({MESSAGE_ID: self._next_id()}),
+            "j": "0",
+            "k": "false",
+            "m": "true",
+        }
+        try:
+            self._cluster.ask(queue.address or "", codes.SEND_BATCH, fields, body)
+        except NoAnswerError:
+            # The route may have changed.
+            self._queues = self._sink.queues(self._cluster)
+            raise
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            return patiently(question, DELIVERY_SECONDS)
+        except (NoAnswerError, RefusedError) as error:
+            raise self._sink.error(problem(self._sink.settings, error)) from None
+
+
+def _greet(cluster: Cluster, address: str) -> None:
+    """A heartbeat without producers: does the broker answer, and take the login?"""
+    body = json.dumps({"clientID": "cdcfmt", "producerDataSet": [], "consumerDataSet": []})
+    cluster.ask(address, codes.HEART_BEAT, {}, body.encode())
+
+
+def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSink:
+    """The sink of a :class:`~cdcfmt_core.transport.TransportSpec`."""
+    if values["topic"] is None:
+        raise OptionError("option topic: name the topic to write to")
+    return RocketSink(values["topic"], Settings.of(settings).require_name_servers())
