@@ -30,6 +30,7 @@ from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from cdcfmt_core.testing.transports import Harness, TransportTests
 from cdcfmt_core.testing.transports import suite as transport_suite
+from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
@@ -78,6 +79,7 @@ def tables() -> dict[Path, dict[str, str]]:
         "promises": _table(*promises()),
         "carried": _table(*carried("formats")),
     }
+    result[ROOT / "docs/rocketmq.md"] = {"settings": option_table(ROCKETMQ_SETTINGS)}
     result[ROOT / "README.md"] = {"carried": _table(*carried("docs/formats"))}
     result[ROOT / "docs/conformance-kit.md"] = {
         "tests": kit_table(CodecTests, suite),

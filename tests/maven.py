@@ -12,7 +12,6 @@ from pathlib import Path
 
 from java import environment
 
-
 _CLASSIFIED = """
 <ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
   <info organisation="tests" module="tests"/>

@@ -66,6 +66,21 @@ class BrokerNotStartedError(Exception):
     """It ended, or is not registered in time."""
 
 
+def start_rocketmq(folder: Path) -> RocketBroker:
+    """A new one that runs.  Another process may take a port first: then with other ones."""
+    for attempt in range(3):
+        broker = RocketBroker(folder / str(attempt))
+        broker.folder.mkdir()
+        try:
+            broker.start()
+        except BrokerNotStartedError:
+            if attempt == 2:
+                raise
+        else:
+            break
+    return broker
+
+
 @attrs.define
 class RocketBroker:
     """A name server, and a broker with a proxy, in a folder of their own.
@@ -75,6 +90,7 @@ class RocketBroker:
 
     folder: Path
     name: str = BROKER_NAME
+    proxy: bool = True
     _ports: list[int] = attrs.field(factory=lambda: free_ports(5))
     _namesrv: subprocess.Popen[bytes] | None = None
     _broker: subprocess.Popen[bytes] | None = None
@@ -123,11 +139,11 @@ class RocketBroker:
             self._write_settings()
         if self._namesrv is None:
             self._namesrv = self._java(
-                "namesrv", "NamesrvStartup", "-Xmx128m", "-c", "namesrv.properties"
+                "namesrv", "namesrv.NamesrvStartup", "-Xmx128m", "-c", "namesrv.properties"
             )
         self._broker = self._java(
             "broker",
-            "ProxyStartup",
+            "proxy.ProxyStartup" if self.proxy else "broker.BrokerStartup",
             "-Xmx384m",
             "-XX:MaxDirectMemorySize=256m",
             "-Dtls.server.mode=permissive",
@@ -136,13 +152,17 @@ class RocketBroker:
             f"-Dtls.server.certPath={self.folder}/server.pem",
             f"-Dtls.server.keyPath={self.folder}/server.key",
             f"-Dcom.rocketmq.proxy.configPath={self.folder}/proxy.json",
-            *("-pm", "local", "-bc", "broker.conf", "-pc", "proxy.json", "-n", self.name_server),
+            *(
+                ("-pm", "local", "-bc", "broker.conf", "-pc", "proxy.json", "-n", self.name_server)
+                if self.proxy
+                else ("-c", "broker.conf")
+            ),
         )
         self._wait()
 
     def _wait(self) -> None:
         deadline = time.monotonic() + 120
-        while not (_answers(self.endpoints) and self._registered()):
+        while not ((not self.proxy or _answers(self.endpoints)) and self._registered()):
             ended = self._broker is None or self._broker.poll() is not None
             if ended or time.monotonic() > deadline:
                 logs = "\n".join(log.read_text()[-3000:] for log in self.folder.glob("*.log"))
@@ -154,7 +174,6 @@ class RocketBroker:
         return self.client.broker_names() == [self.name]
 
     def _java(self, log: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
-        package = "namesrv" if main.startswith("Namesrv") else "proxy"
         first = next(n for n, each in enumerate(arguments) if each.startswith(("-c", "-pm")))
         folder = self.folder
         command = [
@@ -165,7 +184,7 @@ class RocketBroker:
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
             "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
             *arguments[:first],
-            *("-cp", class_path(), f"{GROUP}.{package}.{main}"),
+            *("-cp", class_path(), f"{GROUP}.{main}"),
             *arguments[first:],
         ]
         with (folder / f"{log}.log").open("ab") as output:

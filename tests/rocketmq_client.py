@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +78,13 @@ class JavaClient:
         if attributes:
             config.setAttributes({f"+{name}": value for name, value in attributes.items()})
         self._api.createTopic(self.broker, "TBW102", config, _TIMEOUT)
-        self._wait(lambda: self._queues(topic) == queues)
+        self.wait(lambda: self.queues(topic) == queues)
         return topic
 
     def delete_topic(self, topic: str) -> None:
         self._api.deleteTopicInBroker(self.broker, topic, _TIMEOUT)
         self._api.deleteTopicInNameServer(self.name_server, topic, _TIMEOUT)
-        self._wait(lambda: self._queues(topic) == 0)
+        self.wait(lambda: self.queues(topic) == 0)
 
     def create_group(self, name: str, *, orderly: bool = False) -> str:
         """A consumer group."""
@@ -104,6 +104,10 @@ class JavaClient:
         """Delete all files of messages but the last one, as retention does."""
         self._api.deleteExpiredCommitLog(self.broker, _TIMEOUT)
 
+    def first_offset(self, topic: str, queue: int) -> int:
+        """Of the messages that are there."""
+        return int(self._api.getMinOffset(self.broker, self._queue(topic, queue), _TIMEOUT))
+
     def roll_file(self, topic: str) -> None:
         """Messages that are sent from now on are in another file than those before."""
         for _ in range(2):
@@ -111,21 +115,30 @@ class JavaClient:
             self._producer.send(self._message(topic, Message(None, body)), self._queue(topic, 0))
 
     def send(self, topic: str, messages: Iterable[Message], tag: str = "") -> None:
-        """To the queues that they name, in order; runs of one queue as a batch."""
+        """To the queues that they name, in order; runs of one queue as a batch.
+
+        Brokers acknowledge a message some milliseconds before readers see it: this waits for it.
+        """
         run: list[Any] = []
+        ends: dict[int, int] = {}
         of_run = 0
         for message in messages:
             queue = message.partition or 0
             if run and (queue != of_run or len(run) >= 200):
-                self._send(topic, of_run, run)
+                ends[of_run] = self._send(topic, of_run, run)
                 run = []
             of_run = queue
             run.append(self._message(topic, message, tag))
         if run:
-            self._send(topic, of_run, run)
+            ends[of_run] = self._send(topic, of_run, run)
+        for queue, end in ends.items():
+            place = self._queue(topic, queue)
+            self.wait(lambda place=place, end=end: self._producer.maxOffset(place) >= end)
 
-    def _send(self, topic: str, queue: int, run: list[Any]) -> None:
-        self._producer.send(run[0] if len(run) == 1 else run, self._queue(topic, queue))
+    def _send(self, topic: str, queue: int, run: list[Any]) -> int:
+        """The offset behind the last one."""
+        sent = self._producer.send(run[0] if len(run) == 1 else run, self._queue(topic, queue))
+        return int(sent.getQueueOffset()) + len(run)
 
     def send_compressed(self, topic: str, body: bytes, kind: str) -> None:
         """One message, which the client compresses: ``LZ4``, ``ZSTD`` or ``ZLIB``."""
@@ -133,7 +146,7 @@ class JavaClient:
         self._producer.setCompressType(types.of(kind))
         self._producer.setCompressMsgBodyOverHowmuch(1)
         try:
-            self._producer.send(self._message(topic, Message(None, body)), self._queue(topic, 0))
+            self.send(topic, [Message(None, body)])
         finally:
             self._producer.setCompressMsgBodyOverHowmuch(1 << 30)
 
@@ -149,7 +162,8 @@ class JavaClient:
         message = self._gateway.jvm.org.apache.rocketmq.common.message
         return message.MessageQueue(topic, self.broker_name, number)
 
-    def _queues(self, topic: str) -> int:
+    def queues(self, topic: str) -> int:
+        """How many there are; 0 without the topic."""
         from py4j.protocol import Py4JJavaError
 
         try:
@@ -158,7 +172,8 @@ class JavaClient:
             return 0
         return int(route.getQueueDatas().get(0).getReadQueueNums())
 
-    def _wait(self, until: Any) -> None:
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Until it is true, or 30 seconds."""
         deadline = time.monotonic() + 30
         while not until():
             assert time.monotonic() < deadline

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cdcfmt_core import TransportSpec, hookimpl
-from cdcfmt_rocketmq.options import ROCKETMQ_OPTIONS, SINK_OPTIONS
+from cdcfmt_rocketmq.options import DRAIN_OPTIONS, ROCKETMQ_OPTIONS, SINK_OPTIONS
 
 
 @hookimpl
@@ -15,12 +15,13 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             name="rocketmq",
             title="RocketMQ",
             summary="topics of RocketMQ 4 and 5, by its remoting protocol",
-            delivers="replayable",
             abilities=frozenset({"keys", "headers", "ordering", "transactions"}),
             options=ROCKETMQ_OPTIONS,
             sink_options=SINK_OPTIONS,
+            drain_options=DRAIN_OPTIONS,
             open_source="cdcfmt_rocketmq.source:open_source",
             open_sink="cdcfmt_rocketmq.sink:open_sink",
+            open_drain="cdcfmt_rocketmq.drain:open_drain",
             options_of_url="cdcfmt_rocketmq.address:options_of_url",
             explain="cdcfmt_rocketmq.explain:explain",
             api_version=1,

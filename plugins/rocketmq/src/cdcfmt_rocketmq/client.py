@@ -13,17 +13,12 @@ from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
-from cdcfmt_rocketmq.connection import NoAnswerError
+from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.numbering import broker_order, numbered
 from cdcfmt_rocketmq.options import RocketOptions
 from cdcfmt_rocketmq.pulling import pull, queue_fields
 
 logger = open_logger("cdcfmt_rocketmq")
-
-_SYSTEM_PREFIXES = ("%RETRY%", "%DLQ%", "rmq_sys_", "RMQ_SYS_", "CID_RMQ_SYS_", "TRANS_CHECK_")
-_SYSTEM_TOPICS = frozenset(
-    "BenchmarkTest OFFSET_MOVED_EVENT SCHEDULE_TOPIC_XXXX SELF_TEST_TOPIC TBW102".split()
-)
 
 _T = TypeVar("_T")
 
@@ -129,16 +124,7 @@ class RocketClient(TopicClient):
         return NO_MESSAGE
 
     def all_names(self) -> Collection[str]:
-        names = self._try(self._cluster.topics)
-        brokers = set(self._try(self._cluster.masters))
-        return [
-            name
-            for name in names
-            if not name.startswith(_SYSTEM_PREFIXES)
-            and not name.endswith("_REPLY_TOPIC")
-            and name not in _SYSTEM_TOPICS
-            and name not in brokers
-        ]
+        return self._try(self._cluster.topics)
 
     def _try(self, question: Callable[[], _T]) -> _T:
         patience = self._options.poll_seconds if self._answered else self.first_contact_seconds

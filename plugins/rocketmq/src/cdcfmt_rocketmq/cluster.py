@@ -14,8 +14,8 @@ import attrs
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import one_line
 from cdcfmt_rocketmq import codes
-from cdcfmt_rocketmq.connection import Connection, NoAnswerError
-from cdcfmt_rocketmq.frames import Answer
+from cdcfmt_rocketmq.connection import Connection
+from cdcfmt_rocketmq.frames import Answer, NoAnswerError
 from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, Settings
 
 ANSWER_SECONDS: Final = 10.0
@@ -24,6 +24,12 @@ ANSWER_SECONDS: Final = 10.0
 _PAUSE: Final = 0.25
 _READ, _WRITE = 4, 2
 _MASTER: Final = "0"
+_TABLES: Final = ("brokerAddrTable", "clusterAddrTable")
+
+_OWN_PREFIXES: Final = ("%RETRY%", "%DLQ%", "rmq_sys_", "RMQ_SYS_", "CID_RMQ_SYS_", "TRANS_CHECK_")
+_OWN_TOPICS: Final = frozenset(
+    {"BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "TBW102"}
+)
 
 _STRING_OR_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?\d+)(?=\s*:)', re.DOTALL)
 
@@ -36,7 +42,7 @@ class RefusedError(Exception):
 
 @attrs.frozen
 class Queue:
-    """One queue of a topic; ``address`` is that of its broker's master, None while there is none."""
+    """One queue of a topic; ``address`` is that of its broker's master, if it has one now."""
 
     broker: str
     number: int
@@ -57,11 +63,11 @@ class Route:
         :raises OptionError: for a static topic.
         """
         data = parse_json(body)
+        if data.get("topicQueueMappingByBroker"):
+            raise OptionError(
+                "option subscribe: a static topic, whose queues span brokers, cannot be read"
+            )
         try:
-            if data.get("topicQueueMappingByBroker"):
-                raise OptionError(
-                    "option subscribe: a static topic, whose queues span brokers, cannot be read"
-                )
             masters = {
                 str(each["brokerName"]): each["brokerAddrs"].get(_MASTER)
                 for each in data["brokerDatas"]
@@ -112,9 +118,19 @@ class Cluster:
             raise NoAnswerError("a list of brokers that cannot be read") from None
 
     def topics(self) -> list[str]:
-        """The names of all topics, those of RocketMQ itself among them."""
+        """The names of all topics, without those that RocketMQ has for itself."""
         data = parse_json(self._ask_name_servers(codes.ALL_TOPICS, {}).body)
-        return sorted(str(name) for name in data.get("topicList") or ())
+        names = sorted(str(name) for name in data.get("topicList") or ())
+        info = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
+        # Each broker and each cluster has a topic of its name.
+        own = _OWN_TOPICS.union(*(info.get(each) or () for each in _TABLES))
+        return [
+            name
+            for name in names
+            if name not in own
+            and not name.startswith(_OWN_PREFIXES)
+            and not name.endswith("_REPLY_TOPIC")
+        ]
 
     def ask(
         self,

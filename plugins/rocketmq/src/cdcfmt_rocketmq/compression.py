@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import zlib
 from typing import Final
 
@@ -16,6 +15,7 @@ COMPRESSED: Final = 1
 """The bit of a message's flags that says so; bits 8 to 10 say how, 0 is an old client's zlib."""
 
 _LZ4, _ZSTD = 1, 2
+_ZSTD_PIECE: Final = 1 << 10
 
 
 def decompress(body: bytes, flags: int) -> bytes:
@@ -50,12 +50,16 @@ def _zstd(body: bytes) -> bytes:
     import zstandard
 
     # Memory of the window is bounded, too, whatever the frame claims.
-    decompressor = zstandard.ZstdDecompressor(max_window_size=LIMIT)
+    frame = zstandard.ZstdDecompressor(max_window_size=LIMIT).decompressobj()
+    result = bytearray()
     try:
-        with decompressor.stream_reader(io.BytesIO(body), read_across_frames=True) as reader:
-            result: bytes = reader.read(LIMIT + 1)
+        # It gives all that is in a piece at once: 32 MiB at the very most.
+        for at in range(0, len(body), _ZSTD_PIECE):
+            result += frame.decompress(body[at : at + _ZSTD_PIECE])
+            if frame.eof or len(result) > LIMIT:
+                break
     except zstandard.ZstdError as error:
         raise DecodeError(f"not ZSTD ({error})", sample=body) from None
-    if len(result) > LIMIT:
-        raise DecodeError("ZSTD that is longer than 128 MiB", sample=body)
-    return result
+    if len(result) > LIMIT or not frame.eof:
+        raise DecodeError("ZSTD that is cut off, or longer than 128 MiB", sample=body)
+    return bytes(result)

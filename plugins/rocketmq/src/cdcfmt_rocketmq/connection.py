@@ -12,6 +12,7 @@ from typing import Final, Self
 from cdcfmt_rocketmq.frames import (
     Answer,
     FrameError,
+    NoAnswerError,
     decode_answer,
     encode_request,
     frame_length,
@@ -20,10 +21,6 @@ from cdcfmt_rocketmq.settings import NAME_SERVERS, Settings, split_address
 
 _PIECE: Final = 1 << 18
 CONNECT_SECONDS: Final = 5.0
-
-
-class NoAnswerError(Exception):
-    """A server that cannot be reached or does not answer; asking again may help."""
 
 
 class Connection:

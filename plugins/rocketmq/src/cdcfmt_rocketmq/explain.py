@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cdcfmt_core.transport import Check
 from cdcfmt_rocketmq.cluster import Cluster, RefusedError
-from cdcfmt_rocketmq.connection import NoAnswerError
+from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import Settings, split_address
 
 _SECONDS = 5.0

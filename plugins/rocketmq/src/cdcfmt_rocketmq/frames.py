@@ -26,7 +26,11 @@ _VERSION: Final = 453
 """What clients of RocketMQ 5 say; brokers choose some defaults by it."""
 
 
-class FrameError(Exception):
+class NoAnswerError(Exception):
+    """A server that cannot be reached, or gives no answer of use; asking again may help."""
+
+
+class FrameError(NoAnswerError):
     """Bytes that are no frame."""
 
 

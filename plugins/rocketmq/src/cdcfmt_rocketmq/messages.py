@@ -18,20 +18,22 @@ import attrs
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message
 from cdcfmt_rocketmq.compression import COMPRESSED, decompress
+from cdcfmt_rocketmq.frames import NoAnswerError
 
 KEYS, TAGS, MESSAGE_ID = "KEYS", "TAGS", "UNIQ_KEY"
 
-OWN_PROPERTIES: Final = frozenset(
-    "BORN_TIMESTAMP BUYER_ID CHECK_IMMUNITY_TIME_IN_SECONDS CLUSTER CONSUME_START_TIME "
-    "CORRECTION_FLAG DELAY DLQ_ORIGIN_MESSAGE_ID DLQ_ORIGIN_TOPIC EXTEND_UNIQ_INFO INNER_BASE "
-    "INNER_MULTI_DISPATCH INNER_MULTI_QUEUE_OFFSET INNER_NUM INSTANCE_ID KEYS MAX_OFFSET "
-    "MAX_RECONSUME_TIMES MIN_OFFSET MQ2_FLAG MSG_REGION MSG_TYPE ORIGIN_MESSAGE_ID PGROUP POP_CK "
-    "POP_CK_OFFSET PROPERTY_FORWARD_QUEUE_ID REAL_QID REAL_TOPIC RECONSUME_TIME REDIRECT "
-    "RETRY_TOPIC TIMER_DELAY_LEVEL TIMER_DELAY_MS TIMER_DELAY_SEC TIMER_DELIVER_MS TIMER_DEL_UNIQKEY "
-    "TIMER_DEQUEUE_MS TIMER_ENQUEUE_MS TIMER_OUT_MS TIMER_ROLL_TIMES TRACE_CONTEXT TRACE_ON "
-    "TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_KEY WAIT "
-    "1ST_POP_TIME __BORNHOST __CRC32# __SHARDINGKEY __transactionId__".split()
-)
+_OWN: Final = """
+BORN_TIMESTAMP BUYER_ID CHECK_IMMUNITY_TIME_IN_SECONDS CLUSTER CONSUME_START_TIME CORRECTION_FLAG
+DELAY DLQ_ORIGIN_MESSAGE_ID DLQ_ORIGIN_TOPIC EXTEND_UNIQ_INFO INNER_BASE INNER_MULTI_DISPATCH
+INNER_MULTI_QUEUE_OFFSET INNER_NUM INSTANCE_ID KEYS MAX_OFFSET MAX_RECONSUME_TIMES MIN_OFFSET
+MQ2_FLAG MSG_REGION MSG_TYPE ORIGIN_MESSAGE_ID PGROUP POP_CK POP_CK_OFFSET
+PROPERTY_FORWARD_QUEUE_ID REAL_QID REAL_TOPIC RECONSUME_TIME REDIRECT RETRY_TOPIC
+TIMER_DELAY_LEVEL TIMER_DELAY_MS TIMER_DELAY_SEC TIMER_DELIVER_MS TIMER_DEL_UNIQKEY
+TIMER_DEQUEUE_MS TIMER_ENQUEUE_MS TIMER_OUT_MS TIMER_ROLL_TIMES TRACE_CONTEXT TRACE_ON
+TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_KEY WAIT
+1ST_POP_TIME __BORNHOST __CRC32# __SHARDINGKEY __transactionId__
+"""
+OWN_PROPERTIES: Final = frozenset(_OWN.split())
 """Names of properties that are RocketMQ's: ``MessageConst``, without the tag."""
 
 BAD_BODIES: Final = "bodies that cannot be decompressed, which stand as they were stored"
@@ -48,13 +50,11 @@ _TIME: Final = struct.Struct(">Q")
 _SENT: Final = struct.Struct(">IIIII")
 
 
-class MalformedError(Exception):
+class MalformedError(NoAnswerError):
     """Bytes that are no messages."""
 
 
-def read_stored(
-    body: bytes, topic: str, partition: int, counts: Counter[str]
-) -> Iterator[Message]:
+def read_stored(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
     """The messages in the answer to a pull, in order.
 
     :raises MalformedError: for bytes that are none.
@@ -165,6 +165,4 @@ def sent_message(value: bytes, properties: bytes) -> bytes:
 
 def write_properties(properties: dict[str, str]) -> str:
     """As they stand in a request; the reverse of :func:`read_properties`."""
-    return "".join(
-        f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items()
-    )
+    return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())

@@ -28,8 +28,8 @@ def broker_order(cluster: Cluster) -> tuple[tuple[str, ...], bool]:
         return listed, set(listed) <= set(known)
     if len(known) > 1:
         raise OptionError(
-            f"option {BROKERS}: the name servers know the brokers {', '.join(known)}, and their order makes the "
-            f"numbers of partitions: set it to {','.join(known)}, and add new ones at its end"
+            f"option {BROKERS}: the name servers know {', '.join(known)}, and the order of "
+            f"brokers numbers partitions: set it to {','.join(known)}, new ones at the end"
         )
     return known, bool(known)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -47,6 +48,23 @@ SINK_OPTIONS = (
         "reading; `rocketmq.tag` is the tag of all messages.",
     ),
     Option(name="topic", help="Topic to write to; it must exist."),
+)
+
+DRAIN_OPTIONS = (
+    Option(
+        name="rocketmq.*",
+        hidden=True,
+        help="Settings of the client: `rocketmq.endpoints` (the gRPC proxy; the address stands "
+        "for it), `rocketmq.consumer.group` (required), `rocketmq.accessKey` and so on.",
+    ),
+    SUBSCRIBE,
+    Option(
+        name="invisibleDuration",
+        type="duration",
+        default=timedelta(minutes=1),
+        help="When a message that is not acknowledged comes again; from 10s. A commit takes at "
+        "most half of it.",
+    ),
 )
 
 SELECTING = (SUBSCRIBE.name, SUBSCRIBE_PATTERN.name, ASSIGN.name)

@@ -11,12 +11,13 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import TopicPartition
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster
-from cdcfmt_rocketmq.connection import NoAnswerError
-from cdcfmt_rocketmq.frames import FrameError
-from cdcfmt_rocketmq.messages import MalformedError, read_stored
+from cdcfmt_rocketmq.messages import read_stored
 
 _WITH_SUBSCRIPTION: Final = 4
 """The flag of a request that says what it wants, as no group is joined; nothing is committed."""
+
+_GROUP: Final = "TOOLS_CONSUMER"
+"""The group of RocketMQ's own tools, which every broker has."""
 
 _EXPECTED: Final = frozenset(
     {codes.PULL_NOT_FOUND, codes.PULL_RETRY, codes.PULL_OFFSET_MOVED, codes.TOPIC_NOT_EXIST}
@@ -60,7 +61,7 @@ def pull(
     topic, partition = place
     fields = {
         **queue_fields(topic, queue),
-        "consumerGroup": cluster.settings.consumer_group,
+        "consumerGroup": cluster.settings.consumer_group or _GROUP,
         "queueOffset": str(offset),
         "maxMsgNums": str(most),
         "maxMsgBytes": str(_ANSWER_BYTES),
@@ -74,11 +75,8 @@ def pull(
     answer = cluster.ask(address, codes.PULL_MESSAGE, fields, expected=_EXPECTED)
     if answer.code == codes.TOPIC_NOT_EXIST:
         return Pulled(answer.code, [])
-    try:
-        messages = []
-        if answer.code == codes.SUCCESS:
-            messages = list(read_stored(answer.body, topic, partition, counts))
-        goes_on, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
-    except (FrameError, MalformedError) as error:
-        raise NoAnswerError(f"{address}: {error}") from None
+    messages = []
+    if answer.code == codes.SUCCESS:
+        messages = list(read_stored(answer.body, topic, partition, counts))
+    goes_on, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
     return Pulled(answer.code, messages, goes_on, first, end)

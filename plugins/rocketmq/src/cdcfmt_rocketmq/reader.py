@@ -14,7 +14,7 @@ from cdcfmt_core.io.topics.losses import lose, range_error
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, problem
-from cdcfmt_rocketmq.connection import NoAnswerError
+from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.numbering import broker_order, numbered
 from cdcfmt_rocketmq.options import RocketOptions
 from cdcfmt_rocketmq.pulling import Pulled, pull
@@ -49,9 +49,7 @@ def read_range(
 class RangeReader:
     """Pulls until the position is at the end of the range."""
 
-    def __init__(
-        self, wanted: OffsetRange, options: RocketOptions, counts: Counter[str]
-    ) -> None:
+    def __init__(self, wanted: OffsetRange, options: RocketOptions, counts: Counter[str]) -> None:
         self._wanted = wanted
         self._options = options
         self._counts = counts

@@ -17,21 +17,40 @@ BROKERS: Final = "rocketmq.brokers"
 
 SETTINGS: Final = (
     Option("rocketmq.namesrv.addr", "Name servers, as host:port, separated by semicolons."),
-    Option("rocketmq.endpoints", "The gRPC proxy, as host:port, where no name server can be reached."),
+    Option(
+        "rocketmq.endpoints", "The gRPC proxy, as host:port, where no name server can be reached."
+    ),
     Option("rocketmq.accessKey", "The user of brokers with ACL."),
-    Option("rocketmq.secretKey", "The user's secret."),
-    Option("rocketmq.securityToken", "The token that temporary keys come with."),
-    Option("rocketmq.brokers", "The names of all brokers, in the order of their partitions.", "list", ()),
-    Option("rocketmq.consumer.group", "The group by which messages are pulled.", default="TOOLS_CONSUMER"),
+    Option("rocketmq.secretKey", "The user's secret.", hidden=True),
+    Option("rocketmq.securityToken", "The token that temporary keys come with.", hidden=True),
+    Option(
+        "rocketmq.brokers",
+        "The names of all brokers, in the order of their partitions.",
+        "list",
+        (),
+    ),
+    Option("rocketmq.consumer.group", "The group by which messages are pulled, or drained."),
     Option("rocketmq.producer.group", "The group by which messages are sent.", default="cdcfmt"),
-    Option("rocketmq.tag", "The tag of messages that are written, unless they have a header `TAGS`."),
+    Option(
+        "rocketmq.tag", "The tag of messages that are written, unless they have a header `TAGS`."
+    ),
     Option("rocketmq.tls.enable", "Whether connections use TLS.", "bool", False),
     Option("rocketmq.tls.client.trustCertPath", "PEM file of the authorities that are trusted."),
     Option("rocketmq.tls.client.certPath", "PEM file of the client's certificate."),
     Option("rocketmq.tls.client.keyPath", "PEM file of the client's key."),
-    Option("rocketmq.tls.client.keyPassword", "The password of the client's key."),
-    Option("rocketmq.tls.client.authServer", "Whether certificates of servers are checked.", "bool", True),
-    Option("rocketmq.tls.client.checkHost", "Whether they must name the server's address.", "bool", True),
+    Option("rocketmq.tls.client.keyPassword", "The password of the client's key.", hidden=True),
+    Option(
+        "rocketmq.tls.client.authServer",
+        "Whether certificates of servers are checked.",
+        "bool",
+        True,
+    ),
+    Option(
+        "rocketmq.tls.client.checkHost",
+        "Whether they must name the server's address.",
+        "bool",
+        True,
+    ),
 )
 """Names are those of RocketMQ's Java client where it has them."""
 
@@ -69,7 +88,7 @@ class Settings:
             name_servers=tuple(filter(None, (server.strip() for server in servers))),
             endpoints=values["rocketmq.endpoints"] or "",
             brokers=tuple(values[BROKERS]),
-            consumer_group=values["rocketmq.consumer.group"],
+            consumer_group=values["rocketmq.consumer.group"] or "",
             producer_group=values["rocketmq.producer.group"],
             tag=values["rocketmq.tag"] or "",
             access_key=values[ACCESS_KEY] or "",

@@ -6,6 +6,7 @@ its messages may come twice; none comes before one that was sent earlier.
 
 from __future__ import annotations
 
+import functools
 import json
 import secrets
 import time
@@ -20,7 +21,7 @@ from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
-from cdcfmt_rocketmq.connection import NoAnswerError
+from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.messages import (
     KEYS,
     MESSAGE_ID,
@@ -30,6 +31,7 @@ from cdcfmt_rocketmq.messages import (
     write_properties,
 )
 from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.pulling import queue_fields
 from cdcfmt_rocketmq.settings import Settings
 
 FIRST_CONTACT_SECONDS: Final = 15.0
@@ -61,7 +63,7 @@ class RocketSink:
         try:
             queues = patiently(lambda: self.queues(cluster), FIRST_CONTACT_SECONDS)
             for address in {queue.address for queue in queues if queue.address}:
-                patiently(lambda address=address: _greet(cluster, address), FIRST_CONTACT_SECONDS)
+                patiently(functools.partial(_greet, cluster, address), FIRST_CONTACT_SECONDS)
         except (NoAnswerError, RefusedError) as error:
             raise self.error(problem(self.settings, error)) from None
         finally:
@@ -108,6 +110,7 @@ class RocketProducer:
         self._queues = self._ask(lambda: sink.queues(self._cluster))
         self._waiting: dict[int, list[bytes]] = defaultdict(list)
         self._bytes: dict[int, int] = defaultdict(int)
+        self._ends: dict[int, int] = {}
         self._ids = secrets.token_hex(12).upper()
         self._count = 0
 
@@ -148,12 +151,27 @@ class RocketProducer:
             self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
-        """Wait until all messages are acknowledged.
+        """Wait until all messages are acknowledged, and readers see them.
 
         :raises SinkError: if one is not.
         """
         for partition in sorted(self._waiting):
             self._deliver(partition)
+        while self._ends:
+            partition, end = self._ends.popitem()
+            self._ask(functools.partial(self._check_seen, partition, end))
+
+    def _check_seen(self, partition: int, end: int) -> None:
+        """:raises NoAnswerError: while a queue's index, which readers go by, lacks messages."""
+        queue = self._queues[partition]
+        fields = queue_fields(self._sink.topic, queue.number)
+        try:
+            answer = self._cluster.ask(queue.address or "", codes.MAX_OFFSET, fields)
+        except RefusedError:
+            # Who may only write need not be allowed to ask.
+            return
+        if answer.number("offset") < end:
+            raise NoAnswerError(f"the queue {queue.number} of {queue.broker} does not show them")
 
     def _properties(self, message: Message) -> bytes:
         pairs: dict[str, str] = {MESSAGE_ID: self._next_id()}
@@ -200,9 +218,10 @@ class RocketProducer:
         messages = self._waiting.pop(partition, [])
         self._bytes[partition] = 0
         if messages:
-            self._ask(lambda: self._send_batch(partition, b"".join(messages)))
+            body = b"".join(messages)
+            self._ask(lambda: self._send_batch(partition, body, len(messages)))
 
-    def _send_batch(self, partition: int, body: bytes) -> None:
+    def _send_batch(self, partition: int, body: bytes, count: int) -> None:
         queue = self._queues[partition]
         sink = self._sink
         fields = {
@@ -222,7 +241,8 @@ class RocketProducer:
             "m": "true",
         }
         try:
-            self._cluster.ask(queue.address or "", codes.SEND_BATCH, fields, body)
+            answer = self._cluster.ask(queue.address or "", codes.SEND_BATCH, fields, body)
+            self._ends[partition] = answer.number("queueOffset") + count
         except NoAnswerError:
             # The route may have changed.
             self._queues = self._sink.queues(self._cluster)
