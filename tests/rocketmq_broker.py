@@ -146,11 +146,6 @@ class RocketBroker:
             "proxy.ProxyStartup" if self.proxy else "broker.BrokerStartup",
             "-Xmx384m",
             "-XX:MaxDirectMemorySize=256m",
-            "-Dtls.server.mode=permissive",
-            "-Dtls.test.mode.enable=false",
-            "-Dtls.server.need.client.auth=none",
-            f"-Dtls.server.certPath={self.folder}/server.pem",
-            f"-Dtls.server.keyPath={self.folder}/server.key",
             f"-Dcom.rocketmq.proxy.configPath={self.folder}/proxy.json",
             *(
                 ("-pm", "local", "-bc", "broker.conf", "-pc", "proxy.json", "-n", self.name_server)
@@ -183,6 +178,11 @@ class RocketBroker:
             f"-Drocketmq.home.dir={folder}",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",
             "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+            "-Dtls.server.mode=permissive",
+            "-Dtls.test.mode.enable=false",
+            "-Dtls.server.need.client.auth=none",
+            f"-Dtls.server.certPath={folder}/server.pem",
+            f"-Dtls.server.keyPath={folder}/server.key",
             *arguments[:first],
             *("-cp", class_path(), f"{GROUP}.{main}"),
             *arguments[first:],
