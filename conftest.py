@@ -15,6 +15,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
+    from rabbitmq_broker import RabbitBroker
     from rocketmq_broker import RocketBroker
 
 
@@ -23,7 +24,7 @@ settings.register_profile("cdcfmt", deadline=None)
 settings.register_profile("few", deadline=None, max_examples=10)
 settings.load_profile("cdcfmt")
 
-_SHARED = frozenset({"spark", "kafka", "rocketmq"})
+_SHARED = frozenset({"spark", "kafka", "rabbitmq", "rocketmq"})
 """What takes long to start: the tests that need it run in one process, `make unit-shared`."""
 
 _ONE_PYTHON = (
@@ -152,6 +153,20 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         broker = start_broker(tmp_path_factory.mktemp("kafka"))
     except UnavailableError as reason:
         pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitBroker]:
+    """A real broker; skipped only where apt-get is missing, or has no RabbitMQ."""
+    from maven import UnavailableError
+    from rabbitmq_broker import start_rabbitmq
+
+    try:
+        broker = start_rabbitmq(tmp_path_factory.mktemp("rabbitmq"))
+    except UnavailableError as reason:
+        pytest.skip(f"NO RABBITMQ, nothing about RabbitMQ is tested: {reason}")
     yield broker
     broker.stop()
 

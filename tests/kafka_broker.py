@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import signal
+import socket
 import subprocess
 import time
 import uuid
@@ -15,7 +17,6 @@ import attrs
 from certificates import make_certificates
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
-from free_ports import free_ports
 from maven import java_program, resolve
 
 from cdcfmt_core.events import Message
@@ -84,6 +85,20 @@ def start_broker(folder: Path) -> Broker:
         else:
             break
     return broker
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports below those that systems hand out to clients: a restart must find them free."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as attempt:
+            try:
+                attempt.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.add(port)
+    return list(found)
 
 
 @attrs.define

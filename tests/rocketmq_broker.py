@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 from certificates import make_certificates
-from free_ports import free_ports
+from kafka_broker import BrokerNotStartedError, free_ports
 from maven import java_program, resolve
 from rocketmq_client import JavaClient
 
@@ -60,10 +60,6 @@ authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.
 initAuthenticationUser={login}
 innerClientAuthenticationCredentials={inner}
 """
-
-
-class BrokerNotStartedError(Exception):
-    """It ended, or is not registered in time."""
 
 
 def start_rocketmq(folder: Path) -> RocketBroker:

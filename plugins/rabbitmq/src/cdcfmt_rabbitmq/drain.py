@@ -1,0 +1,1 @@
+"""Queues, drained by pika."""
