@@ -24,6 +24,8 @@ NOWHERE = "127.0.0.1:1"
 """An address at which nothing listens."""
 
 BROKER_NAME = "broker-a"
+_AUTHENTICATION = f"{GROUP}.auth.authentication.provider"
+
 SEGMENT = 1 << 20
 """Bytes of a file of messages; what is deleted are whole files."""
 
@@ -55,8 +57,8 @@ deleteWhen=99
 deleteFileBatchMax=1000
 deleteCommitLogFilesInterval=1
 authenticationEnabled=true
-authenticationProvider=org.apache.rocketmq.auth.authentication.provider.DefaultAuthenticationProvider
-authenticationMetadataProvider=org.apache.rocketmq.auth.authentication.provider.LocalAuthenticationMetadataProvider
+authenticationProvider={authentication}.DefaultAuthenticationProvider
+authenticationMetadataProvider={authentication}.LocalAuthenticationMetadataProvider
 initAuthenticationUser={login}
 innerClientAuthenticationCredentials={inner}
 """
@@ -204,6 +206,7 @@ class RocketBroker:
                 ha=ha,
                 folder=self.folder,
                 segment=SEGMENT,
+                authentication=_AUTHENTICATION,
                 login=user,
                 inner=json.dumps(login),
             ),
@@ -215,6 +218,10 @@ class RocketBroker:
                     "remotingListenPort": remoting,
                     "useEndpointPortFromRequest": True,
                     "authenticationEnabled": True,
+                    "authenticationProvider": f"{_AUTHENTICATION}.DefaultAuthenticationProvider",
+                    "authenticationMetadataProvider": f"{GROUP}.proxy.auth"
+                    ".ProxyAuthenticationMetadataProvider",
+                    "innerClientAuthenticationCredentials": json.dumps(login),
                 }
             ),
         }

@@ -16,7 +16,7 @@ import attrs
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import one_line
-from cdcfmt_rocketmq.grpc_client import configuration, import_client
+from cdcfmt_rocketmq.grpc_client import LAST_ERROR, configuration, import_client
 from cdcfmt_rocketmq.messages import MESSAGE_ID, TAGS
 from cdcfmt_rocketmq.settings import Settings
 
@@ -45,6 +45,7 @@ def open_drain(values: Mapping[str, Any], client: Mapping[str, str]) -> Iterator
     settings = Settings.of(client)
     # On the command line the address is the proxy's.
     settings = attrs.evolve(settings, endpoints=settings.endpoints or settings.address)
+    LAST_ERROR.text = ""
     topics = values["subscribe"]
     if len(topics) != 1:
         raise OptionError("option subscribe: drain takes the messages of one topic")
@@ -131,7 +132,7 @@ class GroupDrain:
         self._taken.clear()
 
     def identity(self, message: Message) -> bytes | None:
-        return dict(message.headers).get(MESSAGE_ID)
+        return dict(message.headers).get(MESSAGE_ID) or None
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
@@ -142,8 +143,7 @@ class GroupDrain:
                 found: list[Any] = self._consumer.receive(_AT_A_TIME, int(self.hold_seconds))
                 return found
             except Exception as error:
-                text = str(error)
-                if "settings is null" not in text or not left:
+                if '"settings" is null' not in str(error) or not left:
                     raise
                 # The proxy does not know the client yet.
                 time.sleep(0.5)
@@ -185,7 +185,7 @@ def _message_of(taken: Any) -> Message:
 
 
 def _problem(where: str, error: Exception) -> SourceError:
-    text = one_line(str(error), 300) or type(error).__name__
+    text = one_line(LAST_ERROR.text or str(error) or type(error).__name__, 300)
     return SourceError(
         f"{where}: {text}; check rocketmq.endpoints, rocketmq.consumer.group, rocketmq.accessKey "
         "and rocketmq.secretKey"

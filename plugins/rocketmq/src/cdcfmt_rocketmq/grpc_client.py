@@ -11,6 +11,20 @@ from cdcfmt_core.errors import MissingDependencyError, OptionError
 from cdcfmt_rocketmq.settings import Settings, split_address
 
 
+class LastError(logging.Handler):
+    """The client's last error, whose exceptions say less than its log."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text = record.getMessage()
+
+
+LAST_ERROR = LastError()
+
+
 def import_client() -> Any:
     """The package ``rocketmq``, without its log file.
 
@@ -34,7 +48,7 @@ def import_client() -> Any:
         log = logging.getLogger("rocketmq-python-client")
         for handler in log.handlers:
             handler.close()
-        log.handlers = [logging.NullHandler()]
+        log.handlers = [LAST_ERROR]
     return rocketmq
 
 
