@@ -172,9 +172,9 @@ class JavaClient:
             return 0
         return int(route.getQueueDatas().get(0).getReadQueueNums())
 
-    def wait(self, until: Callable[[], bool]) -> None:
-        """Until it is true, or 30 seconds."""
-        deadline = time.monotonic() + 30
+    def wait(self, until: Callable[[], bool], seconds: float = 30) -> None:
+        """Until it is true."""
+        deadline = time.monotonic() + seconds
         while not until():
             assert time.monotonic() < deadline
             time.sleep(0.05)

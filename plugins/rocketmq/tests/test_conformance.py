@@ -12,6 +12,8 @@ from rocketmq_broker import NOWHERE, PASSWORD, RocketBroker
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.transports import Harness, Login, TransportTests
+from cdcfmt_rocketmq import reader, sink
+from cdcfmt_rocketmq.client import RocketClient
 
 FILLER = "filler"
 """The topic whose messages fill files."""
@@ -52,8 +54,10 @@ class RocketHarness(Harness):
         return {**self.broker.options, "topic": topic}
 
     def delete_head(self, topic: str, partition: int) -> None:
-        self.broker.client.delete_old_files()
-        self.broker.client.wait(lambda: self.broker.client.first_offset(topic, partition) > 0)
+        client = self.broker.client
+        client.delete_old_files()
+        # A broker deletes nothing in its first minute.
+        client.wait(lambda: client.first_offset(topic, partition) > 0, 90)
 
     def add_partition(self, topic: str) -> None:
         self.broker.client.create_topic(topic, self.broker.client.queues(topic) + 1)
@@ -107,5 +111,9 @@ class TestRocketMQ(TransportTests):
     }
 
     @pytest.fixture
-    def harness(self, rocketmq: RocketBroker) -> Harness:
+    def harness(self, rocketmq: RocketBroker, monkeypatch: pytest.MonkeyPatch) -> Harness:
+        # Users' brokers may take their time; this one answers, or never will.
+        monkeypatch.setattr(RocketClient, "first_contact_seconds", 3.0)
+        monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 3.0)
+        monkeypatch.setattr(reader, "BEHIND_SECONDS", 1.0)
         return RocketHarness(rocketmq)

@@ -16,6 +16,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import Source
+from cdcfmt_rocketmq.client import RocketClient
 
 
 def read_all(source: Source) -> list[Message]:
@@ -82,7 +83,10 @@ def test_a_pattern_leaves_out_rocketmqs_own_topics(rocketmq: RocketBroker) -> No
     assert BROKER_NAME not in names
 
 
-def test_brokers_that_the_list_lacks_or_moves(rocketmq: RocketBroker) -> None:
+def test_brokers_that_the_list_lacks_or_moves(
+    rocketmq: RocketBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RocketClient, "first_contact_seconds", 1.0)
     topic = rocketmq.client.create_topic("listed")
     rocketmq.client.send(topic, orders(0, 3))
     alone = source_of(rocketmq, topic)

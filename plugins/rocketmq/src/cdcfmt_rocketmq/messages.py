@@ -15,7 +15,7 @@ from typing import Final
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.errors import DecodeError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_rocketmq.compression import COMPRESSED, decompress
 from cdcfmt_rocketmq.frames import NoAnswerError
@@ -35,6 +35,9 @@ TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_K
 """
 OWN_PROPERTIES: Final = frozenset(_OWN.split())
 """Names of properties that are RocketMQ's: ``MessageConst``, without the tag."""
+
+MOST_PROPERTIES: Final = 32_000
+"""Bytes; a stored message has 15 bits for their length, and brokers add some."""
 
 BAD_BODIES: Final = "bodies that cannot be decompressed, which stand as they were stored"
 
@@ -154,6 +157,51 @@ def read_properties(data: bytes) -> tuple[bytes | None, tuple[tuple[str, bytes],
         elif name not in OWN_PROPERTIES:
             headers.append((name, value))
     return key, tuple(headers)
+
+
+def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]:
+    """The properties of a message that is written; ``tag`` unless it has a header for it.
+
+    :raises SinkError: for a message that RocketMQ cannot carry.
+    """
+    if not message.value:
+        raise SinkError(
+            f"topic {topic}: a message without a value (a tombstone), or with an empty one, cannot "
+            "be written to RocketMQ"
+        )
+    pairs = {TAGS: tag} if tag else {}
+    if message.key is not None:
+        pairs[KEYS] = _text(topic, "the key", message.key)
+    headers: set[str] = set()
+    for name, value in message.headers:
+        if name in OWN_PROPERTIES or name in headers:
+            raise SinkError(
+                f"topic {topic}: the header {name!r:.200} cannot be written: it is twice in a "
+                "message, or RocketMQ has it for itself"
+            )
+        headers.add(name)
+        _text(topic, "the name of a header", name.encode())
+        pairs[name] = _text(topic, f"the header {name!r:.200}", value)
+    size = len(write_properties(pairs).encode())
+    if size > MOST_PROPERTIES:
+        raise SinkError(
+            f"topic {topic}: key and headers of a message are {size} bytes, {MOST_PROPERTIES} are "
+            "the most of RocketMQ"
+        )
+    return pairs
+
+
+def _text(topic: str, what: str, value: bytes | None) -> str:
+    try:
+        text = (value or b"").decode()
+    except UnicodeDecodeError:
+        text = ""
+    if not text.strip() or _NAME_END in text or _VALUE_END in text:
+        raise SinkError(
+            f"topic {topic}: {what} cannot be written: RocketMQ takes texts that are not blank, in "
+            "UTF-8 and without the characters 1 and 2"
+        )
+    return text
 
 
 def sent_message(value: bytes, properties: bytes) -> bytes:

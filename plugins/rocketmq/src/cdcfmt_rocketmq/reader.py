@@ -21,7 +21,7 @@ from cdcfmt_rocketmq.pulling import Pulled, pull
 
 AT_A_TIME = 1000
 _PAUSE = 0.25
-_BEHIND_SECONDS = 5.0
+BEHIND_SECONDS = 5.0
 """How long a queue may seem to end before a range that the driver saw: a broker that was just
 started, or has just become the master, may still build its index."""
 
@@ -151,7 +151,7 @@ class RangeReader:
         started = time.monotonic()
         time.sleep(_PAUSE)
         self._behind += time.monotonic() - started
-        if self._behind > _BEHIND_SECONDS:
+        if self._behind > BEHIND_SECONDS:
             self._lose(why, self._wanted.end)
 
     def _lose(self, why: str, until: int) -> None:

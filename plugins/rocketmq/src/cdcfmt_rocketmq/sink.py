@@ -19,18 +19,18 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
+from cdcfmt_core.transport import Sink
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
 from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.messages import (
-    KEYS,
     MESSAGE_ID,
-    OWN_PROPERTIES,
-    TAGS,
+    checked_properties,
     sent_message,
     write_properties,
 )
 from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.proxy_sink import ProxySink
 from cdcfmt_rocketmq.pulling import queue_fields
 from cdcfmt_rocketmq.settings import Settings
 
@@ -41,10 +41,6 @@ DELIVERY_SECONDS: Final = 120.0
 """How long a batch is sent again while brokers do not answer."""
 
 _BATCH_BYTES: Final = 128 << 10
-_PROPERTIES_BYTES: Final = 32_767
-"""A stored message has 16 bits for their length."""
-
-_SEPARATORS: Final = frozenset("\x01\x02")
 
 
 @attrs.frozen
@@ -123,15 +119,14 @@ class RocketProducer:
         :raises SinkError: for one that RocketMQ cannot carry, or an earlier one that could not be
             delivered.
         """
-        if message.value is None:
-            raise self._sink.error("a message without a value (a tombstone) cannot be written")
-        if not message.value:
-            raise self._sink.error("a message with an empty value cannot be written")
+        settings = self._sink.settings
+        pairs = {MESSAGE_ID: self._next_id()}
+        pairs |= checked_properties(message, settings.tag, self._sink.topic)
         # One after the other where it may be any: RocketMQ knows no keys.
         partition = message.partition
         if partition is None:
             partition = self._count % len(self._queues)
-        data = sent_message(message.value, self._properties(message))
+        data = sent_message(message.value or b"", write_properties(pairs).encode())
         if self._bytes[partition] + len(data) > _BATCH_BYTES:
             self._deliver(partition)
         self._waiting[partition].append(data)
@@ -172,43 +167,6 @@ class RocketProducer:
             return
         if answer.number("offset") < end:
             raise NoAnswerError(f"the queue {queue.number} of {queue.broker} does not show them")
-
-    def _properties(self, message: Message) -> bytes:
-        pairs: dict[str, str] = {MESSAGE_ID: self._next_id()}
-        if self._sink.settings.tag:
-            pairs[TAGS] = self._sink.settings.tag
-        if message.key is not None:
-            pairs[KEYS] = self._text("the key", message.key)
-        headers = set()
-        for name, value in message.headers:
-            if name in OWN_PROPERTIES or name in headers or not name:
-                raise self._sink.error(
-                    f"the header {name!r:.200} cannot be written: it is twice in a message, or "
-                    "RocketMQ has it for itself"
-                )
-            headers.add(name)
-            pairs[self._text("the name of a header", name.encode())] = self._text(
-                f"the header {name!r:.200}", value
-            )
-        data = write_properties(pairs).encode()
-        if len(data) > _PROPERTIES_BYTES:
-            raise self._sink.error(
-                f"key and headers of a message are {len(data)} bytes, {_PROPERTIES_BYTES} are "
-                "the most"
-            )
-        return data
-
-    def _text(self, what: str, value: bytes | None) -> str:
-        try:
-            text = (value or b"").decode()
-        except UnicodeDecodeError:
-            text = ""
-        if not text or not _SEPARATORS.isdisjoint(text):
-            raise self._sink.error(
-                f"{what} cannot be written: RocketMQ takes texts that are not empty, in UTF-8 and "
-                "without the characters 1 and 2"
-            )
-        return text
 
     def _next_id(self) -> str:
         self._count += 1
@@ -261,8 +219,11 @@ def _greet(cluster: Cluster, address: str) -> None:
     cluster.ask(address, codes.HEART_BEAT, {}, body.encode())
 
 
-def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSink:
+def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> Sink:
     """The sink of a :class:`~cdcfmt_core.transport.TransportSpec`."""
     if values["topic"] is None:
         raise OptionError("option topic: name the topic to write to")
-    return RocketSink(values["topic"], Settings.of(settings).require_name_servers())
+    client = Settings.of(settings)
+    if client.endpoints:
+        return ProxySink(values["topic"], client)
+    return RocketSink(values["topic"], client.require_name_servers())
