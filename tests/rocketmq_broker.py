@@ -33,7 +33,7 @@ _BROKER = """
 brokerClusterName=DefaultCluster
 brokerName={name}
 brokerId=0
-namesrvAddr=127.0.0.1:{namesrv}
+namesrvAddr={namesrv}
 brokerIP1=127.0.0.1
 brokerIP2=127.0.0.1
 bindAddress=127.0.0.1
@@ -83,12 +83,14 @@ def start_rocketmq(folder: Path) -> RocketBroker:
 class RocketBroker:
     """A name server, and a broker with a proxy, in a folder of their own.
 
-    Its ports take plain text and TLS.  Everybody needs a login.
+    Its ports take plain text and TLS.  Everybody needs a login.  One that stands ``beside``
+    another one has that one's name server, and without ``proxy`` none.
     """
 
     folder: Path
     name: str = BROKER_NAME
     proxy: bool = True
+    beside: RocketBroker | None = None
     _ports: list[int] = attrs.field(factory=lambda: free_ports(5))
     _namesrv: subprocess.Popen[bytes] | None = None
     _broker: subprocess.Popen[bytes] | None = None
@@ -96,7 +98,7 @@ class RocketBroker:
 
     @property
     def name_server(self) -> str:
-        return f"127.0.0.1:{self._ports[0]}"
+        return self.beside.name_server if self.beside else f"127.0.0.1:{self._ports[0]}"
 
     @property
     def address(self) -> str:
@@ -135,7 +137,7 @@ class RocketBroker:
     def start(self) -> None:
         if not (self.folder / "broker.conf").exists():
             self._write_settings()
-        if self._namesrv is None:
+        if self._namesrv is None and self.beside is None:
             self._namesrv = self._java(
                 "namesrv", "namesrv.NamesrvStartup", "-Xmx128m", "-c", "namesrv.properties"
             )
@@ -164,7 +166,7 @@ class RocketBroker:
             time.sleep(0.2)
 
     def _registered(self) -> bool:
-        return self.client.broker_names() == [self.name]
+        return self.name in self.client.broker_names()
 
     def _java(self, log: str, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         first = next(n for n, each in enumerate(arguments) if each.startswith(("-c", "-pm")))
@@ -201,7 +203,7 @@ class RocketBroker:
             f"kvConfigPath={self.folder}/kv.json\nconfigStorePath={self.folder}/namesrv.conf\n",
             "broker.conf": _BROKER.format(
                 name=self.name,
-                namesrv=namesrv,
+                namesrv=self.name_server,
                 broker=broker,
                 ha=ha,
                 folder=self.folder,

@@ -170,7 +170,8 @@ class JavaClient:
             route = self._api.getTopicRouteInfoFromNameServer(topic, 2000)
         except Py4JJavaError:
             return 0
-        return int(route.getQueueDatas().get(0).getReadQueueNums())
+        mine = [each for each in route.getQueueDatas() if each.getBrokerName() == self.broker_name]
+        return int(mine[0].getReadQueueNums()) if mine else 0
 
     def wait(self, until: Callable[[], bool], seconds: float = 30) -> None:
         """Until it is true."""

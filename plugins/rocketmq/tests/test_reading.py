@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from certificates import make_certificates
@@ -11,12 +12,16 @@ from kafka_orders import orders
 from rocketmq_broker import BROKER_NAME, RocketBroker
 from rocketmq_kills import source_of
 
+from cdcfmt_core import default_registry
+from cdcfmt_core.choosing import open_sink, split_options
 from cdcfmt_core.errors import OptionError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import Source
 from cdcfmt_rocketmq.client import RocketClient
+
+SPEC = default_registry().get_transport("rocketmq")
 
 
 def read_all(source: Source) -> list[Message]:
@@ -81,6 +86,51 @@ def test_a_pattern_leaves_out_rocketmqs_own_topics(rocketmq: RocketBroker) -> No
     assert names >= {"pattern-a", "pattern-b"}
     assert not {name for name in names if name.lower().startswith(("rmq_sys", "%", "tbw"))}
     assert BROKER_NAME not in names
+
+
+@pytest.fixture
+def second(rocketmq: RocketBroker, tmp_path: Path) -> Iterator[RocketBroker]:
+    """Another broker of the same name server."""
+    broker = RocketBroker(tmp_path, "broker-b", proxy=False, beside=rocketmq)
+    broker.start()
+    yield broker
+    broker.stop()
+    rocketmq.client.wait(lambda: rocketmq.client.broker_names() == [BROKER_NAME])
+
+
+def test_a_topic_of_two_brokers(
+    rocketmq: RocketBroker, second: RocketBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RocketClient, "first_contact_seconds", 1.0)
+    for broker in (rocketmq, second):
+        broker.client.create_topic("two-brokers", 2)
+    with pytest.raises(OptionError, match=r"set it to broker-a,broker-b"):
+        source_of(rocketmq, "two-brokers").plan()
+    both = {"rocketmq.brokers": f"{BROKER_NAME},broker-b"}
+    given = {**rocketmq.options, **both, "topic": "two-brokers"}
+    sink = open_sink(SPEC, *split_options(SPEC, given, writing=True))
+    assert sink.partitions() == 4
+    with sink.open() as producer:
+        for message in orders(0, 40, 4):
+            producer.send(message)
+    source = source_of(rocketmq, "two-brokers", both)
+    found = {each.partition: list(source.read(each)) for each in source.plan()}
+    assert list(found) == [0, 1, 1000, 1001]
+    for number, messages in enumerate(found.values()):
+        wanted = [message.value for message in orders(number, 40) if message.key]
+        assert [message.value for message in messages] == wanted[::4]
+    progress = source.open_progress()
+    at = progress.advance(dict(INITIAL), None, None)
+    # The others alone would look complete.
+    second.kill()
+    rocketmq.client.wait(lambda: rocketmq.client.broker_names() == [BROKER_NAME])
+    with pytest.raises(SourceError, match="have no leader"):
+        source.plan()
+    rocketmq.client.send("two-brokers", orders(40, 42))
+    moved = progress.advance(at, None, None)
+    spans = {number: span[1] for number, span in moved["topics"]["two-brokers"].items()}
+    assert spans == {"0": 12, "1": 10, "1000": 10, "1001": 10}
+    assert moved["marks"]["two-brokers"]["1000"] == at["marks"]["two-brokers"]["1000"]
 
 
 def test_brokers_that_the_list_lacks_or_moves(

@@ -58,7 +58,7 @@ class RocketClient(TopicClient):
             complete = complete and len(led) == len(queues)
             return Topic(self.ids.get(name, "0"), led, complete)
 
-        return self._try(ask)
+        return self.patiently(ask)
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         found: Offsets = {}
@@ -73,7 +73,7 @@ class RocketClient(TopicClient):
                 logger.info("rocketmq: %s-%s: %s", *place, error)
         if wanted and not found:
             # Not one broker: this is told.
-            self._try(lambda: self._offset_of_any(wanted))
+            self.patiently(lambda: self._offset_of_any(wanted))
         return found
 
     def _offset_of_any(self, wanted: Mapping[TopicPartition, int]) -> None:
@@ -90,14 +90,21 @@ class RocketClient(TopicClient):
         return self._queues.get(place)
 
     def message_at(self, place: TopicPartition, offset: int) -> Message | None:
-        """The message with this offset; None if there is none, or no broker just now."""
+        """The message with this offset; None if there is none.
+
+        :raises NoAnswerError: if its broker does not answer.
+        """
         queue = self.queue(place)
-        if queue is None or queue.address is None or offset < 0:
-            return None
-        address = queue.address
-        pulled = self._try(
-            lambda: pull(self._cluster, address, place, queue.number, offset, 1, Counter())
-        )
+        if queue is None or queue.address is None:
+            raise NoAnswerError(f"{place[0]}-{place[1]} is on no broker just now")
+        try:
+            pulled = pull(self._cluster, queue.address, place, queue.number, offset, 1, Counter())
+        except NoAnswerError:
+            # It may be elsewhere now.
+            self._queues.pop(place, None)
+            raise
+        except RefusedError as error:
+            raise SourceError(problem(self._options.settings, error)) from None
         return next((message for message in pulled.messages if message.offset == offset), None)
 
     def _offset(self, place: TopicPartition, address: str, queue: Queue, what: int) -> int:
@@ -124,9 +131,10 @@ class RocketClient(TopicClient):
         return NO_MESSAGE
 
     def all_names(self) -> Collection[str]:
-        return self._try(self._cluster.topics)
+        return self.patiently(self._cluster.topics)
 
-    def _try(self, question: Callable[[], _T]) -> _T:
+    def patiently(self, question: Callable[[], _T]) -> _T:
+        """The answer to a question; SourceError after some time without one."""
         patience = self._options.poll_seconds if self._answered else self.first_contact_seconds
         try:
             answer = patiently(question, patience)
