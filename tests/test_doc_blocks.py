@@ -27,6 +27,7 @@ RUN_BY = {
     "docs/hooks.md": "tests/test_hooks_doc.py",
     "docs/kafka.md": "tests/test_kafka_docs.py",
     "docs/layouts.md": "tests/test_new_plugin.py",
+    "docs/rocketmq.md": "tests/test_rocketmq_docs.py",
     "docs/security.md": "tests/test_kafka_docs.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
     "docs/write-a-transport.md": "tests/test_new_transport.py",

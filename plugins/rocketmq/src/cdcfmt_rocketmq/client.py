@@ -14,7 +14,7 @@ from cdcfmt_core.texts import open_logger
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
 from cdcfmt_rocketmq.frames import NoAnswerError
-from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.numbering import queues_of
 from cdcfmt_rocketmq.options import RocketOptions
 from cdcfmt_rocketmq.pulling import pull, queue_fields
 
@@ -42,23 +42,26 @@ class RocketClient(TopicClient):
         self.ids: dict[str, str] = {}
 
     def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
-        # A topic made anew may have its queues elsewhere.
-        self._queues.clear()
-        return {name: self._topic(name) for name in sorted({*known, *self.selected_names()})}
+        wanted = sorted({*known, *self.selected_names()})
 
-    def _topic(self, name: str) -> Topic | None:
-        def ask() -> Topic | None:
-            route = self._cluster.route(name)
-            if route is None:
-                return None
-            brokers, complete = broker_order(self._cluster)
-            queues = numbered(name, route.readable, brokers)
-            self._queues |= {(name, number): queue for number, queue in queues.items()}
-            led = frozenset(number for number, queue in queues.items() if queue.address)
-            complete = complete and len(led) == len(queues)
-            return Topic(self.ids.get(name, "0"), led, complete)
+        def ask() -> dict[str, Topic | None]:
+            # A topic made anew may have its queues elsewhere.
+            self._queues.clear()
+            found = {name: self._topic(name) for name in wanted}
+            if found and not any(topic is None or topic.partitions for topic in found.values()):
+                raise NoAnswerError(f"no broker of {', '.join(found)} is registered")
+            return found
 
         return self.patiently(ask)
+
+    def _topic(self, name: str) -> Topic | None:
+        found = queues_of(self._cluster, name)
+        if found is None:
+            return None
+        queues, complete = found
+        self._queues |= {(name, number): queue for number, queue in queues.items()}
+        led = frozenset(number for number, queue in queues.items() if queue.address)
+        return Topic(self.ids.get(name, "0"), led, complete and len(led) == len(queues))
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         found: Offsets = {}
@@ -86,7 +89,7 @@ class RocketClient(TopicClient):
     def queue(self, place: TopicPartition) -> Queue | None:
         """Which queue a partition is; None while no broker has it."""
         if place not in self._queues:
-            self._topic(place[0])
+            self.patiently(lambda: self._topic(place[0]))
         return self._queues.get(place)
 
     def message_at(self, place: TopicPartition, offset: int) -> Message | None:

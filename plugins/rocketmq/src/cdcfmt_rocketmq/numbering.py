@@ -18,6 +18,22 @@ from cdcfmt_rocketmq.settings import BROKERS
 STRIDE: Final = 1000
 
 
+def queues_of(
+    cluster: Cluster, topic: str, *, writing: bool = False
+) -> tuple[dict[int, Queue], bool] | None:
+    """The queues of a topic by partition, and whether all brokers are there that may have some.
+
+    None if there is no such topic: name servers forget those whose brokers are all away.
+
+    :raises OptionError: if the numbers are not known.
+    """
+    route = cluster.route(topic)
+    brokers, complete = broker_order(cluster)
+    if route is None:
+        return None if complete else ({}, False)
+    return numbered(topic, route.writable if writing else route.readable, brokers), complete
+
+
 def broker_order(cluster: Cluster) -> tuple[tuple[str, ...], bool]:
     """The brokers in the order of their partitions, and whether all of them are there now.
 

@@ -15,7 +15,7 @@ from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, problem
 from cdcfmt_rocketmq.frames import NoAnswerError
-from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.numbering import queues_of
 from cdcfmt_rocketmq.options import RocketOptions
 from cdcfmt_rocketmq.pulling import Pulled, pull
 
@@ -137,12 +137,10 @@ class RangeReader:
 
     def _find(self) -> Queue | None:
         """The queue; None if there is no such topic."""
-        wanted = self._wanted
-        route = self._cluster.route(wanted.topic)
-        if route is None:
+        found = queues_of(self._cluster, self._wanted.topic)
+        if found is None:
             return None
-        brokers, _ = broker_order(self._cluster)
-        queue = numbered(wanted.topic, route.readable, brokers).get(wanted.partition)
+        queue = found[0].get(self._wanted.partition)
         if queue is None:
             raise NoAnswerError("no broker that is registered has this partition")
         return queue

@@ -29,7 +29,7 @@ from cdcfmt_rocketmq.messages import (
     sent_message,
     write_properties,
 )
-from cdcfmt_rocketmq.numbering import broker_order, numbered
+from cdcfmt_rocketmq.numbering import queues_of
 from cdcfmt_rocketmq.proxy_sink import ProxySink
 from cdcfmt_rocketmq.pulling import queue_fields
 from cdcfmt_rocketmq.settings import Settings
@@ -71,13 +71,14 @@ class RocketSink:
 
         :raises NoAnswerError: if name servers do not answer, or a broker is away.
         """
-        route = cluster.route(self.topic)
-        if route is None or not route.writable:
-            raise self.error("there is none that can be written; create it first")
-        brokers, complete = broker_order(cluster)
-        queues = list(numbered(self.topic, route.writable, brokers).values())
+        found = queues_of(cluster, self.topic, writing=True)
+        if found is None:
+            raise self.error("there is none of this name; create it first")
+        queues, complete = list(found[0].values()), found[1]
         if not complete or not all(queue.address for queue in queues):
             raise NoAnswerError("not all brokers are registered")
+        if not queues:
+            raise self.error("it has no queue that may be written")
         return queues
 
     @contextmanager
