@@ -14,7 +14,7 @@ from rocketmq_kills import source_of
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.choosing import open_sink, split_options
-from cdcfmt_core.errors import OptionError, SourceError
+from cdcfmt_core.errors import OptionError, SinkError, SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.offsets import OffsetRange
@@ -74,6 +74,18 @@ def test_batches_that_are_stored_as_one(rocketmq: RocketBroker) -> None:
         (number, m.key, m.value) for number, m in enumerate(sent)
     ]
     assert list(source.read(OffsetRange(topic, 0, 7, 12))) == found[7:12]
+
+
+def test_messages_that_are_too_large(rocketmq: RocketBroker) -> None:
+    topic = rocketmq.client.create_topic("too-large")
+    given = {**rocketmq.options, "topic": topic}
+    sink = open_sink(SPEC, *split_options(SPEC, given, writing=True))
+    for size in (5 << 20, 17 << 20):
+        with (
+            pytest.raises(SinkError, match=r"too-large.*maxMessageBytes"),
+            sink.open() as producer,
+        ):
+            producer.send(Message(None, b"x" * size, partition=0))
 
 
 def test_a_pattern_leaves_out_rocketmqs_own_topics(rocketmq: RocketBroker) -> None:

@@ -65,13 +65,16 @@ class RocketClient(TopicClient):
 
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         found: Offsets = {}
+        # One that does not answer may take its time for that, and has many queues.
+        silent: set[str | None] = {None}
         for place, what in wanted.items():
             queue = self.queue(place)
-            if queue is None or queue.address is None:
+            if queue is None or queue.address in silent:
                 continue
             try:
-                found[place] = self._offset(place, queue.address, queue, what)
+                found[place] = self._offset(place, queue.address or "", queue, what)
             except NoAnswerError as error:
+                silent.add(queue.address)
                 self._queues.pop(place, None)
                 logger.info("rocketmq: %s-%s: %s", *place, error)
         if wanted and not found:

@@ -21,6 +21,12 @@ from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, Setti
 ANSWER_SECONDS: Final = 10.0
 """How long a server may take for one answer."""
 
+TOO_LARGE: Final = (
+    "set maxMessageBytes to what brokers take (their maxMessageSize, 4 MiB by default) and "
+    "largeMessageHandleOption, where the format has it"
+)
+"""What to do about a message."""
+
 _PAUSE: Final = 0.25
 _READ, _WRITE = 4, 2
 _MASTER: Final = "0"
@@ -37,7 +43,15 @@ _T = TypeVar("_T")
 
 
 class RefusedError(Exception):
-    """A broker that says no, and will again."""
+    """A broker that says no, and will again; ``code`` is how."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text, code)
+        self.text = text
+        self.code = code
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @attrs.frozen
@@ -162,7 +176,7 @@ class Cluster:
         # The ACL of RocketMQ 4 has no code of its own.
         if answer.code in codes.PASSING and "AclException" not in answer.remark:
             raise NoAnswerError(text)
-        raise RefusedError(text)
+        raise RefusedError(text, answer.code)
 
     def _ask_name_servers(
         self, code: int, fields: Mapping[str, str], expected: Collection[int] = ()
@@ -194,10 +208,10 @@ def patiently(question: Callable[[], _T], seconds: float) -> _T:
 def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
     """What to tell the user, with the options to look at."""
     if isinstance(error, RefusedError):
-        return (
-            f"RocketMQ at {settings.address} refuses ({error}); check {ACCESS_KEY}, {SECRET_KEY} "
-            "and what the user may do"
-        )
+        hint = f"check {ACCESS_KEY}, {SECRET_KEY} and what the user may do"
+        if error.code == codes.MESSAGE_ILLEGAL:
+            hint = TOO_LARGE
+        return f"RocketMQ at {settings.address} refuses ({error}); {hint}"
     return (
         f"RocketMQ at {settings.address} does not answer ({error}); check {NAME_SERVERS}, "
         "rocketmq.tls.enable, and the addresses that brokers register (brokerIP1)"

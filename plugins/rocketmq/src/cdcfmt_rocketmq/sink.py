@@ -11,9 +11,9 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -21,7 +21,14 @@ from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.transport import Sink
 from cdcfmt_rocketmq import codes
-from cdcfmt_rocketmq.cluster import Cluster, Queue, RefusedError, patiently, problem
+from cdcfmt_rocketmq.cluster import (
+    TOO_LARGE,
+    Cluster,
+    Queue,
+    RefusedError,
+    patiently,
+    problem,
+)
 from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.messages import (
     MESSAGE_ID,
@@ -34,6 +41,8 @@ from cdcfmt_rocketmq.proxy_sink import ProxySink
 from cdcfmt_rocketmq.pulling import queue_fields
 from cdcfmt_rocketmq.settings import Settings
 
+_T = TypeVar("_T")
+
 FIRST_CONTACT_SECONDS: Final = 15.0
 """How long servers may take until they answer the driver."""
 
@@ -41,6 +50,8 @@ DELIVERY_SECONDS: Final = 120.0
 """How long a batch is sent again while brokers do not answer."""
 
 _BATCH_BYTES: Final = 128 << 10
+_FRAME_BYTES: Final = 16_000_000
+"""Brokers close the connection at a frame of 16 MiB."""
 
 
 @attrs.frozen
@@ -128,6 +139,8 @@ class RocketProducer:
         if partition is None:
             partition = self._count % len(self._queues)
         data = sent_message(message.value or b"", write_properties(pairs).encode())
+        if len(data) > _FRAME_BYTES:
+            raise self._sink.error(f"a message of {len(data)} bytes is too large; {TOO_LARGE}")
         if self._bytes[partition] + len(data) > _BATCH_BYTES:
             self._deliver(partition)
         self._waiting[partition].append(data)
@@ -203,11 +216,12 @@ class RocketProducer:
             answer = self._cluster.ask(queue.address or "", codes.SEND_BATCH, fields, body)
             self._ends[partition] = answer.number("queueOffset") + count
         except NoAnswerError:
-            # The route may have changed.
-            self._queues = self._sink.queues(self._cluster)
+            # A broker may be elsewhere now; which queue a partition is stays.
+            now = {(q.broker, q.number): q for q in sink.queues(self._cluster)}
+            self._queues = [now.get((q.broker, q.number), q) for q in self._queues]
             raise
 
-    def _ask(self, question: Any) -> Any:
+    def _ask(self, question: Callable[[], _T]) -> _T:
         try:
             return patiently(question, DELIVERY_SECONDS)
         except (NoAnswerError, RefusedError) as error:
