@@ -27,6 +27,12 @@ TOO_LARGE: Final = (
 )
 """What to do about a message."""
 
+_UNCODED: Final = {
+    "AclException": codes.NO_PERMISSION,
+    "size exceeded": codes.MESSAGE_ILLEGAL,
+}
+"""What brokers say with the code of any error: the ACL of RocketMQ 4, and of large batches."""
+
 _PAUSE: Final = 0.25
 _READ, _WRITE = 4, 2
 _MASTER: Final = "0"
@@ -173,8 +179,10 @@ class Cluster:
         if answer.code == codes.SUCCESS or answer.code in expected:
             return answer
         text = f"{address} answers {answer.code}: {one_line(answer.remark, 300)}"
-        # The ACL of RocketMQ 4 has no code of its own.
-        if answer.code in codes.PASSING and "AclException" not in answer.remark:
+        for words, code in _UNCODED.items():
+            if words in answer.remark:
+                raise RefusedError(text, code)
+        if answer.code in codes.PASSING:
             raise NoAnswerError(text)
         raise RefusedError(text, answer.code)
 
