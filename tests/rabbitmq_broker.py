@@ -13,11 +13,13 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
+import pika
 from certificates import make_certificates
 from kafka_broker import BrokerNotStartedError, free_ports
 from maven import UnavailableError, cache_folder
@@ -248,6 +250,35 @@ class RabbitBroker:
                         await asyncio.sleep(0.001)
 
         asyncio.run(send())
+
+    def amqp(self) -> pika.BlockingConnection:
+        """A connection for queues."""
+        host, port = self.amqp_host.split(":")
+        return pika.BlockingConnection(pika.ConnectionParameters(host, int(port)))
+
+    def create_queue(self, name: str, kind: str = "classic") -> str:
+        with self.amqp() as connection:
+            arguments = {"x-queue-type": kind}
+            connection.channel().queue_declare(name, durable=True, arguments=arguments)
+        return name
+
+    def fill_queue(self, name: str, messages: Iterable[tuple[bytes, dict[str, Any]]]) -> None:
+        """Publish bodies with these properties; they are confirmed."""
+        with self.amqp() as connection:
+            channel = connection.channel()
+            channel.tx_select()
+            for body, properties in messages:
+                channel.basic_publish(
+                    "", name, body, pika.BasicProperties(delivery_mode=2, **properties)
+                )
+            channel.tx_commit()
+
+    def count(self, name: str) -> int:
+        """Messages that are in the queue, and not taken."""
+        with self.amqp() as connection:
+            found = connection.channel().queue_declare(name, passive=True)
+            count: int = found.method.message_count
+            return count
 
     def limit_streams(self, pattern: str, size: int) -> None:
         """Have retention leave so many bytes of the streams whose names match, at once."""
