@@ -63,6 +63,13 @@ def test_snippets_run(
     assert found(names, spark, rabbitmq, tmp_path).where("kind = 'row'").count() == len(VALUES)
 
 
+def test_the_command_line_knows_streams(rabbitmq: RabbitBroker) -> None:
+    stats = run("stats", f"rabbitmq://{rabbitmq.stream_host}/orders")
+    assert f"canal-json {len(VALUES)}" in " ".join(stats.stdout.split()), stats.stderr
+    doctor = run("doctor", "--rabbitmq", rabbitmq.stream_host)
+    assert "RabbitMQ 3.10.8 speaks the stream protocol" in doctor.output
+
+
 def found(
     names: dict[str, Any], spark: SparkSession, rabbitmq: RabbitBroker, folder: Path
 ) -> DataFrame:

@@ -145,6 +145,19 @@ def test_signals_end_it_after_a_commit(rabbitmq: RabbitBroker, tmp_path: Path) -
     assert rabbitmq.count(queue) == 0
 
 
+def test_a_queue_that_is_deleted_meanwhile(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
+    queue = rabbitmq.create_queue("deleted")
+    rabbitmq.fill_queue(queue, numbered(0, 1))
+    process = start("drain", url(rabbitmq, queue), "--into", tmp_path, "--idle", "30s")
+    while rabbitmq.count(queue):
+        time.sleep(0.05)
+    with rabbitmq.amqp() as connection:
+        connection.channel().queue_delete(queue)
+    stderr = process.communicate(timeout=20)[1].decode()
+    assert process.returncode == 3
+    assert "queue deleted was deleted, or moved" in stderr
+
+
 def test_what_cannot_be_drained(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     queue = rabbitmq.create_queue("wrong")
     login = ("-o", f"rabbitmq.username={USER}", "-o", "rabbitmq.password=wr0ng-word")

@@ -111,13 +111,15 @@ def first_offset(link: Link, stream: str) -> int:
 def end_offset(link: Link, stream: str) -> int:
     """The offset behind the last message."""
     deadline = time.monotonic() + _COMMIT_SECONDS
+    looks = 0
     while True:
         last = probe(link, stream, "last")
         if last is not None:
             return int(last.chunk_first_offset + last.num_records)
         # The last chunk is not confirmed yet, unless there is none at all.
-        if probe(link, stream, "first") is None:
+        if probe(link, stream, "first") is None and looks:
             return 0
+        looks += 1
         if time.monotonic() > deadline:
             raise TroubleError(f"stream {stream}: the last messages are not confirmed")
         time.sleep(0.05)

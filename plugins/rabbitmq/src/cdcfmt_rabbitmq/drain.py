@@ -43,6 +43,7 @@ class QueueDrain:
     hold_seconds: float = 1200.0
     """Brokers close a channel whose messages are unacknowledged for half an hour."""
     _come: list[Message] = attrs.field(factory=list)
+    _ended: bool = False
     _last_come: int = 0
     _last_taken: int = 0
 
@@ -53,6 +54,7 @@ class QueueDrain:
     def consume(self) -> None:
         """Have messages come, to this consumer alone: so they stay in order."""
         self._channel.queue_declare(self._name, passive=True)
+        self._channel.add_on_cancel_callback(self._note_end)
         self._channel.basic_qos(prefetch_count=self.most)
         self._channel.basic_consume(self._name, self._note, exclusive=True)
 
@@ -60,8 +62,8 @@ class QueueDrain:
         with failures(self._settings):
             if not self._come:
                 self._connection.process_data_events(time_limit=seconds)
-            if not self._channel.is_open:
-                raise TroubleError("the channel was closed")
+            if self._ended and not self._come:
+                raise TroubleError(f"queue {self._name} was deleted, or moved")
         taken, self._come = self._come, []
         self._last_taken = self._last_come
         return taken
@@ -75,6 +77,9 @@ class QueueDrain:
         """The producer's ``message_id`` and the value: ids alone may be used twice."""
         found = [value for name, value in message.headers if name == MESSAGE_ID]
         return b"%b\0%b" % (found[-1], message.value or b"") if found and found[-1] else None
+
+    def _note_end(self, _: Any) -> None:
+        self._ended = True
 
     def _note(self, _: Any, method: Any, properties: Any, body: bytes) -> None:
         key, headers = split_key(tuple(_headers(properties)), self._key_property)

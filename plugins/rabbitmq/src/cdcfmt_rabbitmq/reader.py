@@ -69,13 +69,16 @@ class _RangeReader:
 
     def messages(self) -> Iterator[Message]:
         heard = time.monotonic()
-        while self._at < self._wanted.end:
+        while True:
             try:
                 stream = self._stream()
-                for messages in self._chunks(self._links.leader(stream), stream):
+                link = self._links.leader(stream)
+                for messages in self._chunks(link, stream):
                     yield from messages
                     # The caller's own time does not count.
                     heard = time.monotonic()
+                self._check_gaps(link, stream)
+                return
             except TroubleError as trouble:
                 if trouble.missing:
                     raise range_error(
@@ -92,6 +95,8 @@ class _RangeReader:
 
     def _chunks(self, link: Link, stream: str) -> Iterator[Iterator[Message]]:
         """The messages of each chunk, until the range is read."""
+        if self._at >= self._wanted.end:
+            return
         subscription = link.subscribe(stream, ("offset", self._at), _CREDIT)
         try:
             while self._at < self._wanted.end:
@@ -111,7 +116,6 @@ class _RangeReader:
                     self._check_gaps(link, stream)
                 if self._at < self._wanted.end:
                     subscription.credit()
-            self._check_gaps(link, stream)
         finally:
             subscription.close()
 
