@@ -36,6 +36,9 @@ _ERLANG = (
 )  # fmt: skip
 _PACKAGES = ("rabbitmq-server", *(f"erlang-{name}" for name in _ERLANG))
 
+_SETTLE_SECONDS = 6.0
+"""A broker that is killed so soon after its first stream was made forgets who leads streams."""
+
 _SETTINGS = """
 listeners.tcp.local = 127.0.0.1:{amqp}
 listeners.ssl.local = 127.0.0.1:{amqps}
@@ -126,6 +129,7 @@ class RabbitBroker:
     _ports: list[int] = attrs.field(factory=lambda: free_ports(6))
     _process: subprocess.Popen[bytes] | None = None
     _names: subprocess.Popen[bytes] | None = None
+    _settled_at: float = 0.0
 
     @property
     def stream_host(self) -> str:
@@ -163,7 +167,8 @@ class RabbitBroker:
         root = unpacked()
         (erlang,) = root.glob("usr/lib/erlang/erts-*/bin")
         (server,) = root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server")
-        if not (self.folder / "rabbitmq.conf").exists():
+        is_new = not (self.folder / "rabbitmq.conf").exists()
+        if is_new:
             self._configure()
         environment = self._environment(root)
         with (self.folder / "broker.log").open("ab") as log:
@@ -179,6 +184,9 @@ class RabbitBroker:
                 self.stop()
                 raise BrokerNotStartedError(f"the broker did not start (exit code {code}): {text}")
             time.sleep(0.1)
+        if is_new:
+            self.create_stream("first")
+            self._settled_at = time.monotonic() + _SETTLE_SECONDS
 
     def stop(self) -> None:
         if self._process is not None:
@@ -193,6 +201,7 @@ class RabbitBroker:
 
     def kill(self) -> None:
         """End it at once; :meth:`start` goes on with its data."""
+        time.sleep(max(self._settled_at - time.monotonic(), 0))
         if self._process is not None:
             self._process.kill()
             self._process.wait()
