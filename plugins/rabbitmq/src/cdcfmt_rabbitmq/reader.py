@@ -15,7 +15,8 @@ from cdcfmt_core.io.topics.losses import lose, range_error
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rabbitmq.chunks import entries
 from cdcfmt_rabbitmq.client import end_offset, first_offset
-from cdcfmt_rabbitmq.links import Link, Links, Subscription
+from cdcfmt_rabbitmq.link import Link, Subscription
+from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.messages import message_of
 from cdcfmt_rabbitmq.options import StreamOptions
 from cdcfmt_rabbitmq.topics import stream_name

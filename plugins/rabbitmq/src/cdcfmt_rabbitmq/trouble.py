@@ -69,6 +69,13 @@ def of_stream(error: Exception) -> TroubleError:
     return TroubleError(_named(error))
 
 
+def of_code(code: int) -> TroubleError:
+    """What a response code of the stream protocol means."""
+    from rstream.exceptions import ServerError
+
+    return of_stream(ServerError.from_code(code)())
+
+
 def of_queue(error: Exception) -> TroubleError:
     """What an error of pika means."""
     from pika import exceptions
