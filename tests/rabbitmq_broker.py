@@ -13,11 +13,13 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
+import pika
 from certificates import make_certificates
 from kafka_broker import BrokerNotStartedError, free_ports
 from maven import UnavailableError, cache_folder
@@ -33,6 +35,9 @@ _ERLANG = (
     "tftp", "inets", "snmp", "os-mon", "parsetools", "syntax-tools", "tools", "xmerl",
 )  # fmt: skip
 _PACKAGES = ("rabbitmq-server", *(f"erlang-{name}" for name in _ERLANG))
+
+_SETTLE_SECONDS = 6.0
+"""A broker that is killed so soon after its first stream was made forgets who leads streams."""
 
 _SETTINGS = """
 listeners.tcp.local = 127.0.0.1:{amqp}
@@ -124,6 +129,7 @@ class RabbitBroker:
     _ports: list[int] = attrs.field(factory=lambda: free_ports(6))
     _process: subprocess.Popen[bytes] | None = None
     _names: subprocess.Popen[bytes] | None = None
+    _settled_at: float = 0.0
 
     @property
     def stream_host(self) -> str:
@@ -161,7 +167,8 @@ class RabbitBroker:
         root = unpacked()
         (erlang,) = root.glob("usr/lib/erlang/erts-*/bin")
         (server,) = root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server")
-        if not (self.folder / "rabbitmq.conf").exists():
+        is_new = not (self.folder / "rabbitmq.conf").exists()
+        if is_new:
             self._configure()
         environment = self._environment(root)
         with (self.folder / "broker.log").open("ab") as log:
@@ -177,6 +184,9 @@ class RabbitBroker:
                 self.stop()
                 raise BrokerNotStartedError(f"the broker did not start (exit code {code}): {text}")
             time.sleep(0.1)
+        if is_new:
+            self.create_stream("first")
+            self._settled_at = time.monotonic() + _SETTLE_SECONDS
 
     def stop(self) -> None:
         if self._process is not None:
@@ -191,6 +201,7 @@ class RabbitBroker:
 
     def kill(self) -> None:
         """End it at once; :meth:`start` goes on with its data."""
+        time.sleep(max(self._settled_at - time.monotonic(), 0))
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -248,6 +259,35 @@ class RabbitBroker:
                         await asyncio.sleep(0.001)
 
         asyncio.run(send())
+
+    def amqp(self) -> pika.BlockingConnection:
+        """A connection for queues."""
+        host, port = self.amqp_host.split(":")
+        return pika.BlockingConnection(pika.ConnectionParameters(host, int(port)))
+
+    def create_queue(self, name: str, kind: str = "classic") -> str:
+        with self.amqp() as connection:
+            arguments = {"x-queue-type": kind}
+            connection.channel().queue_declare(name, durable=True, arguments=arguments)
+        return name
+
+    def fill_queue(self, name: str, messages: Iterable[tuple[bytes, dict[str, Any]]]) -> None:
+        """Publish bodies with these properties; they are confirmed."""
+        with self.amqp() as connection:
+            channel = connection.channel()
+            channel.tx_select()
+            for body, properties in messages:
+                channel.basic_publish(
+                    "", name, body, pika.BasicProperties(delivery_mode=2, **properties)
+                )
+            channel.tx_commit()
+
+    def count(self, name: str) -> int:
+        """Messages that are in the queue, and not taken."""
+        with self.amqp() as connection:
+            found = connection.channel().queue_declare(name, passive=True)
+            count: int = found.method.message_count
+            return count
 
     def limit_streams(self, pattern: str, size: int) -> None:
         """Have retention leave so many bytes of the streams whose names match, at once."""

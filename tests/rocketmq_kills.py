@@ -56,9 +56,9 @@ def kill_drivers(broker: RocketBroker, folder: Path, kills: int, dice: random.Ra
         # More than it reads before it is killed.
         broker.client.send(topic, orders(total, total + 900, PARTITIONS))
         total += 900
-        with started(APP, folder, "30", *options) as app:
+        with started(APP, folder, *options, "maxOffsetsPerTrigger=30") as app:
             app.live_on(dice, early=dice.random() < 0.2)
-    with started(APP, folder, "10000", *options) as app:
+    with started(APP, folder, *options) as app:
         app.end()
     assert streamed_ids(folder) == list(range(total))
 
@@ -70,7 +70,7 @@ def kill_brokers_of_streams(
     topic = broker.client.create_topic(f"brokers-{dice.random()}".replace(".", ""), PARTITIONS)
     total = 900 * kills
     broker.client.send(topic, orders(0, total, PARTITIONS))
-    with started(APP, folder, "30", *stream_options(broker, topic)) as app:
+    with started(APP, folder, *stream_options(broker, topic), "maxOffsetsPerTrigger=30") as app:
         for _ in range(kills):
             app.live_on(dice, early=False)
             broker.kill()

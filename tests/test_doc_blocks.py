@@ -26,6 +26,7 @@ RUN_BY = {
     "docs/deployment.md": "tests/test_cluster.py",
     "docs/hooks.md": "tests/test_hooks_doc.py",
     "docs/kafka.md": "tests/test_kafka_docs.py",
+    "docs/rabbitmq.md": "tests/test_rabbitmq_docs.py",
     "docs/layouts.md": "tests/test_new_plugin.py",
     "docs/rocketmq.md": "tests/test_rocketmq_docs.py",
     "docs/security.md": "tests/test_kafka_docs.py",

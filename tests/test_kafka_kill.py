@@ -24,9 +24,9 @@ def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
         # More than it reads before it is killed.
         kafka.produce(topic, orders(total, total + 900, partitions=3))
         total += 900
-        with started(APP, tmp_path, "30", *options) as app:
+        with started(APP, tmp_path, *options, "maxOffsetsPerTrigger=30") as app:
             app.live_on(dice, early=dice.random() < 0.2)
-    with started(APP, tmp_path, "10000", *options) as app:
+    with started(APP, tmp_path, *options) as app:
         app.end()
     assert len(list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))) > KILLS // 2
     ids = ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["id"])["id"]

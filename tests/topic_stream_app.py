@@ -1,7 +1,6 @@
-"""A stream of its own process, to be killed: ``topic_stream_app.py FOLDER LIMIT NAME=VALUE…``.
+"""A stream of its own process, to be killed: ``topic_stream_app.py FOLDER OPTION=VALUE…``.
 
-The options say which topic of which transport it reads.  It ends once all that was in the topic
-at its start is read.
+Ends once all that was in the topic at its start is read.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from kafka_orders import SCHEMA
 from stream_app import session, write
 
 
-def main(folder: str, limit: str, *options: str) -> None:
+def main(folder: str, *options: str) -> None:
     spark = session(tasks=2)
     query = (
         spark.readStream.format("cdc")
         .options(**dict(option.split("=", 1) for option in options))
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", limit)
         .option("table", "shop.orders")
         .schema(SCHEMA)
         .load()

@@ -10,7 +10,8 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.topics.topic_client import NO_MESSAGE, Topic, TopicClient
 from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
 from cdcfmt_core.texts import open_logger
-from cdcfmt_rabbitmq.links import Link, Links, Start, retry
+from cdcfmt_rabbitmq.link import Link, Start
+from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.options import StreamOptions
 from cdcfmt_rabbitmq.topics import streams_of
 from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
@@ -86,7 +87,7 @@ class StreamClient(TopicClient):
         if not self._answered:
             patience = min(patience, self.first_contact_seconds)
         try:
-            answer: _T = retry(question, patience)
+            answer = retry(question, patience)
         except TroubleError as trouble:
             raise SourceError(no_answer(self._options.settings, "streams", trouble)) from None
         self._answered = True
@@ -111,13 +112,15 @@ def first_offset(link: Link, stream: str) -> int:
 def end_offset(link: Link, stream: str) -> int:
     """The offset behind the last message."""
     deadline = time.monotonic() + _COMMIT_SECONDS
+    looks = 0
     while True:
         last = probe(link, stream, "last")
         if last is not None:
             return int(last.chunk_first_offset + last.num_records)
         # The last chunk is not confirmed yet, unless there is none at all.
-        if probe(link, stream, "first") is None:
+        if probe(link, stream, "first") is None and looks:
             return 0
+        looks += 1
         if time.monotonic() > deadline:
             raise TroubleError(f"stream {stream}: the last messages are not confirmed")
         time.sleep(0.05)

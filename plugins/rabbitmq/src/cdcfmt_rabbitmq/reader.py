@@ -15,7 +15,8 @@ from cdcfmt_core.io.topics.losses import lose, range_error
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_rabbitmq.chunks import entries
 from cdcfmt_rabbitmq.client import end_offset, first_offset
-from cdcfmt_rabbitmq.links import Link, Links, Subscription
+from cdcfmt_rabbitmq.link import Link, Subscription
+from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.messages import message_of
 from cdcfmt_rabbitmq.options import StreamOptions
 from cdcfmt_rabbitmq.topics import stream_name
@@ -69,13 +70,16 @@ class _RangeReader:
 
     def messages(self) -> Iterator[Message]:
         heard = time.monotonic()
-        while self._at < self._wanted.end:
+        while True:
             try:
                 stream = self._stream()
-                for messages in self._chunks(self._links.leader(stream), stream):
+                link = self._links.leader(stream)
+                for messages in self._chunks(link, stream):
                     yield from messages
                     # The caller's own time does not count.
                     heard = time.monotonic()
+                self._check_gaps(link, stream)
+                return
             except TroubleError as trouble:
                 if trouble.missing:
                     raise range_error(
@@ -92,6 +96,8 @@ class _RangeReader:
 
     def _chunks(self, link: Link, stream: str) -> Iterator[Iterator[Message]]:
         """The messages of each chunk, until the range is read."""
+        if self._at >= self._wanted.end:
+            return
         subscription = link.subscribe(stream, ("offset", self._at), _CREDIT)
         try:
             while self._at < self._wanted.end:
@@ -111,7 +117,6 @@ class _RangeReader:
                     self._check_gaps(link, stream)
                 if self._at < self._wanted.end:
                     subscription.credit()
-            self._check_gaps(link, stream)
         finally:
             subscription.close()
 

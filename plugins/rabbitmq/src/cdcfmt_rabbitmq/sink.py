@@ -21,7 +21,8 @@ import attrs
 
 from cdcfmt_core.errors import EncodeError, OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_rabbitmq.links import Link, Links, retry
+from cdcfmt_rabbitmq.link import Link
+from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.messages import stored
 from cdcfmt_rabbitmq.settings import Settings, parse_settings
 from cdcfmt_rabbitmq.topics import streams_of
@@ -68,7 +69,7 @@ class StreamSink:
             return found
 
         try:
-            streams: list[str] = retry(ask, seconds)
+            streams = retry(ask, seconds)
         except TroubleError as trouble:
             raise self.failure(no_answer(self.settings, "streams", trouble)) from None
         if not streams:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from cdcfmt_rabbitmq.links import Link
-from cdcfmt_rabbitmq.trouble import TroubleError, of_stream
+from cdcfmt_rabbitmq.link import Link
+from cdcfmt_rabbitmq.trouble import TroubleError, of_code
 
 _AT_ONCE: Final = 16
-_MISSING: Final = 2
+_MISSING, _REFUSED = 2, 16
+"""Response codes of the protocol."""
 
 
 def streams_of(link: Link, topics: Iterable[str]) -> dict[str, list[str]]:
@@ -40,14 +41,12 @@ def _partitions(link: Link, topic: str) -> list[str]:
 
 
 def _exist(link: Link, names: list[str]) -> dict[str, bool]:
-    from rstream.exceptions import ServerError
-
     found = dict.fromkeys(names, True)
     for entry in link.metadata(names)[1] if names else ():
         if entry.response_code == _MISSING:
             found[entry.name] = False
-        elif entry.response_code == 16:
-            raise of_stream(ServerError.from_code(16)())
+        elif entry.response_code == _REFUSED:
+            raise of_code(_REFUSED)
     return found
 
 

@@ -66,4 +66,38 @@ def of_stream(error: Exception) -> TroubleError:
         return TroubleError("it does not offer this way to log in", passing=False)
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         return TroubleError("no answer in time")
-    return TroubleError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+    return TroubleError(_named(error))
+
+
+def of_code(code: int) -> TroubleError:
+    """What a response code of the stream protocol means."""
+    from rstream.exceptions import ServerError
+
+    return of_stream(ServerError.from_code(code)())
+
+
+def of_queue(error: Exception) -> TroubleError:
+    """What an error of pika means."""
+    from pika import exceptions
+
+    if isinstance(error, TroubleError):
+        return error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TroubleError(f"its certificate is not trusted: {error.verify_message}", False)
+    if isinstance(error, exceptions.ProbableAuthenticationError | exceptions.AuthenticationError):
+        return TroubleError("it refuses the login", passing=False)
+    if isinstance(error, exceptions.ProbableAccessDeniedError):
+        return TroubleError("the virtual host does not exist, or the user may not use it", False)
+    if isinstance(error, exceptions.ChannelClosedByBroker):
+        text = str(error.reply_text)
+        if error.reply_code == 404:
+            return TroubleError(text, passing=False, missing=True)
+        # An exclusive consumer that was killed may seem to be there still.
+        return TroubleError(text, passing="exclusive use" in text)
+    if isinstance(error, exceptions.ConnectionClosedByBroker):
+        return TroubleError(str(error.reply_text), passing=error.reply_code not in (530, 540))
+    return TroubleError(_named(error))
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
