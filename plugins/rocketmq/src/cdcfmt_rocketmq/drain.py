@@ -29,7 +29,7 @@ _REQUEST_SECONDS: Final = 6
 """The proxy refuses to wait for fewer than five seconds, of which it takes some for itself."""
 
 _WAITING: Final = 4
-"""Requests at a time: each asks one queue, and those without messages take their time."""
+"""Requests at a time: each asks one broker, and those without messages take their time."""
 
 _ACKNOWLEDGING: Final = 8
 _TRIES: Final = 5
