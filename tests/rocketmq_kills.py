@@ -105,7 +105,7 @@ def kill_drains(
                 # It connects again, or has.
                 time.sleep(dice.uniform(0, 2))
             process.kill()
-    last = [*command[:-1], "--idle", "20s"]
+    last = [*command[:-1], "--idle", "15s"]
     done = subprocess.run(last, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(drained_ids(lake)) == list(range(total))

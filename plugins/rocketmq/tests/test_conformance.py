@@ -74,7 +74,7 @@ class RocketHarness(Harness):
         self.broker.start()
 
     def unreachable(self) -> Mapping[str, str]:
-        return {"rocketmq.namesrv.addr": NOWHERE, "rocketmqConsumer.pollTimeoutMs": "5000"}
+        return {"rocketmq.namesrv.addr": NOWHERE, "rocketmqConsumer.pollTimeoutMs": "1000"}
 
     def login(self) -> Login:
         return Login(self.broker.options, PASSWORD)
@@ -83,7 +83,7 @@ class RocketHarness(Harness):
         wrong = {
             **self.broker.options,
             "rocketmq.secretKey": "wr0ng-word",
-            "rocketmqConsumer.pollTimeoutMs": "5000",
+            "rocketmqConsumer.pollTimeoutMs": "1000",
         }
         return Login(wrong, "wr0ng-word")
 
