@@ -45,6 +45,7 @@ class ProxySink:
 
     def _queues(self, producer: Any) -> list[Any]:
         try:
+            # It has no public word for what it asks for before it sends.
             route = producer._retrieve_topic_route_data(self.topic)
         except Exception as error:
             raise self.error(error) from None
