@@ -22,7 +22,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_rocketmq import compression
 from cdcfmt_rocketmq.cluster import Queue, Route, parse_json
 from cdcfmt_rocketmq.frames import FrameError, NoAnswerError, decode_answer, frame_length
-from cdcfmt_rocketmq.messages import BAD_BODIES, MalformedError, read_stored
+from cdcfmt_rocketmq.messages import BAD_BODIES, MalformedError, read_properties, read_stored
 from cdcfmt_rocketmq.numbering import numbered
 
 CASES = Path(__file__).with_name("cases")
@@ -44,6 +44,11 @@ def test_what_a_broker_gave() -> None:
     assert plain.headers == (("name", "größe 数".encode()), ("TAGS", b"canal"))
     assert (plain.topic, plain.partition) == ("t", 3)
     assert {m.value for m in compressed} == {b"squeezed " * 100}
+
+
+def test_properties_that_are_no_text() -> None:
+    found = read_properties(b"KEYS\x01\xff\x02a\xff\x01\xfe\x02WAIT\x01true\x02odd\x02b\x01")
+    assert found == (b"\xff", (("a\ufffd", b"\xfe"), ("b", b"")))
 
 
 @given(st.integers(0, len(PULLED) - 1), st.binary(min_size=1, max_size=8))

@@ -146,12 +146,11 @@ def read_properties(data: bytes) -> tuple[bytes | None, tuple[tuple[str, bytes],
     """Key and headers."""
     key = None
     headers = []
-    # What is no text is foreign, and stays what it is.
-    for pair in data.decode("utf-8", "surrogateescape").split(_VALUE_END):
-        name, mark, text = pair.partition(_NAME_END)
+    for pair in data.split(_VALUE_END.encode()):
+        name_bytes, mark, value = pair.partition(_NAME_END.encode())
         if not mark:
             continue
-        value = text.encode("utf-8", "surrogateescape")
+        name = name_bytes.decode("utf-8", "replace")
         if name == KEYS:
             key = value
         elif name not in OWN_PROPERTIES:
