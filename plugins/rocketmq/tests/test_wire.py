@@ -85,7 +85,13 @@ def test_headers() -> None:
     with pytest.raises(FrameError, match="no number x"):
         found[1].number("x")
     assert decode_answer(frame({"code": 40, "opaque": 7, "flag": 0})) is None
-    for header in ([], {"code": 1}, {"code": "x", "opaque": 1, "flag": 1}, "[" * 9000):
+    for header in (
+        [],
+        {"code": 1},
+        {"code": 1e999, "opaque": 1, "flag": 1},
+        {"code": "x", "opaque": 1, "flag": 1},
+        "[" * 9000,
+    ):
         with pytest.raises(FrameError):
             decode_answer(frame(header))
     with pytest.raises(FrameError, match="form 1"):
@@ -146,7 +152,8 @@ def test_a_route() -> None:
     route = Route.of_json(json.dumps(ROUTE).encode())
     assert route.readable == (Queue("b", 0, "h:1"), Queue("b", 1, "h:1"), Queue("a", 0, None))
     assert route.writable == (Queue("b", 0, "h:1"),)
-    for broken in (b"", b"[]", b"{}", b'{"brokerDatas":[{}],"queueDatas":[]}'):
+    endless = json.dumps(ROUTE).replace('"readQueueNums": 2', '"readQueueNums": 1e999').encode()
+    for broken in (b"", b"[]", b"{}", b'{"brokerDatas":[{}],"queueDatas":[]}', endless):
         with pytest.raises(NoAnswerError):
             Route.of_json(broken)
     with pytest.raises(OptionError, match="static topic"):

@@ -103,7 +103,7 @@ class Route:
                 )
 
             return cls(queues("readQueueNums", _READ), queues("writeQueueNums", _WRITE))
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise NoAnswerError(f"a route that cannot be read ({type(error).__name__})") from None
 
 
@@ -134,7 +134,7 @@ class Cluster:
                 str(name): broker["brokerAddrs"].get(_MASTER)
                 for name, broker in sorted(data["brokerAddrTable"].items())
             }
-        except (KeyError, TypeError, AttributeError):
+        except (AttributeError, LookupError, TypeError):
             raise NoAnswerError("a list of brokers that cannot be read") from None
 
     def topics(self) -> list[str]:

@@ -109,7 +109,14 @@ def decode_answer(frame: bytes) -> tuple[int, Answer] | None:
         code, opaque, flag = (int(header[name]) for name in ("code", "opaque", "flag"))
         fields = {str(name): str(value) for name, value in (header.get("extFields") or {}).items()}
         remark = str(header.get("remark") or "")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise FrameError(f"a header that cannot be read ({type(error).__name__})") from None
     if not flag & 1:
         return None

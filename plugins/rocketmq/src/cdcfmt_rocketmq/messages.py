@@ -62,15 +62,19 @@ def read_stored(body: bytes, topic: str, partition: int, counts: Counter[str]) -
 
     :raises MalformedError: for bytes that are none.
     """
+    try:
+        yield from _messages(body, topic, partition, counts)
+    except (struct.error, IndexError):
+        raise MalformedError("a message that is cut off") from None
+
+
+def _messages(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
     at = 0
     while at < len(body):
-        try:
-            size = _LENGTH.unpack_from(body, at)[0]
-            if not _HEAD.size < size <= len(body) - at:
-                raise MalformedError(f"a message of {size} bytes, {len(body) - at} are there")
-            stored = _stored(memoryview(body)[at : at + size])
-        except (struct.error, IndexError):
-            raise MalformedError("a message that is cut off") from None
+        size = _LENGTH.unpack_from(body, at)[0]
+        if not _HEAD.size < size <= len(body) - at:
+            raise MalformedError(f"a message of {size} bytes, {len(body) - at} are there")
+        stored = _stored(memoryview(body)[at : at + size])
         if stored.flags & _BATCH:
             yield from _batched(stored, topic, partition, counts)
         else:
