@@ -17,6 +17,8 @@ from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
 if TYPE_CHECKING:
     from kafka_broker import Broker
     from pyspark.sql import SparkSession
+    from rabbitmq_broker import RabbitBroker
+    from rocketmq_broker import RocketBroker
 
 # A deadline measures how busy the machine is.  Each run has other examples; `make thorough` many.
 settings.register_profile("cdcfmt", deadline=None, max_examples=20)
@@ -26,7 +28,7 @@ settings.load_profile("cdcfmt")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
 
-_SHARED = frozenset({"spark", "kafka"})
+_SHARED = frozenset({"spark", "kafka", "rabbitmq", "rocketmq"})
 """What takes long to start: the tests that need it run in one process, `make unit-shared`."""
 
 _ONE_PYTHON = (
@@ -158,5 +160,33 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
         broker = start_broker(tmp_path_factory.mktemp("kafka"))
     except UnavailableError as reason:
         pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitBroker]:
+    """A real broker; skipped only where apt-get is missing, or has no RabbitMQ."""
+    from maven import UnavailableError
+    from rabbitmq_broker import start_rabbitmq
+
+    try:
+        broker = start_rabbitmq(tmp_path_factory.mktemp("rabbitmq"))
+    except UnavailableError as reason:
+        pytest.skip(f"NO RABBITMQ, nothing about RabbitMQ is tested: {reason}")
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="session")
+def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketBroker]:
+    """A real broker with its proxy; skipped only where Java or Maven Central is missing."""
+    from maven import UnavailableError
+    from rocketmq_broker import start_rocketmq
+
+    try:
+        broker = start_rocketmq(tmp_path_factory.mktemp("rocketmq"))
+    except UnavailableError as reason:
+        pytest.skip(f"NO ROCKETMQ BROKER, nothing about RocketMQ is tested: {reason}")
     yield broker
     broker.stop()

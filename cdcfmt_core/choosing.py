@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.options import validate
+from cdcfmt_core.options import Option, validate
 from cdcfmt_core.registry import Registry
-from cdcfmt_core.transport import Sink, Source, TransportSpec
+from cdcfmt_core.transport import Drain, Sink, Source, TransportSpec
 
 
 def choose_transport(
@@ -64,6 +65,12 @@ def split_options(
 
     :raises OptionError: for an option that the transport has not, or cannot have this value.
     """
+    return _split(spec, given, spec.sink_options if writing else spec.options)
+
+
+def _split(
+    spec: TransportSpec, given: Mapping[str, str], options: Iterable[Option]
+) -> tuple[dict[str, Any], dict[str, str]]:
     settings = {
         name.lower().removeprefix(spec.prefix): value
         for name, value in given.items()
@@ -72,7 +79,6 @@ def split_options(
     others = {
         name: value for name, value in given.items() if not name.lower().startswith(spec.prefix)
     }
-    options = spec.sink_options if writing else spec.options
     return validate(others, options, owner=spec.title), settings
 
 
@@ -84,9 +90,12 @@ def open_source(
     :raises OptionError: for a transport that cannot, and for options that do not go together.
     """
     if spec.open_source is None:
+        if spec.open_drain is not None:
+            raise OptionError(
+                f"{spec.title} gives each message once, and it is to be read again: move its "
+                "messages into a folder by cdcfmt drain, and read that"
+            )
         raise OptionError(f"{spec.title} is written only")
-    if spec.delivers != "replayable":
-        raise OptionError(f"{spec.title} gives each message once, and it is to be read again")
     return spec.open_source(values, settings)
 
 
@@ -98,3 +107,13 @@ def open_sink(spec: TransportSpec, values: Mapping[str, Any], settings: Mapping[
     if spec.open_sink is None:
         raise OptionError(f"{spec.title} is read only")
     return spec.open_sink(values, settings)
+
+
+def open_drain(spec: TransportSpec, given: Mapping[str, str]) -> AbstractContextManager[Drain]:
+    """A queue of a transport that is emptied, by options as users spell them.
+
+    :raises OptionError: for a transport without queues, and for options that do not go together.
+    """
+    if spec.open_drain is None:
+        raise OptionError(f"{spec.title} has no queues to drain: it can be read again as it is")
+    return spec.open_drain(*_split(spec, given, spec.drain_options))

@@ -41,7 +41,11 @@ KNOWN_PACKAGES = {
 }
 """First-party formats and the packages that bring them, for the error that says so."""
 
-KNOWN_TRANSPORTS = {"kafka": "cdcfmt-kafka"}
+KNOWN_TRANSPORTS = {
+    "kafka": "cdcfmt-kafka",
+    "rabbitmq": "cdcfmt-rabbitmq",
+    "rocketmq": "cdcfmt-rocketmq",
+}
 """First-party transports, whose prefix is their name, and the packages that bring them."""
 
 

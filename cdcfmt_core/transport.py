@@ -1,4 +1,4 @@
-"""What a transport is to cdcfmt: a :class:`TransportSpec`, and what its sources and sinks do."""
+"""What a transport is to cdcfmt: a :class:`TransportSpec`, its sources, sinks and drains."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from cdcfmt_core.lazy import function_of
 from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.options import Option
 
-Delivery: TypeAlias = Literal["replayable", "consuming"]
 Ability: TypeAlias = Literal["keys", "headers", "ordering", "transactions"]
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -133,23 +132,60 @@ class Sink(Protocol):
         """A producer; at the end all its messages are acknowledged, else SinkError."""
 
 
+class Drain(Protocol):
+    """A queue whose messages can be taken once: what is acknowledged is gone.
+
+    One thread uses it.  What is taken and not acknowledged comes again, to this consumer or
+    another one, once the connection is lost or ``hold_seconds`` are over.  Methods raise
+    :class:`~cdcfmt_core.errors.SourceError`, in bounded time, that says why there is no answer.
+
+    - ``queue``: the name that the queue has in texts and in the folder's commits: the same from
+      any address, without secrets.
+    - ``most``: how many messages the queue gives before it waits for their acknowledgement.
+    - ``hold_seconds``: how long a message may stay unacknowledged.
+    """
+
+    @property
+    def queue(self) -> str: ...
+
+    @property
+    def most(self) -> int: ...
+
+    @property
+    def hold_seconds(self) -> float: ...
+
+    def take(self, seconds: float) -> Sequence[Message]:
+        """The next messages as soon as there are any; none if none came for so long."""
+
+    def acknowledge(self) -> None:
+        """Remove from the queue all messages that were taken so far."""
+
+    def identity(self, message: Message) -> bytes | None:
+        """What only repetitions of this message have as well; None if it has no such thing.
+
+        It is asked of messages that were taken, and of those that a file gave back: ``key``,
+        ``value``, ``headers``, ``topic``, ``partition`` and ``timestamp`` are the same then, and
+        ``offset`` where it was set.
+        """
+
+
 @attrs.frozen
 class TransportSpec:
-    """A transport: its name, its options and how to open its two ends.
+    """A transport: its name, its options and how to open its ends.
 
     Every function may be given by its path, ``"package.module:function"``; it is imported when it
     is first called.
 
     - ``title``: the name in texts.
-    - ``delivers``: ``replayable``, by ranges of offsets, or ``consuming``: taken once and
-      acknowledged.
     - ``abilities``: what messages have beside a value (``keys``, ``headers``), whether a partition
       keeps their order (``ordering``), and whether only committed ones are read (``transactions``).
     - ``prefix``: how the options of its client begin, ``NAME.`` by default.
-    - ``options``, ``sink_options``: the others, for reading and for writing.
+    - ``options``, ``sink_options``, ``drain_options``: the others, for reading, for writing and
+      for ``cdcfmt drain``.
     - ``chosen_by``: those among them of which one alone asks for this transport.
     - ``open_source(values, settings)``, ``open_sink(values, settings)``: ``values`` are validated
       options by declared name, ``settings`` those of the client without prefix, in lower case.
+    - ``open_drain(values, settings)``: connects; at the end of the block, the connection is closed.
     - ``options_of_url(url)``: the options that the address ``NAME://…`` stands for, on the
       command line.
     - ``explain(address)``: for ``cdcfmt doctor --NAME ADDRESS``: reach, login, topics.
@@ -158,11 +194,11 @@ class TransportSpec:
     name: str
     title: str
     summary: str
-    delivers: Delivery
     abilities: frozenset[Ability]
     prefix: str = attrs.field(default=attrs.Factory(lambda self: f"{self.name}.", takes_self=True))
     options: tuple[Option, ...] = ()
     sink_options: tuple[Option, ...] = ()
+    drain_options: tuple[Option, ...] = ()
     chosen_by: tuple[str, ...] = ()
     open_source: Callable[[Mapping[str, Any], Mapping[str, str]], Source] | None = attrs.field(
         default=None, converter=function_of
@@ -170,6 +206,9 @@ class TransportSpec:
     open_sink: Callable[[Mapping[str, Any], Mapping[str, str]], Sink] | None = attrs.field(
         default=None, converter=function_of
     )
+    open_drain: (
+        Callable[[Mapping[str, Any], Mapping[str, str]], AbstractContextManager[Drain]] | None
+    ) = attrs.field(default=None, converter=function_of)
     options_of_url: Callable[[str], Mapping[str, str]] | None = attrs.field(
         default=None, converter=function_of
     )
@@ -193,16 +232,14 @@ class TransportSpec:
             )
         if _PREFIX.fullmatch(self.prefix) is None:
             raise ValueError(f"{owner}: the prefix {self.prefix!r} is not a name with a dot behind")
-        if self.delivers not in get_args(Delivery):
-            raise ValueError(f"{owner}: delivers {self.delivers!r}, none of {get_args(Delivery)}")
         if other := self.abilities - set(get_args(Ability)):
             raise ValueError(f"{owner}: unknown abilities: {join_names(other)}")
-        for options in (self.options, self.sink_options):
+        for options in (self.options, self.sink_options, self.drain_options):
             names = Counter(option.name.lower() for option in options)
             if twice := [name for name, count in names.items() if count > 1]:
                 raise ValueError(f"{owner}: options declared twice: {join_names(twice)}")
         declared = {option.name for option in (*self.options, *self.sink_options)}
         if unknown := set(self.chosen_by) - declared:
             raise ValueError(f"{owner}: chosen by options that it lacks: {join_names(unknown)}")
-        if self.open_source is None and self.open_sink is None:
-            raise ValueError(f"{owner}: it has neither open_source nor open_sink")
+        if not (self.open_source or self.open_sink or self.open_drain):
+            raise ValueError(f"{owner}: it has none of open_source, open_sink and open_drain")

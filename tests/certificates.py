@@ -1,4 +1,4 @@
-"""A certificate for 127.0.0.1 and the authority that signed it, made for one test run."""
+"""Certificates for 127.0.0.1 and a client, and the authority that signed them, for one test run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ class Certificates:
     authority: str
     server: str
     server_key: str
+    client: str
+    client_key: str
 
 
-def make_certificates() -> Certificates:
-    authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+def make_certificates(user: str = "client") -> Certificates:
+    """New ones; ``user`` is the common name of the client's."""
+    authority_key, key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     authority = (
         _builder("authority", "authority", authority_key)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -35,8 +38,10 @@ def make_certificates() -> Certificates:
         )
         .sign(authority_key, hashes.SHA256())
     )
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return Certificates(_pem(authority), _pem(server), private.decode())
+    client = _builder(user, "authority", client_key).sign(authority_key, hashes.SHA256())
+    return Certificates(
+        _pem(authority), _pem(server), _private(key), _pem(client), _private(client_key)
+    )
 
 
 def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
@@ -50,6 +55,10 @@ def _builder(name: str, issuer: str, key: ec.EllipticCurvePrivateKey) -> x509.Ce
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
     )
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 def _pem(certificate: x509.Certificate) -> str:

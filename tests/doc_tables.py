@@ -9,11 +9,9 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import attrs
 import doc_examples
@@ -24,12 +22,15 @@ from doc_wires import samples, type_tables
 
 from cdcfmt_core import Option, default_registry, errors
 from cdcfmt_core.cli.app import EXIT_CODES
+from cdcfmt_core.cli.parameters import default_text
 from cdcfmt_core.cli.settings import SECTIONS
 from cdcfmt_core.encoding import ENCODING_OPTIONS
+from cdcfmt_core.io.draining import DRAINING_OPTIONS
 from cdcfmt_core.io.topics.options import TOPIC_OPTIONS
 from cdcfmt_core.testing import Carries, CodecTests, suite
 from cdcfmt_core.testing.transports import Harness, TransportTests
 from cdcfmt_core.testing.transports import suite as transport_suite
+from cdcfmt_rocketmq.settings import SETTINGS as ROCKETMQ_SETTINGS
 from pyspark_cdcfmt.cli.versions import MATRIX
 from pyspark_cdcfmt.option_groups import OPTION_GROUPS
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
@@ -78,6 +79,7 @@ def tables() -> dict[Path, dict[str, str]]:
         "promises": _table(*promises()),
         "carried": _table(*carried("formats")),
     }
+    result[ROOT / "docs/rocketmq.md"] = {"settings": option_table(ROCKETMQ_SETTINGS)}
     result[ROOT / "README.md"] = {"carried": _table(*carried("docs/formats"))}
     result[ROOT / "docs/conformance-kit.md"] = {
         "tests": kit_table(CodecTests, suite),
@@ -101,14 +103,18 @@ def tables() -> dict[Path, dict[str, str]]:
             result[ROOT / f"docs/formats/{name}.md"]["encode-options"] = encode_table
         result[ROOT / f"plugins/{name}/README.md"] = {"options": table}
     for name, transport in default_registry().transports().items():
-        result[ROOT / f"plugins/{name}/README.md"] = {
+        of_plugin = {
             "options": option_table(_own(transport.options)),
             "sink-options": option_table(transport.sink_options),
         }
+        if transport.open_drain is not None:
+            of_plugin["drain-options"] = option_table(transport.drain_options)
+        result[ROOT / f"plugins/{name}/README.md"] = of_plugin
     result[ROOT / "docs/cli.md"] = {
         "options": "\n\n".join(
             f"**{section}**\n\n{option_table(options)}" for section, options in SECTIONS.items()
         ),
+        "draining-options": option_table(DRAINING_OPTIONS),
         "exit-codes": _table(
             ("code", "meaning"), [(f"`{code}`", text) for code, text in EXIT_CODES.items()]
         ),
@@ -225,16 +231,8 @@ def _values(option: Option) -> str:
 
 
 def _default(option: Option) -> str:
-    value: Any = option.default
-    if value is None or value == ():
-        return ""
-    if option.type == "bool":
-        return f"`{str(value).lower()}`"
-    if option.type == "duration" and value % timedelta(days=1) == timedelta(0):
-        return f"`{value // timedelta(days=1)}d`"
-    if option.type == "bytes" and value % (1 << 20) == 0:
-        return f"`{value >> 20}m`"
-    return f"`{value}`"
+    text = default_text(option)
+    return text and f"`{text}`"
 
 
 def _help(option: Option) -> str:

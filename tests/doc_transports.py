@@ -8,7 +8,10 @@ import attrs
 
 from cdcfmt_core import TransportSpec, default_registry
 
-HEAD = ("transport", "package", "read again", "written", "keys", "headers", "order", "transactions")
+HEAD = (
+    "transport", "package", "read again", "written", "queues", "keys", "headers", "order",
+    "transactions",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -51,8 +54,9 @@ def promises() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         (
             f"[{spec.title}]({name}.md)",
             f"`{packages[name]}`",
-            "yes" if spec.open_source and spec.delivers == "replayable" else "no",
+            "yes" if spec.open_source else "no",
             "yes" if spec.open_sink else "no",
+            "drained" if spec.open_drain else "none",
             *(_has(spec, ability) for ability in ("keys", "headers")),
             "in each partition" if "ordering" in spec.abilities else "no",
             "committed only" if "transactions" in spec.abilities else "none",

@@ -88,7 +88,7 @@ def start_broker(folder: Path) -> Broker:
     return broker
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
     """Ports below those that systems hand out to clients: a restart must find them free."""
     found: set[int] = set()
     while len(found) < count:
@@ -107,7 +107,7 @@ class Broker:
     """A broker in a folder of its own; it may be stopped and started again."""
 
     folder: Path
-    _ports: list[int] = attrs.field(factory=lambda: _free_ports(5))
+    _ports: list[int] = attrs.field(factory=lambda: free_ports(5))
     _process: subprocess.Popen[bytes] | None = None
     _admin: AdminClient | None = None
     _producer: Producer | None = None

@@ -12,6 +12,17 @@ from pathlib import Path
 
 from java import environment
 
+_CLASSIFIED = """
+<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="tests" module="tests"/>
+  <dependencies>
+    <dependency org="{0}" name="{1}" rev="{2}" transitive="false">
+      <artifact name="{1}" type="jar" m:classifier="{3}"/>
+    </dependency>
+  </dependencies>
+</ivy-module>
+"""
+
 
 class UnavailableError(Exception):
     """There is no Java or no Maven Central here."""
@@ -31,16 +42,27 @@ def java_program() -> str:
     return program
 
 
-def resolve(group: str, artifact: str, version: str, *, transitive: bool = True) -> Path:
-    """The folder with the jars of an artifact, from the cache or Maven Central."""
-    folder = cache_folder() / f"{artifact}-{version}"
+def resolve(
+    group: str, artifact: str, version: str, *, transitive: bool = True, classifier: str = ""
+) -> Path:
+    """The folder with the jars of an artifact, from the cache or Maven Central.
+
+    With a ``classifier`` that one jar alone.
+    """
+    folder = cache_folder() / "-".join(filter(None, [artifact, version, classifier]))
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    wanted = ["-dependency", group, artifact, version, "-types", "jar", "bundle"]
-    if not transitive:
-        wanted.append("-notransitive")
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+        if classifier:
+            # The command line has no word for it.
+            module = Path(temporary, "ivy.xml")
+            module.write_text(_CLASSIFIED.format(group, artifact, version, classifier))
+            wanted = ["-ivy", str(module)]
+        else:
+            wanted = ["-dependency", group, artifact, version, "-types", "jar", "bundle"]
+            if not transitive:
+                wanted.append("-notransitive")
         jars = Path(temporary, "jars")
         done = _ivy(Path(temporary), jars, wanted)
         if done.returncode and "SSLHandshakeException" in done.stdout:

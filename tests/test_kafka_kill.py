@@ -10,7 +10,7 @@ from kafka_broker import Broker
 from kafka_orders import orders
 from killing import started
 
-APP = Path(__file__).with_name("kafka_stream_app.py")
+APP = Path(__file__).with_name("topic_stream_app.py")
 KILLS = 1
 """`make soak` has many more."""
 
@@ -18,14 +18,15 @@ KILLS = 1
 def test_a_driver_that_is_killed(kafka: Broker, tmp_path: Path) -> None:
     topic = kafka.create_topic("killed", 3)
     dice = random.Random(6)
+    options = f"kafka.bootstrap.servers={kafka.servers}", f"subscribe={topic}"
     total = 0
     for _ in range(KILLS):
         # More than it reads before it is killed.
         kafka.produce(topic, orders(total, total + 900, partitions=3))
         total += 900
-        with started(APP, tmp_path, kafka.servers, topic, "30") as app:
+        with started(APP, tmp_path, *options, "maxOffsetsPerTrigger=30") as app:
             app.live_on(dice, early=dice.random() < 0.2)
-    with started(APP, tmp_path, kafka.servers, topic, "10000") as app:
+    with started(APP, tmp_path, *options) as app:
         app.end()
     assert list((tmp_path / "checkpoint" / "commits").glob("[0-9]*"))
     ids = ds.dataset(tmp_path / "out", format="parquet").to_table(columns=["id"])["id"]

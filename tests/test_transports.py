@@ -84,7 +84,6 @@ class Plugin:
     @hookimpl
     def cdcfmt_register_transports(self) -> list[TransportSpec]:
         given: dict[str, Any] = {
-            "delivers": "replayable",
             "options": (Option("queue", "What to read."), *TOPIC_OPTIONS),
             "sink_options": (Option("exchange", "Where to write."),),
             "chosen_by": ("queue", "exchange"),
@@ -138,7 +137,7 @@ def test_what_a_transport_cannot_do(registry: Registry) -> None:
     writing = {"protocol": "canal-json", "exchange": "x"}
     with pytest.raises(OptionError, match="Memory is read only"):
         parse_write_options(writing, registry)
-    registry.register(Plugin("memory", {"delivers": "consuming"}), "memory")
+    registry.register(Plugin("memory", {"open_source": None, "open_drain": open_source}), "memory")
     with pytest.raises(OptionError, match="Memory gives each message once, and it is to be read"):
         parse_options({"queue": "q"}, registry)
     written = {"open_source": None, "open_sink": open_source}
@@ -186,7 +185,7 @@ def test_a_command_reads_a_transport_by_its_address(
 
 def test_kafka_is_one_of_them() -> None:
     spec = default_registry().get_transport("kafka")
-    assert (spec.prefix, spec.delivers) == ("kafka.", "replayable")
+    assert spec.prefix == "kafka."
     assert default_registry().transport_of("kafka.bootstrap.servers") is spec
     chosen = choose_transport(["subscribepattern"], default_registry())
     assert chosen is spec

@@ -20,6 +20,7 @@ from cdcfmt_core.errors import (
     MissingDependencyError,
     OptionError,
     PluginApiError,
+    SinkError,
     SourceError,
     UnknownFormatError,
 )
@@ -31,15 +32,15 @@ EXIT_CODES = {
     "values that Spark changes (`validate --strict`)",
     2: "the command line is wrong: an option, a value, a command or a format that is not there",
     3: "the input cannot be read, or a file not be written: no such file, no library for it, "
-    "no answer from a broker",
+    "no answer from a broker; `drain` run again goes on where it was",
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away, as in `cdcfmt cat … | head`",
 }
 """What the process returns; docs/cli.md and ``--help`` print it from here."""
 
 COMMANDS = (
-    "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "schema", "schemas",
-    "new", "doctor",
+    "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "drain", "schema",
+    "schemas", "new", "doctor",
 )  # fmt: skip
 
 # Images may be nested as deep as decoders let them (1024), at a few frames a level.
@@ -109,10 +110,19 @@ def plain(text: str) -> str:
     return text.replace("`", "")
 
 
+_UNREADABLE = (
+    SourceError,
+    SinkError,
+    MissingDependencyError,
+    BrokenPluginError,
+    PluginApiError,
+)
+
+
 def _failure(error: CdcfmtError) -> Failure:
     if isinstance(error, OptionError | UnknownFormatError):
         return WrongCommand(str(error))
-    if isinstance(error, SourceError | MissingDependencyError | BrokenPluginError | PluginApiError):
+    if isinstance(error, _UNREADABLE):
         return Unreadable(str(error))
     return Failure(str(error))
 

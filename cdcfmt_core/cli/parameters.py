@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
 
 from cdcfmt_core.cli.console import Quiet
 from cdcfmt_core.cli.inputs import transport_of_url
-from cdcfmt_core.cli.settings import SECTIONS, parse_settings
+from cdcfmt_core.cli.settings import OWNER, SECTIONS, parse_settings
 from cdcfmt_core.cli.writers import NUMBERS
-from cdcfmt_core.options import Option
+from cdcfmt_core.options import Option, validate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,6 +26,7 @@ _METAVARS = {
     "string": "TEXT",
     "int": "N",
     "bytes": "SIZE",
+    "duration": "TIME",
     "list": "NAME,…",
     "timezone": "ZONE",
 }
@@ -121,28 +123,59 @@ def reads(
             return function(settings=settings, **given)
 
         wrapped: Any = call
-        wrapped = click.option(
-            "-o",
-            "pairs",
-            multiple=True,
-            metavar="NAME=VALUE",
-            cls=SectionOption,
-            section="How to read",
-            help="Any option by the name that it has in Spark, also the formats' own "
-            "(cdcfmt formats NAME lists them) and a topic's.",
-        )(wrapped)
-        wrapped = click.option(
-            "-q",
-            "--quiet",
-            is_flag=True,
-            expose_value=False,
-            callback=lambda _, __, given: setattr(Quiet, "on", given),
-            help="No notes, warnings and progress on stderr, and no next command; errors stay.",
-        )(wrapped)
+        wrapped = quiet_option(pairs_option(wrapped))
         for heading, table in reversed(tables.items()):
             for option in reversed(table):
                 wrapped = _click_option(option, heading)(wrapped)
         result: F = click.argument("paths", nargs=-1, required=True, metavar="INPUT...")(wrapped)
+        return result
+
+    return decorate
+
+
+def pairs_option(function: F) -> F:
+    """``-o name=value``, as ``pairs``."""
+    option = click.option(
+        "-o",
+        "pairs",
+        multiple=True,
+        metavar="NAME=VALUE",
+        cls=SectionOption,
+        section="How to read",
+        help="Any option by the name that it has in Spark, also the formats' own "
+        "(cdcfmt formats NAME lists them) and a topic's.",
+    )
+    return option(function)
+
+
+def quiet_option(function: F) -> F:
+    """``--quiet``, of commands that say things on stderr."""
+    option = click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=lambda _, __, given: setattr(Quiet, "on", given),
+        help="No notes, warnings and progress on stderr, and no next command; errors stay.",
+    )
+    return option(function)
+
+
+def table_options(table: tuple[Option, ...]) -> Callable[[F], F]:
+    """Gives a command the options of a table, validated, as ``values``."""
+    names = {_key(option): option.name for option in table}
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(**given: Any) -> Any:
+            texts = {name: given.pop(key) for key, name in names.items()}
+            named = {name: text for name, text in texts.items() if text is not None}
+            return function(values=validate(named, table, owner=OWNER), **given)
+
+        wrapped: Any = call
+        for option in reversed(table):
+            wrapped = _click_option(option, "Options")(wrapped)
+        result: F = wrapped
         return result
 
     return decorate
@@ -194,4 +227,9 @@ def default_text(option: Option) -> str:
         return ""
     if option.type == "bytes" and value % (1 << 20) == 0:
         return f"{value >> 20}m"
+    if isinstance(value, timedelta):
+        units = {"d": timedelta(days=1), "h": timedelta(hours=1), "m": timedelta(minutes=1)}
+        whole = (unit for unit, size in units.items() if not value % size)
+        unit = next(whole, "s")
+        return f"{value // units.get(unit, timedelta(seconds=1))}{unit}"
     return str(value).lower() if option.type == "bool" else str(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import attrs
@@ -120,15 +120,12 @@ def parse_settings(
     declared |= {option.name.lower(): option for option in own}
     texts: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     others: list[tuple[str, str]] = []
-    for pair in pairs:
-        name, mark, value = pair.partition("=")
-        if not mark:
-            raise OptionError(f"-o {pair}: write it as -o name=value")
+    for name, value in parse_pairs(pairs):
         key = _key(name)
         if key in declared:
             texts[key] = value
         else:
-            others.append((name.strip(), value))
+            others.append((name, value))
     values = validate(texts, declared.values(), owner=OWNER)
     protocol = values["protocol"]
     registry = default_registry()
@@ -160,6 +157,18 @@ def parse_settings(
             known += [*names.values(), *of_topics.values()]
             raise unknown_option(name, known, owner=OWNER)
     return Settings(values, validate(codec, of_codecs.values(), owner=OWNER), rest, topic)
+
+
+def parse_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Names and values of ``-o``.
+
+    :raises OptionError: for a text that has no name or no value.
+    """
+    for pair in pairs:
+        name, mark, value = pair.partition("=")
+        if not mark:
+            raise OptionError(f"-o {pair}: write it as -o name=value")
+        yield name.strip(), value
 
 
 def _key(name: str) -> str:

@@ -66,7 +66,7 @@ def transport_module(*names: str, more: str = "open_source='x.y:z'") -> str:
             return [
                 TransportSpec(**{{
                     "name": name, "title": name.title(), "summary": "of " + __name__,
-                    "delivers": "replayable", "abilities": frozenset({{"keys"}}), **dict({more}),
+                    "abilities": frozenset({{"keys"}}), **dict({more}),
                 }})
                 for name in {names!r}
             ]
@@ -194,7 +194,7 @@ BROKEN_TRANSPORTS = {
         transport_module("bad", more="open_source='x.y'"),
         "'x.y' names no function: write package.module:function",
     ),
-    "no end": (transport_module("bad", more=""), "it has neither open_source nor open_sink"),
+    "no end": (transport_module("bad", more=""), "it has none of open_source, open_sink and open"),
     "a prefix without a dot": (
         transport_module("bad", more="open_sink='x:y', prefix='bad'"),
         "transport bad: the prefix 'bad' is not a name with a dot behind",
@@ -202,10 +202,6 @@ BROKEN_TRANSPORTS = {
     "an ability that is none": (
         transport_module("bad", more="open_sink='x:y', abilities=frozenset({'speed'})"),
         "transport bad: unknown abilities: speed",
-    ),
-    "delivers in another way": (
-        transport_module("bad", more="open_sink='x:y', delivers='twice'"),
-        "transport bad: delivers 'twice'",
     ),
     "an option twice": (
         transport_module("bad", more="open_sink='x:y', options=(Option('a', ''), Option('A', ''))"),

@@ -88,6 +88,27 @@ class FileSink:
             filesystem, root, commit_id
         )
 
+    def last_commits(self, query: str) -> tuple[int, list[str]]:
+        """The number of the next batch of a query, and the files of its batches, newest first.
+
+        A batch that was overwritten since keeps its number.
+        """
+        filesystem, root = self._open()
+        valid = read_manifests(filesystem, root)
+        known = [*valid, *(name for manifest in valid.values() for name in manifest.replaces)]
+        batches = {
+            found.batch: valid.get(name)
+            for name in known
+            if (found := CommitId.parse(name)) is not None and found.query == query
+        }
+        files = [
+            f"{self.path.rstrip('/')}/{name}"
+            for _, manifest in sorted(batches.items(), reverse=True)
+            if manifest is not None
+            for name in reversed(manifest.files)
+        ]
+        return max(batches, default=-1) + 1, files
+
     def commit(self, commit_id: CommitId, names: Sequence[str], *, overwrite: bool = False) -> bool:
         """Make staged files visible, all at once; False if this id is committed already.
 

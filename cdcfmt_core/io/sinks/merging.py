@@ -60,6 +60,12 @@ class CommitId:
         """Of a write that is never tried again under this id."""
         return cls(uuid.uuid4().hex, once=True)
 
+    @classmethod
+    def parse(cls, manifest: str) -> CommitId | None:
+        """Of the name of a manifest; None for one of a write that has no batches."""
+        found = _SINGLE(manifest)
+        return None if found is None else cls(found[1], int(found[2]))
+
     @property
     def manifest(self) -> str:
         return f"{_ONCE}-{self.query}.json" if self.once else f"{self.query}-{self.batch:020d}.json"

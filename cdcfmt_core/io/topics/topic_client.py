@@ -22,12 +22,21 @@ NO_MESSAGE = -1
 _PAUSE = 0.25
 
 
+def _are_dense(topic: Topic) -> bool:
+    """Whether the partitions are 0, 1, 2 and so on."""
+    return topic.partitions == frozenset(range(len(topic.partitions)))
+
+
 @attrs.frozen
 class Topic:
-    """``id`` tells a topic from another one of its name, made later; None: brokers have none."""
+    """``id`` tells a topic from another one of its name, made later; None: brokers have none.
+
+    ``complete``: whether all partitions are there; by default they are 0, 1, 2 and so on.
+    """
 
     id: str | None
     partitions: frozenset[int]
+    complete: bool = attrs.field(default=attrs.Factory(_are_dense, takes_self=True))
 
 
 class TopicClient(ABC):
@@ -161,7 +170,4 @@ class TopicClient(ABC):
 
 
 def _is_complete(topic: Topic | None) -> bool:
-    """Whether the partitions are 0, 1, 2 and so on."""
-    if topic is None or not topic.partitions:
-        return False
-    return topic.partitions == frozenset(range(len(topic.partitions)))
+    return topic is not None and bool(topic.partitions) and topic.complete

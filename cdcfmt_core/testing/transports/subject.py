@@ -45,7 +45,7 @@ class TransportSubject:
         :raises NotOfferedError: of a transport that cannot be read again.
         """
         spec = self.spec
-        if spec.open_source is None or spec.delivers != "replayable":
+        if spec.open_source is None:
             raise NotOfferedError(f"{spec.name} has no source with ranges of offsets")
         given = {**self.harness.reading(topic), **_known(spec, spec.options, more)}
         return choosing.open_source(spec, *choosing.split_options(spec, given))

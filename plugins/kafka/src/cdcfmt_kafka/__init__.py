@@ -15,7 +15,6 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             name="kafka",
             title="Kafka",
             summary="topics of Kafka, by librdkafka",
-            delivers="replayable",
             abilities=frozenset({"keys", "headers", "ordering", "transactions"}),
             options=KAFKA_OPTIONS,
             sink_options=SINK_OPTIONS,

@@ -15,7 +15,6 @@ def cdcfmt_register_transports() -> Iterable[TransportSpec]:
             name="spool",
             title="Spool",
             summary="folders of segments, appended under a lock file",
-            delivers="replayable",
             abilities=frozenset({"keys", "headers", "ordering"}),
             options=SOURCE_OPTIONS,
             sink_options=SINK_OPTIONS,

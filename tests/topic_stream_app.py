@@ -1,4 +1,4 @@
-"""A stream of its own process, to be killed: ``kafka_stream_app.py FOLDER SERVERS TOPIC LIMIT``.
+"""A stream of its own process, to be killed: ``topic_stream_app.py FOLDER OPTION=VALUE…``.
 
 Ends once all that was in the topic at its start is read.
 """
@@ -12,14 +12,12 @@ from kafka_orders import SCHEMA
 from stream_app import session, write
 
 
-def main(folder: str, servers: str, topic: str, limit: str) -> None:
+def main(folder: str, *options: str) -> None:
     spark = session(tasks=2)
     query = (
         spark.readStream.format("cdc")
-        .option("kafka.bootstrap.servers", servers)
-        .option("subscribe", topic)
+        .options(**dict(option.split("=", 1) for option in options))
         .option("startingOffsets", "earliest")
-        .option("maxOffsetsPerTrigger", limit)
         .option("table", "shop.orders")
         .schema(SCHEMA)
         .load()

@@ -1,0 +1,79 @@
+"""``cdcfmt drain``: the messages of a queue moved into a folder."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from cdcfmt_core.choosing import open_drain
+from cdcfmt_core.cli.console import note
+from cdcfmt_core.cli.inputs import transport_of_url
+from cdcfmt_core.cli.layout import number
+from cdcfmt_core.cli.parameters import command as declare
+from cdcfmt_core.cli.parameters import pairs_option, quiet_option, table_options
+from cdcfmt_core.cli.progress import Progress
+from cdcfmt_core.cli.settings import parse_pairs
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.io.draining import DRAINING_OPTIONS, MESSAGES, Draining, How
+from cdcfmt_core.io.sinks import FileSink
+from cdcfmt_core.io.sources.options import parse_storage_options
+
+
+@declare("drain", "The messages of a queue moved into a folder.")
+@click.argument("url", metavar="URL")
+@click.option("--into", "folder", required=True, metavar="DIR", help="The folder, or its URL.")
+@table_options(DRAINING_OPTIONS)
+@quiet_option
+@pairs_option
+def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any]) -> None:
+    """Take the messages of a queue into a folder, and remove from the queue what is there safely.
+
+    The folder is an input like any other, also while it grows. It ends when the queue is empty,
+    or goes on with --follow. Ctrl-C, or SIGTERM, ends it after one more commit.
+    """
+    transport = transport_of_url(url)
+    if transport is None or transport.options_of_url is None:
+        raise OptionError(f"{url} is not the address of a queue, such as rabbitmq://host/queue")
+    given = {**transport.options_of_url(url), **dict(parse_pairs(pairs))}
+    sink = FileSink(
+        folder, parse_storage_options(values["storageOptions"]), compression=values["compression"]
+    )
+    with Progress("draining", None, "messages") as bar:
+        draining = Draining(
+            lambda: open_drain(transport, given),
+            sink,
+            How.of(values),
+            written=bar.count,
+            trouble=lambda error: note(f"{error}; connecting again"),
+        )
+        with _stopping(draining):
+            draining.run()
+    note(f"written: {number(draining.counts[MESSAGES])} messages, {folder}")
+    for text, count in sorted(draining.counts.items()):
+        if text != MESSAGES:
+            note(f"{text}: {number(count)}")
+
+
+@contextmanager
+def _stopping(draining: Draining) -> Iterator[None]:
+    """Signals that end the process stop it; a second one ends it at once."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(*_: object) -> None:
+        draining.stop()
+        restore()
+
+    def restore() -> None:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    for one in before:
+        signal.signal(one, stop)
+    try:
+        yield
+    finally:
+        restore()

@@ -1,0 +1,260 @@
+"""From a queue into a folder: what is acknowledged is on disk and committed.
+
+A crash between a commit and its acknowledgement makes the queue give messages again.  Those
+with an identity are dropped then.  What the folder has is read back from its newest lines, so
+no other state can be ahead of it or behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from hashlib import blake2b
+from itertools import chain
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import SinkError, SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sinks import CommitId, FileSink, TaskFiles
+from cdcfmt_core.io.sinks.compression import COMPRESSIONS
+from cdcfmt_core.io.sources import FileSplit, read_split, wrap_line
+from cdcfmt_core.io.sources.options import STORAGE_OPTIONS
+from cdcfmt_core.options import Option
+from cdcfmt_core.transport import Drain
+
+MESSAGES: Final = "messages"
+REPEATED: Final = "repeated messages dropped"
+"""Counted where a message came again that the folder has."""
+
+REMEMBERED: Final = 200_000
+"""The identities of so many last messages are known, or of all in a GiB of them if fewer."""
+
+_REMEMBERED_BYTES = 1 << 30
+_WAIT_SECONDS = 1.0
+_RETRY_SECONDS = 300.0
+
+
+DRAINING_OPTIONS: Final = (
+    Option(
+        name="follow",
+        type="bool",
+        default=False,
+        help="Wait for more for ever, also while the broker is away for minutes.",
+    ),
+    Option(
+        name="idle",
+        type="duration",
+        default=timedelta(seconds=5),
+        help="Without `follow`: the queue is empty when no message came for so long.",
+    ),
+    Option(
+        name="rollSize",
+        type="bytes",
+        default=128 << 20,
+        minimum=1,
+        help="Commit and acknowledge what was taken once it is so large.",
+    ),
+    Option(
+        name="rollInterval",
+        type="duration",
+        default=timedelta(seconds=60),
+        help="Commit and acknowledge what was taken once it is so old, or what the queue allows.",
+    ),
+    Option(
+        name="compression",
+        type="choice",
+        choices=COMPRESSIONS,
+        default="none",
+        help="How files are compressed; `zstd` needs `cdcfmt-core[files]`.",
+    ),
+    STORAGE_OPTIONS,
+)
+
+
+@attrs.frozen(kw_only=True)
+class How:
+    """When to commit, and when to end: the options, in bytes and seconds."""
+
+    size: int = 128 << 20
+    seconds: float = 60.0
+    follow: bool = False
+    idle_seconds: float = 5.0
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> How:
+        """From validated :data:`DRAINING_OPTIONS`."""
+        return cls(
+            size=values["rollSize"],
+            seconds=values["rollInterval"].total_seconds(),
+            follow=values["follow"],
+            idle_seconds=values["idle"].total_seconds(),
+        )
+
+
+class Draining:
+    """Moves the messages of a queue into a folder.
+
+    ``open_drain`` connects; ``written`` is called with the number of messages of each commit,
+    ``trouble`` with each failure after which it connects again.  ``counts`` are of what is
+    committed.
+    """
+
+    def __init__(
+        self,
+        open_drain: Callable[[], AbstractContextManager[Drain]],
+        sink: FileSink,
+        how: How,
+        *,
+        written: Callable[[int], object] = lambda _: None,
+        trouble: Callable[[SourceError], object] = lambda _: None,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._open_drain = open_drain
+        self._sink = sink
+        self._how = how
+        self._written = written
+        self._trouble = trouble
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Have :meth:`run` commit and acknowledge what it has, and end; for signal handlers."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Drain until the queue is empty, or until :meth:`stop`.
+
+        :raises SourceError: if the queue cannot be read.
+        :raises SinkError: if the folder cannot be written, or another drain writes into it.
+        """
+        self._sink.prepare()
+        self._sink.sweep()
+        reached = None
+        while True:
+            try:
+                with self._open_drain() as drain:
+                    reached = time.monotonic()
+                    folder = _Folder(self._sink, drain)
+                    while self._commit_next(drain, folder):
+                        reached = time.monotonic()
+                return
+            except SourceError as error:
+                if reached is None or not self._how.follow or self._stopped:
+                    raise
+                if time.monotonic() - reached > _RETRY_SECONDS:
+                    raise
+                self._trouble(error)
+                time.sleep(_WAIT_SECONDS)
+
+    def _commit_next(self, drain: Drain, folder: _Folder) -> bool:
+        """Fill a commit, make it and acknowledge it; False where nothing more is to come."""
+        files = folder.open()
+        counts: Counter[str] = Counter()
+        try:
+            more = self._fill(drain, folder, files, counts)
+            folder.commit(files)
+        except BaseException:
+            files.discard()
+            raise
+        if counts:
+            drain.acknowledge()
+            self.counts += counts
+            self._written(counts[MESSAGES])
+        return more
+
+    def _fill(self, drain: Drain, folder: _Folder, files: TaskFiles, counts: Counter[str]) -> bool:
+        how = self._how
+        # Half of it is for what is slow: the disk, or a store.
+        seconds = min(how.seconds, drain.hold_seconds / 2)
+        size = 0
+        due = float("inf")
+        last = time.monotonic()
+        while counts.total() < drain.most and size < how.size and time.monotonic() < due:
+            if self._stopped:
+                return False
+            messages = drain.take(max(min(_WAIT_SECONDS, due - time.monotonic()), 0))
+            if messages:
+                last = time.monotonic()
+                due = min(due, last + seconds)
+            elif not how.follow and time.monotonic() - last >= how.idle_seconds:
+                return False
+            for message in messages:
+                line = folder.take(message)
+                if line is None:
+                    counts[REPEATED] += 1
+                    continue
+                counts[MESSAGES] += 1
+                size += len(line)
+                files.write(line)
+        return True
+
+
+class _Folder:
+    """The commits of a queue in the folder, and which messages they hold."""
+
+    def __init__(self, sink: FileSink, drain: Drain) -> None:
+        self._sink = sink
+        self._drain = drain
+        # The same in each run, so that two drains at once cannot both commit.
+        self._query = CommitId.of(f"drain of {drain.queue}").query
+        self._batch, files = sink.last_commits(self._query)
+        self._most = max(REMEMBERED, drain.most)
+        self._order = deque(self._identities(files))
+        self._known = set(self._order)
+
+    def open(self) -> TaskFiles:
+        return self._sink.open_task(self._id, 0)
+
+    def take(self, message: Message) -> bytes | None:
+        """The line of a message; None if the folder has it."""
+        digest = self._digest(message)
+        if digest is not None:
+            if digest in self._known:
+                return None
+            self._known.add(digest)
+            self._order.append(digest)
+            if len(self._order) > self._most:
+                self._known.discard(self._order.popleft())
+        return wrap_line(message)
+
+    def commit(self, files: TaskFiles) -> None:
+        """:raises SinkError: if that fails, or another process made this commit."""
+        names = files.close()
+        if not names:
+            return
+        if not self._sink.commit(self._id, names):
+            raise SinkError(
+                f"{self._sink.path} has commit {self._batch} of {self._drain.queue} already: "
+                "another drain of this queue writes there; give each a folder, or stop one of them"
+            )
+        self._batch += 1
+
+    @property
+    def _id(self) -> CommitId:
+        return CommitId(self._query, self._batch)
+
+    def _digest(self, message: Message) -> bytes | None:
+        identity = self._drain.identity(message)
+        return None if identity is None else blake2b(identity, digest_size=16).digest()
+
+    def _identities(self, files: list[str]) -> list[bytes]:
+        """Those of the last messages in ``files``, which come newest first; the oldest first."""
+        found: deque[list[bytes]] = deque()
+        count = size = 0
+        for path in files:
+            if count >= self._most or size >= _REMEMBERED_BYTES:
+                break
+            split = FileSplit(path, 0, None, None)
+            found.appendleft([])
+            for message in read_split(split, storage_options=self._sink.storage_options):
+                if isinstance(message, Message):
+                    count += 1
+                    size += len(message.value or b"")
+                    digest = self._digest(message)
+                    if digest is not None:
+                        found[0].append(digest)
+        return [*chain.from_iterable(found)][-self._most :]

@@ -1,0 +1,29 @@
+"""RabbitMQ for cdcfmt: streams as a source with ranges of offsets and a sink, queues to drain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cdcfmt_core import TransportSpec, hookimpl
+from cdcfmt_rabbitmq.options import DRAIN_OPTIONS, SINK_OPTIONS, STREAM_OPTIONS
+
+
+@hookimpl
+def cdcfmt_register_transports() -> Iterable[TransportSpec]:
+    return [
+        TransportSpec(
+            name="rabbitmq",
+            title="RabbitMQ",
+            summary="streams of RabbitMQ, and queues to drain",
+            abilities=frozenset({"keys", "headers", "ordering"}),
+            options=STREAM_OPTIONS,
+            sink_options=SINK_OPTIONS,
+            drain_options=DRAIN_OPTIONS,
+            open_source="cdcfmt_rabbitmq.source:open_source",
+            open_sink="cdcfmt_rabbitmq.sink:open_sink",
+            open_drain="cdcfmt_rabbitmq.drain:open_drain",
+            options_of_url="cdcfmt_rabbitmq.address:options_of_url",
+            explain="cdcfmt_rabbitmq.explain:explain",
+            api_version=1,
+        )
+    ]

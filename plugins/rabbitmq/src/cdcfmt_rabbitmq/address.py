@@ -1,0 +1,32 @@
+"""``rabbitmq://host:port/name?option=…``: what an address on the command line stands for."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from cdcfmt_core.errors import OptionError
+
+
+def options_of_url(url: str) -> dict[str, str]:
+    """Options by name; those behind the question mark come as they are.
+
+    The last part of the path is the stream or queue, one before it the virtual host.
+
+    :raises OptionError: for an address without a broker, or with a password in it.
+    """
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        raise OptionError(
+            "a rabbitmq:// input takes no user and password in its address: give "
+            "-o rabbitmq.username=… and -o rabbitmq.password=…"
+        )
+    if not parts.netloc:
+        raise OptionError("a rabbitmq:// input is written rabbitmq://host:port/stream-or-queue")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options["rabbitmq.hosts"] = parts.netloc
+    host, mark, name = parts.path.removeprefix("/").rpartition("/")
+    if mark:
+        options["rabbitmq.virtual.host"] = unquote(host)
+    if name:
+        options["subscribe"] = unquote(name)
+    return options

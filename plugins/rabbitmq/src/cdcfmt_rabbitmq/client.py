@@ -1,0 +1,144 @@
+"""What a broker has: streams and their offsets, as the driver asks for them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.io.topics.topic_client import NO_MESSAGE, Topic, TopicClient
+from cdcfmt_core.offsets import EARLIEST, LATEST, Offsets, TopicPartition
+from cdcfmt_core.texts import open_logger
+from cdcfmt_rabbitmq.link import Link, Start
+from cdcfmt_rabbitmq.links import Links, retry
+from cdcfmt_rabbitmq.options import StreamOptions
+from cdcfmt_rabbitmq.topics import streams_of
+from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
+
+logger = open_logger("cdcfmt_rabbitmq")
+
+_COMMIT_SECONDS = 5.0
+"""How long the last chunk may take until all replicas that count have it."""
+
+_T = TypeVar("_T")
+
+
+class StreamClient(TopicClient):
+    """Asks brokers by the stream protocol, again until they answer.
+
+    The first answer may take ``first_contact_seconds``, later ones ``brokerTimeout``.
+    """
+
+    title = "RabbitMQ"
+
+    def __init__(self, options: StreamOptions) -> None:
+        super().__init__(options, options.settings.show("streams"))
+        self._options = options
+        self._links = Links(options.settings)
+        self._answered = False
+
+    def topics(self, known: Iterable[str] = ()) -> dict[str, Topic | None]:
+        """As of every :class:`TopicClient`.
+
+        Streams have no id.  The time of the first chunk is one, as long as retention leaves it.
+        """
+        names = sorted({*known, *self.selected_names()})
+        found = self._ask(lambda: streams_of(self._links.any(), names))
+        return {
+            name: Topic(self._id(streams[0]), frozenset(range(len(streams)))) if streams else None
+            for name, streams in found.items()
+        }
+
+    def _id(self, stream: str) -> str | None:
+        first = self._ask(lambda: probe(self._links.leader(stream), stream, "first"))
+        return str(first.timestamp) if first is not None and not first.chunk_first_offset else None
+
+    def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
+        if not wanted:
+            return {}
+        names = sorted({topic for topic, _ in wanted})
+        streams = self._ask(lambda: streams_of(self._links.any(), names))
+        found: Offsets = {}
+        for (topic, partition), what in wanted.items():
+            if partition >= len(streams[topic]):
+                raise SourceError(
+                    f"topic {topic}, partition {partition} does not exist on {self.address}"
+                )
+            stream = streams[topic][partition]
+
+            def offset(stream: str = stream, what: int = what) -> int:
+                return offset_of(self._links.leader(stream), stream, what)
+
+            try:
+                found[topic, partition] = self._ask(offset)
+            except SourceError as error:
+                logger.info("rabbitmq: %s: %s", stream, error)
+                if not self._answered:
+                    raise
+        return found
+
+    def all_names(self) -> list[str]:
+        # The stream protocol has no list of streams.
+        return []
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        patience = self._options.patience
+        if not self._answered:
+            patience = min(patience, self.first_contact_seconds)
+        try:
+            answer = retry(question, patience)
+        except TroubleError as trouble:
+            raise SourceError(no_answer(self._options.settings, "streams", trouble)) from None
+        self._answered = True
+        return answer
+
+
+def probe(link: Link, stream: str, start: Start) -> Any:
+    """The chunk at a place of a stream; None if there is none."""
+    subscription = link.subscribe(stream, start)
+    try:
+        return subscription.next_at_once()
+    finally:
+        subscription.close()
+
+
+def first_offset(link: Link, stream: str) -> int:
+    """The first offset that a stream still has; where it ends, if it has none."""
+    first = probe(link, stream, "first")
+    return 0 if first is None else int(first.chunk_first_offset)
+
+
+def end_offset(link: Link, stream: str) -> int:
+    """The offset behind the last message."""
+    deadline = time.monotonic() + _COMMIT_SECONDS
+    looks = 0
+    while True:
+        last = probe(link, stream, "last")
+        if last is not None:
+            return int(last.chunk_first_offset + last.num_records)
+        # The last chunk is not confirmed yet, unless there is none at all.
+        if probe(link, stream, "first") is None and looks:
+            return 0
+        looks += 1
+        if time.monotonic() > deadline:
+            raise TroubleError(f"stream {stream}: the last messages are not confirmed")
+        time.sleep(0.05)
+
+
+def offset_of(link: Link, stream: str, what: int) -> int:
+    """The offset of EARLIEST, LATEST or a time in milliseconds."""
+    if what == EARLIEST:
+        return first_offset(link, stream)
+    if what == LATEST:
+        return end_offset(link, stream)
+    subscription = link.subscribe(stream, ("time", what))
+    try:
+        # It begins before the time where the chunk that it falls into does.
+        while (chunk := subscription.next_at_once()) is not None:
+            if chunk.timestamp >= what:
+                return int(chunk.chunk_first_offset)
+            subscription.credit()
+        return NO_MESSAGE
+    finally:
+        subscription.close()

@@ -1,0 +1,58 @@
+"""What ``cdcfmt doctor --rabbitmq host:port`` finds."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+from cdcfmt_core.transport import Check
+from cdcfmt_rabbitmq.links import Links
+from cdcfmt_rabbitmq.settings import parse_settings
+from cdcfmt_rabbitmq.trouble import TroubleError
+
+_SECONDS = 5.0
+
+
+def explain(address: str) -> Iterator[Check]:
+    """The port, the stream protocol behind it, and the address that the broker advertises."""
+    subject = f"RabbitMQ {address}"
+    settings = parse_settings({"hosts": address})
+    ((host, port), *_) = settings.addresses("streams")
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+    except OSError as error:
+        yield Check(subject, "bad", f"nothing answers: {error}", "is the broker up, the port open?")
+        return
+    yield Check(subject, "ok", "the port is open")
+    links = Links(settings)
+    try:
+        link = links.any()
+        properties = link.client.server_properties
+        version = properties.get("version", "of an unknown version")
+        yield Check(subject, "ok", f"RabbitMQ {version} speaks the stream protocol")
+        yield _advertised(subject, properties)
+    except TroubleError as trouble:
+        yield Check(
+            subject,
+            "warn" if not trouble.passing else "bad",
+            f"it does not let guest in by the stream protocol: {trouble}",
+            "the port is that of rabbitmq_stream (5552)? reading takes -o rabbitmq.username=…, "
+            "-o rabbitmq.password=… and -o rabbitmq.tls=…",
+        )
+    finally:
+        links.close()
+
+
+def _advertised(subject: str, properties: dict[str, str]) -> Check:
+    host, port = properties.get("advertised_host", ""), properties.get("advertised_port", "")
+    try:
+        socket.create_connection((host, int(port)), timeout=_SECONDS).close()
+    except (OSError, ValueError) as error:
+        return Check(
+            subject,
+            "bad",
+            f"it advertises {host}:{port}, which cannot be reached from here: {error}",
+            "set stream.advertised_host and stream.advertised_port of the broker to an address "
+            "that clients reach, or -o rabbitmq.advertised=false",
+        )
+    return Check(subject, "ok", f"it advertises {host}:{port}")

@@ -1,0 +1,99 @@
+"""Connections to the brokers that lead streams."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from cdcfmt_rabbitmq.link import Link
+from cdcfmt_rabbitmq.loop import Loop
+from cdcfmt_rabbitmq.settings import Settings
+from cdcfmt_rabbitmq.trouble import TroubleError, of_code
+
+_T = TypeVar("_T")
+
+
+class Links:
+    """Connections to the brokers that lead streams, made as they are needed.
+
+    Leaders alone know all that is confirmed, so nothing is read from replicas.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._loop = Loop()
+        self._links: dict[tuple[str, int], Link] = {}
+        self._leaders: dict[str, Link] = {}
+
+    def any(self) -> Link:
+        """A connection to one of the brokers that the user named."""
+        trouble = TroubleError("no host")
+        for address in self._settings.addresses("streams"):
+            try:
+                return self._to(*address)
+            except TroubleError as error:
+                trouble = error
+        raise trouble
+
+    def leader(self, stream: str) -> Link:
+        """A connection to the broker that leads a stream.
+
+        :raises TroubleError: with ``missing``, if there is no such stream.
+        """
+        known = self._leaders.get(stream)
+        if known is not None and not known.is_lost:
+            return known
+        link = self.any()
+        brokers, (found,) = link.metadata([stream])
+        if found.response_code != 1:
+            raise of_code(found.response_code)
+        broker = brokers.get(found.leader_ref)
+        if broker is None:
+            raise TroubleError(f"stream {stream} has no leader")
+        if self._settings.advertised:
+            link = self._to_advertised(stream, broker.host, broker.port)
+        self._leaders[stream] = link
+        return link
+
+    def _to_advertised(self, stream: str, host: str, port: int) -> Link:
+        try:
+            return self._to(host, port)
+        except TroubleError as trouble:
+            raise TroubleError(
+                f"stream {stream} is led by a broker that advertises {host}:{port}, which does not "
+                f"answer from here: {trouble}; set its advertised_host and advertised_port to an "
+                "address that clients reach, or rabbitmq.advertised=false",
+                trouble.passing,
+            ) from None
+
+    def _to(self, host: str, port: int) -> Link:
+        link = self._links.get((host, port))
+        if link is None or link.is_lost:
+            link = self._links[host, port] = Link(self._loop, self._settings, host, port)
+        return link
+
+    def close(self) -> None:
+        """Close all of them; does not wait for it."""
+        links, self._links = list(self._links.values()), {}
+
+        async def close_all() -> None:
+            await asyncio.gather(*(link.client.close() for link in links), return_exceptions=True)
+
+        self._loop.stop(close_all())
+
+
+def retry(question: Callable[[], _T], seconds: float, again: float = 0.25) -> _T:
+    """The answer to a question, which is asked again while trouble may pass.
+
+    :raises TroubleError: what came last, once it cannot pass or the time is over.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return question()
+        except TroubleError as trouble:
+            if not trouble.passing or time.monotonic() > deadline:
+                raise
+            time.sleep(again)

@@ -1,0 +1,57 @@
+"""An event loop in a thread, for code that is not asynchronous.
+
+The client library runs on asyncio.  A thread has its loop, so that heartbeats go on while a task
+does something else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from cdcfmt_rabbitmq.trouble import of_stream
+
+ANSWER_SECONDS: Final = 10.0
+"""How long one question to a broker may take."""
+
+_T = TypeVar("_T")
+
+
+class Loop:
+    """An event loop in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="cdcfmt-rabbitmq", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        # Tasks that end by an error of the connection are no news: callers see it.
+        self._loop.set_exception_handler(lambda *_: None)
+        self._loop.run_forever()
+        self._loop.close()
+
+    def call(self, work: Coroutine[Any, Any, _T], seconds: float = ANSWER_SECONDS) -> _T:
+        """The result of a coroutine.
+
+        :raises TroubleError: if it fails, or takes longer.
+        """
+        waiting = asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, seconds), self._loop)
+        try:
+            return waiting.result(seconds + 1)
+        except Exception as error:
+            waiting.cancel()
+            raise of_stream(error) from None
+
+    def stop(self, last: Coroutine[Any, Any, Any]) -> None:
+        """End the thread after ``last``; does not wait for it."""
+
+        async def end() -> None:
+            with suppress(Exception):
+                await asyncio.wait_for(last, ANSWER_SECONDS)
+            self._loop.stop()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop)

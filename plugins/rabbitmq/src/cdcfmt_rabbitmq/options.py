@@ -1,0 +1,95 @@
+"""The options of RabbitMQ: those of all topics, and how keys are carried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.io.topics.options import (
+    ASSIGN,
+    OFFSET_OPTIONS,
+    SUBSCRIBE,
+    TOPIC_OPTIONS,
+)
+from cdcfmt_core.io.topics.topic_options import TopicOptions
+from cdcfmt_core.options import Option
+from cdcfmt_rabbitmq.settings import Settings, parse_settings
+
+_SETTINGS = (
+    "Settings of the client, without the prefix: `rabbitmq.hosts` (required, `host:port,…`), "
+    "`rabbitmq.username`, `rabbitmq.password`, `rabbitmq.virtual.host`, `rabbitmq.tls` and so on."
+)
+
+_KEY = Option(
+    name="keyProperty",
+    help="The application property that is a message's key; none by default, as AMQP has no keys.",
+)
+
+_PATIENCE = Option(
+    name="brokerTimeout",
+    type="duration",
+    default=timedelta(minutes=2),
+    help="How long a task waits for a broker that does not answer.",
+)
+
+STREAM_OPTIONS = (
+    Option(name="rabbitmq.*", hidden=True, help=_SETTINGS),
+    SUBSCRIBE,
+    ASSIGN,
+    *OFFSET_OPTIONS,
+    _KEY,
+    _PATIENCE,
+    *TOPIC_OPTIONS,
+)
+
+SINK_OPTIONS = (
+    Option(name="rabbitmq.*", hidden=True, help=_SETTINGS),
+    Option(name="topic", help="Stream or super stream to write to; it must exist."),
+    _KEY,
+    _PATIENCE,
+)
+
+DRAIN_OPTIONS = (
+    Option(name="rabbitmq.*", hidden=True, help=_SETTINGS),
+    Option(name="subscribe", help="The queue."),
+    _KEY,
+    Option(
+        name="prefetch",
+        type="int",
+        default=20_000,
+        minimum=1,
+        maximum=65_535,
+        help="How many messages are taken before they are committed and acknowledged.",
+    ),
+)
+
+SELECTING = (SUBSCRIBE.name, ASSIGN.name)
+
+
+@attrs.frozen(kw_only=True)
+class StreamOptions(TopicOptions):
+    """Validated options of reading; ``settings`` may hold secrets."""
+
+    settings: Settings
+
+    @property
+    def key_property(self) -> str | None:
+        name: str | None = self["keyProperty"]
+        return name
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for a broker that does not answer."""
+        timeout: timedelta = self["brokerTimeout"]
+        return timeout.total_seconds()
+
+
+def parse_stream_options(values: Mapping[str, Any], client: Mapping[str, str]) -> StreamOptions:
+    """From validated :data:`STREAM_OPTIONS` and the ``rabbitmq.*`` options without prefix.
+
+    :raises OptionError: for options that do not go together or say nothing readable.
+    """
+    return StreamOptions.parse(values, "RabbitMQ", SELECTING, settings=parse_settings(client))

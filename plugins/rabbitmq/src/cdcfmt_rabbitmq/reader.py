@@ -1,0 +1,168 @@
+"""Reads a range of one stream."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import SourceError
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.losses import lose, range_error
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_rabbitmq.chunks import entries
+from cdcfmt_rabbitmq.client import end_offset, first_offset
+from cdcfmt_rabbitmq.link import Link, Subscription
+from cdcfmt_rabbitmq.links import Links
+from cdcfmt_rabbitmq.messages import message_of
+from cdcfmt_rabbitmq.options import StreamOptions
+from cdcfmt_rabbitmq.topics import stream_name
+from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
+
+_CREDIT: Final = 4
+"""So many chunks are on their way at most; one has up to 4,096 entries."""
+
+_QUIET_SECONDS: Final = 0.5
+_CHECK_SECONDS: Final = 1.0
+_PAUSE: Final = 0.5
+
+
+def read_range(
+    wanted: OffsetRange, options: StreamOptions, counts: Counter[str] | None = None
+) -> Iterator[Message]:
+    """The messages of a range, in order.
+
+    Offsets without a message (what consumers store of theirs) are passed over.  Without
+    ``failOnDataLoss`` offsets that are gone are counted in ``counts`` as ``offsets lost``.
+
+    :raises SourceError: if offsets are gone, a chunk is damaged, or no broker answers for
+        ``brokerTimeout``.
+    """
+    if wanted.size <= 0:
+        return
+    links = Links(options.settings)
+    try:
+        yield from _RangeReader(wanted, options, links, counts).messages()
+    finally:
+        links.close()
+
+
+class _RangeReader:
+    def __init__(
+        self,
+        wanted: OffsetRange,
+        options: StreamOptions,
+        links: Links,
+        counts: Counter[str] | None,
+    ) -> None:
+        self._wanted = wanted
+        self._options = options
+        self._links = links
+        self._counts: Counter[str] = Counter() if counts is None else counts
+        self._at = wanted.start
+        """The first offset that is neither read nor known to have no message."""
+        self._gaps: list[OffsetRange] = []
+        """Offsets that were not delivered, and may be gone."""
+        self._checked = time.monotonic()
+
+    def messages(self) -> Iterator[Message]:
+        heard = time.monotonic()
+        while True:
+            try:
+                stream = self._stream()
+                link = self._links.leader(stream)
+                for messages in self._chunks(link, stream):
+                    yield from messages
+                    # The caller's own time does not count.
+                    heard = time.monotonic()
+                self._check_gaps(link, stream)
+                return
+            except TroubleError as trouble:
+                if trouble.missing:
+                    raise range_error(
+                        self._wanted, "the stream does not exist (any more)"
+                    ) from None
+                waited = time.monotonic() - heard
+                if not trouble.passing or waited > self._options.patience:
+                    text = no_answer(self._options.settings, "streams", trouble)
+                    raise range_error(self._wanted, text) from None
+                time.sleep(_PAUSE)
+
+    def _stream(self) -> str:
+        return stream_name(self._links.any(), self._wanted.topic, self._wanted.partition)
+
+    def _chunks(self, link: Link, stream: str) -> Iterator[Iterator[Message]]:
+        """The messages of each chunk, until the range is read."""
+        if self._at >= self._wanted.end:
+            return
+        subscription = link.subscribe(stream, ("offset", self._at), _CREDIT)
+        try:
+            while self._at < self._wanted.end:
+                chunk = self._next(link, stream, subscription)
+                if chunk is None:
+                    continue
+                first = int(chunk.chunk_first_offset)
+                if first > self._at:
+                    gap = attrs.evolve(
+                        self._wanted, start=self._at, end=min(first, self._wanted.end)
+                    )
+                    self._gaps.append(gap)
+                    self._at = gap.end
+                yield self._messages(chunk, first)
+                self._at = max(self._at, first + int(chunk.num_records))
+                if self._gaps and time.monotonic() - self._checked > _CHECK_SECONDS:
+                    self._check_gaps(link, stream)
+                if self._at < self._wanted.end:
+                    subscription.credit()
+        finally:
+            subscription.close()
+
+    def _messages(self, chunk: Any, first: int) -> Iterator[Message]:
+        topic, partition = self._wanted.topic, self._wanted.partition
+        key, timestamp = self._options.key_property, int(chunk.timestamp)
+        start, end = self._at, self._wanted.end
+        try:
+            for offset, data in enumerate(entries(chunk), first):
+                if start <= offset < end:
+                    yield message_of(data, key, self._counts, topic, partition, offset, timestamp)
+        except SourceError as error:
+            raise range_error(self._wanted, str(error)) from None
+
+    def _next(self, link: Link, stream: str, subscription: Subscription) -> Any:
+        """The next chunk; None to ask again."""
+        chunk = subscription.next(_QUIET_SECONDS)
+        if chunk is not None:
+            return chunk
+        chunk = subscription.next_at_once()
+        if chunk is not None:
+            return chunk
+        end = end_offset(link, stream)
+        if end <= self._at:
+            rest = attrs.evolve(self._wanted, start=self._at)
+            lose(
+                rest,
+                f"the stream ends at {end}",
+                self._counts,
+                fail=self._options["failOnDataLoss"],
+            )
+            self._at = self._wanted.end
+        return None
+
+    def _check_gaps(self, link: Link, stream: str) -> None:
+        """Whether gaps had messages: a broker passes over what retention took, in silence.
+
+        What lies behind the first offset that the stream has now was there, and had none.
+        """
+        if not self._gaps:
+            return
+        first = first_offset(link, stream)
+        gaps, self._gaps = self._gaps, []
+        for gap in gaps:
+            if gap.start < first:
+                lost = attrs.evolve(gap, end=min(gap.end, first))
+                why = f"the stream begins at {first}"
+                lose(lost, why, self._counts, fail=self._options["failOnDataLoss"])
+        self._checked = time.monotonic()

@@ -1,0 +1,294 @@
+"""RabbitMQ's streams as output: at least once, each message once while a producer lives.
+
+Messages are numbered (publishing ids), so that the broker drops what a producer sends again
+after it lost its connection.  Whoever opens another producer after a failure (Spark tries
+tasks and batches again) sends messages twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import EncodeError, OptionError, SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_rabbitmq.link import Link
+from cdcfmt_rabbitmq.links import Links, retry
+from cdcfmt_rabbitmq.messages import stored
+from cdcfmt_rabbitmq.settings import Settings, parse_settings
+from cdcfmt_rabbitmq.topics import streams_of
+from cdcfmt_rabbitmq.trouble import TroubleError, no_answer
+
+FIRST_CONTACT_SECONDS: Final = 15.0
+
+_BATCH: Final = 500
+_BATCH_BYTES: Final = 256 << 10
+_UNCONFIRMED: Final = 5_000
+_UNCONFIRMED_BYTES: Final = 16 << 20
+_MESSAGE_OVERHEAD: Final = 12
+_FRAME_OVERHEAD: Final = 64
+_SEED: Final = 104_729
+"""Of the hash by which the clients of RabbitMQ choose a partition."""
+
+
+@attrs.frozen
+class StreamSink:
+    """A stream or super stream that exists.  It can be pickled; no text shows its settings."""
+
+    topic: str
+    settings: Settings
+    key_property: str | None
+    patience: float
+
+    def partitions(self) -> int:
+        """How many partitions the topic has.
+
+        :raises SinkError: if there is no such stream, or no broker answers, also where the brokers
+            send their clients to.
+        """
+        links = Links(self.settings)
+        try:
+            return len(self._streams(links, min(self.patience, FIRST_CONTACT_SECONDS)))
+        finally:
+            links.close()
+
+    def _streams(self, links: Links, seconds: float) -> list[str]:
+        def ask() -> list[str]:
+            found = streams_of(links.any(), [self.topic])[self.topic]
+            for stream in found:
+                links.leader(stream)
+            return found
+
+        try:
+            streams = retry(ask, seconds)
+        except TroubleError as trouble:
+            raise self.failure(no_answer(self.settings, "streams", trouble)) from None
+        if not streams:
+            raise self.failure("there is no such stream, nor a super stream; create it first")
+        return streams
+
+    @contextmanager
+    def open(self) -> Iterator[StreamProducer]:
+        """A producer; at the end all its messages are confirmed.
+
+        :raises SinkError: if one is not.
+        """
+        links = Links(self.settings)
+        try:
+            producer = StreamProducer(self, links, self._streams(links, self.patience))
+            yield producer
+            producer.flush()
+        finally:
+            links.close()
+
+    def failure(self, reason: str) -> SinkError:
+        where = self.settings.show("streams")
+        return SinkError(f"RabbitMQ at {where}, topic {self.topic}: {reason}")
+
+
+class StreamProducer:
+    """Sends messages, in order within each partition."""
+
+    def __init__(self, sink: StreamSink, links: Links, streams: list[str]) -> None:
+        self._sink = sink
+        self._publishers = [_Publisher(sink, links, stream) for stream in streams]
+        self._round = itertools.count()
+
+    def send(self, message: Message) -> None:
+        """Put a message on its way.
+
+        :raises SinkError: if it cannot be carried, or an earlier one was not taken.
+        """
+        number = message.partition
+        if number is None:
+            number = self._choose(message.key)
+        try:
+            data = stored(message, self._sink.key_property)
+        except EncodeError as error:
+            raise self._sink.failure(str(error)) from None
+        self._publishers[number].add(data)
+
+    def send_all(
+        self,
+        keys: Iterable[bytes | None],
+        values: Iterable[bytes],
+        partitions: Iterable[int],
+    ) -> None:
+        """Put messages without headers on their way.
+
+        :raises SinkError: as :meth:`send`.
+        """
+        for key, value, partition in zip(keys, values, partitions, strict=True):
+            self.send(Message(key, value, partition=partition))
+
+    def flush(self) -> None:
+        """Wait until all messages are confirmed.
+
+        :raises SinkError: if one is not.
+        """
+        for publisher in self._publishers:
+            publisher.flush()
+
+    def _choose(self, key: bytes | None) -> int:
+        count = len(self._publishers)
+        if key is None:
+            return next(self._round) % count
+        import mmh3
+
+        return int(mmh3.hash(key, _SEED, signed=False)) % count
+
+
+class _Publisher:
+    """Sends messages to one stream.
+
+    What is not confirmed is kept, and sent again with the same numbers on the next connection.
+    """
+
+    def __init__(self, sink: StreamSink, links: Links, stream: str) -> None:
+        self._sink = sink
+        self._links = links
+        self._stream = stream
+        self._name = f"cdcfmt-{uuid.uuid4()}"
+        self._numbers = itertools.count(1)
+        self._waiting: list[tuple[int, bytes]] = []
+        self._waiting_bytes = 0
+        self._sent: dict[int, bytes] = {}
+        self._sent_bytes = 0
+        self._link: Link | None = None
+        self._confirmed: deque[tuple[int, int]] = deque()
+        """Numbers and response codes, from the thread of the connection."""
+        self._news = threading.Event()
+
+    def add(self, data: bytes) -> None:
+        number = next(self._numbers)
+        size = len(data) + _MESSAGE_OVERHEAD
+        if self._waiting and self._waiting_bytes + size > _BATCH_BYTES:
+            self._publish_waiting()
+        self._waiting.append((number, data))
+        self._waiting_bytes += size
+        if len(self._waiting) >= _BATCH:
+            self._publish_waiting()
+
+    def flush(self) -> None:
+        self._publish_waiting()
+        self._wait(0, 0)
+
+    def _publish_waiting(self) -> None:
+        messages, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if not messages:
+            return
+        self._sent.update(messages)
+        self._sent_bytes += sum(len(data) for _, data in messages)
+        self._keep_trying(lambda: self._publish(messages))
+        self._wait(_UNCONFIRMED, _UNCONFIRMED_BYTES)
+
+    def _wait(self, most: int, most_bytes: int) -> None:
+        """Until no more than so much is not confirmed."""
+        deadline = time.monotonic() + self._sink.patience
+        while True:
+            self._news.clear()
+            if self._settle():
+                deadline = time.monotonic() + self._sink.patience
+            if len(self._sent) <= most and self._sent_bytes <= most_bytes:
+                return
+            if time.monotonic() > deadline:
+                raise self._sink.failure(
+                    f"{len(self._sent)} messages are not confirmed in time (brokerTimeout)"
+                )
+            if not self._news.wait(0.5):
+                self._keep_trying(lambda: self._publish([]))
+
+    def _settle(self) -> bool:
+        """Forget what is confirmed; whether there was any."""
+        done = bool(self._confirmed)
+        while self._confirmed:
+            number, code = self._confirmed.popleft()
+            if code != 1:
+                raise self._sink.failure(f"the broker did not take a message (code {code})")
+            self._sent_bytes -= len(self._sent.pop(number, b""))
+        return done
+
+    def _publish(self, messages: list[tuple[int, bytes]]) -> None:
+        """Send messages; on a new connection all that is not confirmed."""
+        if self._link is not None:
+            self._link.check()
+        else:
+            self._link = self._connect()
+            messages = list(self._sent.items())
+        for part in self._frames(messages, self._link.frame_bytes):
+            self._link.call(self._send(self._link, part))
+
+    def _connect(self) -> Link:
+        link = self._links.leader(self._stream)
+        link.publish_as(self._name, self._stream, self._note)
+        return link
+
+    def _note(self, numbers: Iterable[int], code: int) -> None:
+        self._confirmed.extend((number, code) for number in numbers)
+        self._news.set()
+
+    async def _send(self, link: Link, messages: list[tuple[int, bytes]]) -> None:
+        from rstream import schema
+
+        await link.client.send_publish_frame(
+            schema.Publish(
+                publisher_id=link.publisher_id(self._name),
+                messages=[schema.Message(number, None, data) for number, data in messages],
+            )
+        )
+
+    def _frames(
+        self, messages: list[tuple[int, bytes]], limit: int
+    ) -> Iterator[list[tuple[int, bytes]]]:
+        part: list[tuple[int, bytes]] = []
+        size = _FRAME_OVERHEAD
+        for number, data in messages:
+            own = len(data) + _MESSAGE_OVERHEAD
+            if own + _FRAME_OVERHEAD > limit:
+                raise self._sink.failure(
+                    f"a message of {len(data)} bytes is larger than the broker takes ({limit}); "
+                    "set maxMessageBytes below that and largeMessageHandleOption, or raise the "
+                    "broker's stream.frame_max"
+                )
+            if part and size + own > limit:
+                yield part
+                part, size = [], _FRAME_OVERHEAD
+            part.append((number, data))
+            size += own
+        if part:
+            yield part
+
+    def _keep_trying(self, work: Any) -> None:
+        def attempt() -> None:
+            try:
+                work()
+            except TroubleError:
+                self._link = None
+                raise
+
+        try:
+            retry(attempt, self._sink.patience)
+        except TroubleError as trouble:
+            raise self._sink.failure(no_answer(self._sink.settings, "streams", trouble)) from None
+
+
+def open_sink(values: Mapping[str, Any], settings: Mapping[str, str]) -> StreamSink:
+    """The sink of a :class:`~cdcfmt_core.transport.TransportSpec`."""
+    if values["topic"] is None:
+        raise OptionError("option topic: name the stream or super stream to write to")
+    timeout: timedelta = values["brokerTimeout"]
+    return StreamSink(
+        values["topic"],
+        parse_settings(settings),
+        values["keyProperty"],
+        timeout.total_seconds(),
+    )

@@ -1,0 +1,61 @@
+"""Topics and their partitions, which are streams.
+
+A stream NAME is a topic of one partition.  A super stream NAME is a topic whose partitions are
+the streams NAME-0, NAME-1 and so on, as brokers and tools name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from cdcfmt_rabbitmq.link import Link
+from cdcfmt_rabbitmq.trouble import TroubleError, of_code
+
+_AT_ONCE: Final = 16
+_MISSING, _REFUSED = 2, 16
+"""Response codes of the protocol."""
+
+
+def streams_of(link: Link, topics: Iterable[str]) -> dict[str, list[str]]:
+    """The streams of each topic by their partitions; none of one that does not exist.
+
+    A stream of the topic's own name goes before a super stream.
+    """
+    found = {topic: [topic] for topic, there in _exist(link, [*topics]).items() if there}
+    for topic in topics:
+        if topic not in found:
+            found[topic] = _partitions(link, topic)
+    return found
+
+
+def _partitions(link: Link, topic: str) -> list[str]:
+    streams: list[str] = []
+    while True:
+        wanted = [f"{topic}-{len(streams) + n}" for n in range(_AT_ONCE)]
+        there = _exist(link, wanted)
+        for name in wanted:
+            if not there[name]:
+                return streams
+            streams.append(name)
+
+
+def _exist(link: Link, names: list[str]) -> dict[str, bool]:
+    found = dict.fromkeys(names, True)
+    for entry in link.metadata(names)[1] if names else ():
+        if entry.response_code == _MISSING:
+            found[entry.name] = False
+        elif entry.response_code == _REFUSED:
+            raise of_code(_REFUSED)
+    return found
+
+
+def stream_name(link: Link, topic: str, partition: int) -> str:
+    """The stream of a partition.
+
+    :raises TroubleError: with ``missing``, if there is none.
+    """
+    streams = streams_of(link, [topic])[topic]
+    if partition >= len(streams):
+        raise TroubleError("there is no such stream", passing=False, missing=True)
+    return streams[partition]

@@ -1,0 +1,103 @@
+"""Why a broker does not do what it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+import attrs
+
+from cdcfmt_rabbitmq.settings import Protocol, Settings
+
+
+@attrs.frozen
+class TroubleError(Exception):
+    """``reason``; ``passing``: asking again may help, as of a broker that restarts.
+
+    ``missing``: there is no such stream or queue.
+    """
+
+    reason: str
+    passing: bool = True
+    missing: bool = False
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def no_answer(settings: Settings, protocol: Protocol, trouble: TroubleError) -> str:
+    """The text of the error that users see."""
+    where = f"RabbitMQ at {settings.show(protocol)}"
+    if trouble.passing:
+        plugin = " (the plugin rabbitmq_stream)" if protocol == "streams" else ""
+        return (
+            f"{where} does not answer ({trouble}); check rabbitmq.hosts, rabbitmq.tls, that the "
+            f"broker runs and listens there{plugin}, and what it advertises"
+        )
+    return (
+        f"{where}: {trouble}; check rabbitmq.username, rabbitmq.password, rabbitmq.virtual.host, "
+        "rabbitmq.sasl.mechanism, and what the user may do"
+    )
+
+
+def of_stream(error: Exception) -> TroubleError:
+    """What an error of the stream protocol means."""
+    from rstream import exceptions
+
+    refused: dict[type[Exception], str] = {
+        exceptions.AuthenticationFailure: "it refuses the login",
+        exceptions.SASLError: "it refuses the login",
+        exceptions.SASLAuthenticationFailureLoopback: "this user may log in from the broker's own "
+        "machine only",
+        exceptions.SASLMechanismNotSupported: "it does not offer this way to log in",
+        exceptions.VirtualHostAccessFailure: "the virtual host does not exist, or the user may "
+        "not use it",
+        exceptions.AccessRefused: "the user may not do this",
+    }
+    if isinstance(error, TroubleError):
+        return error
+    if isinstance(error, exceptions.StreamDoesNotExist):
+        return TroubleError("there is no such stream", passing=False, missing=True)
+    if type(error) in refused:
+        return TroubleError(refused[type(error)], passing=False)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TroubleError(f"its certificate is not trusted: {error.verify_message}", False)
+    if isinstance(error, AssertionError):
+        return TroubleError("it does not offer this way to log in", passing=False)
+    if isinstance(error, asyncio.TimeoutError | TimeoutError):
+        return TroubleError("no answer in time")
+    return TroubleError(_named(error))
+
+
+def of_code(code: int) -> TroubleError:
+    """What a response code of the stream protocol means."""
+    from rstream.exceptions import ServerError
+
+    return of_stream(ServerError.from_code(code)())
+
+
+def of_queue(error: Exception) -> TroubleError:
+    """What an error of pika means."""
+    from pika import exceptions
+
+    if isinstance(error, TroubleError):
+        return error
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return TroubleError(f"its certificate is not trusted: {error.verify_message}", False)
+    if isinstance(error, exceptions.ProbableAuthenticationError | exceptions.AuthenticationError):
+        return TroubleError("it refuses the login", passing=False)
+    if isinstance(error, exceptions.ProbableAccessDeniedError):
+        return TroubleError("the virtual host does not exist, or the user may not use it", False)
+    if isinstance(error, exceptions.ChannelClosedByBroker):
+        text = str(error.reply_text)
+        if error.reply_code == 404:
+            return TroubleError(text, passing=False, missing=True)
+        # An exclusive consumer that was killed may seem to be there still.
+        return TroubleError(text, passing="exclusive use" in text)
+    if isinstance(error, exceptions.ConnectionClosedByBroker):
+        return TroubleError(str(error.reply_text), passing=error.reply_code not in (530, 540))
+    return TroubleError(_named(error))
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

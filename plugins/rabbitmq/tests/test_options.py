@@ -1,0 +1,74 @@
+"""Options of RabbitMQ: what is refused, and that secrets are shown nowhere."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from rabbitmq_broker import PASSWORD, USER, RabbitBroker
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_rabbitmq.address import options_of_url
+from cdcfmt_rabbitmq.links import Links
+from cdcfmt_rabbitmq.settings import parse_settings
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({}, "rabbitmq.hosts is missing"),
+        ({"hosts": " "}, "rabbitmq.hosts is missing"),
+        ({"hosts": "a:x"}, "is not host:port"),
+        ({"hosts": "u:p@a:1"}, "users are rabbitmq.username"),
+        ({"hosts": "a", "user": "x"}, "did you mean username"),
+        ({"hosts": "a", "tls": "maybe"}, "rabbitmq.tls: the value is not one of"),
+        ({"hosts": "a", "ssl.ca.location": "x"}, "needs rabbitmq.tls=true"),
+        ({"hosts": "a", "sasl.mechanism": "EXTERNAL"}, "logs in by a certificate"),
+        ({"hosts": "a", "sasl.mechanism": "SCRAM"}, "not one of PLAIN, EXTERNAL"),
+    ],
+)
+def test_settings_that_make_no_sense(given: Mapping[str, str], problem: str) -> None:
+    with pytest.raises(OptionError, match=problem):
+        parse_settings(given)
+
+
+def test_addresses() -> None:
+    settings = parse_settings({"hosts": "a, b:1,[::1]:2,[::2]", "password": PASSWORD})
+    hosts = [("a", 5552), ("b", 1), ("::1", 2), ("::2", 5552)]
+    assert settings.addresses("streams") == hosts
+    tls = parse_settings({"hosts": "a", "tls": "true"})
+    assert (tls.addresses("streams"), tls.addresses("queues")) == ([("a", 5551)], [("a", 5671)])
+    assert PASSWORD not in repr(settings) + repr(pickle.loads(pickle.dumps(settings)))
+
+
+def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:
+    (tmp_path / "x.pem").write_text("no certificate")
+    for name in (str(tmp_path / "x.pem"), str(tmp_path / "missing")):
+        settings = parse_settings({"hosts": "a", "tls": "true", "ssl.ca.location": name})
+        with pytest.raises(OptionError, match=r"options rabbitmq\.ssl"):
+            settings.ssl_context()
+
+
+def test_urls() -> None:
+    assert options_of_url("rabbitmq://a:1/my%2Fhost/name?keyProperty=k") == {
+        "rabbitmq.hosts": "a:1",
+        "rabbitmq.virtual.host": "my/host",
+        "subscribe": "name",
+        "keyProperty": "k",
+    }
+    assert options_of_url("rabbitmq://a/name") == {"rabbitmq.hosts": "a", "subscribe": "name"}
+    with pytest.raises(OptionError, match="no user and password"):
+        options_of_url("rabbitmq://u:p@a/name")
+
+
+def test_a_password_is_in_no_log(rabbitmq: RabbitBroker, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    login = {"username": USER, "password": PASSWORD}
+    links = Links(parse_settings({"hosts": rabbitmq.stream_host, **login}))
+    links.any()
+    links.close()
+    assert "Sending frame" in caplog.text
+    assert PASSWORD not in caplog.text

@@ -1,0 +1,100 @@
+"""Writing to streams of a real broker, and what may happen meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import attrs
+import pytest
+from kafka_broker import NOWHERE
+from rabbitmq_broker import RabbitBroker
+
+from cdcfmt_core.choosing import open_sink, open_source, split_options
+from cdcfmt_core.errors import SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_core.registry import default_registry
+from cdcfmt_core.transport import Sink, Source
+
+
+def sink(broker: RabbitBroker, topic: str, **more: str) -> Sink:
+    spec = default_registry().get_transport("rabbitmq")
+    given = {"rabbitmq.hosts": broker.stream_host, "topic": topic, **more}
+    return open_sink(spec, *split_options(spec, given, writing=True))
+
+
+def source(broker: RabbitBroker, topic: str) -> Source:
+    spec = default_registry().get_transport("rabbitmq")
+    given = {"rabbitmq.hosts": broker.stream_host, "subscribe": topic}
+    return open_source(spec, *split_options(spec, given))
+
+
+def values(broker: RabbitBroker, topic: str) -> list[bytes | None]:
+    reader = source(broker, topic)
+    return [message.value for each in reader.plan() for message in reader.read(each)]
+
+
+def test_a_producer_goes_on_through_a_broker_that_is_killed(rabbitmq: RabbitBroker) -> None:
+    rabbitmq.create_stream("written")
+    sent = [b"%d" % n for n in range(60_000)]
+
+    def kill() -> None:
+        time.sleep(0.7)
+        rabbitmq.kill()
+        rabbitmq.start()
+
+    killing = threading.Thread(target=kill)
+    with sink(rabbitmq, "written").open() as producer:
+        killing.start()
+        for number, value in enumerate(sent):
+            producer.send(Message(None, value, partition=0))
+            if not number % 300:
+                time.sleep(0.01)
+        killing.join()
+    # Each once and in order, though what was not confirmed was sent again.
+    assert values(rabbitmq, "written") == sent
+
+
+def test_what_is_too_large_is_refused(rabbitmq: RabbitBroker) -> None:
+    rabbitmq.create_stream("large")
+    with (
+        pytest.raises(SinkError, match=r"topic large: a message of \d+ bytes is larger"),
+        sink(rabbitmq, "large").open() as producer,
+    ):
+        producer.send(Message(None, bytes(2 << 20), partition=0))
+    assert values(rabbitmq, "large") == []
+
+
+def test_keys_choose_the_partition_as_clients_of_rabbitmq_do(rabbitmq: RabbitBroker) -> None:
+    for partition in range(3):
+        rabbitmq.create_stream(f"hashed-{partition}")
+    # Of the tests of the clients for Go and .NET.
+    expected = {b"hello1": 1, b"hello2": 0, b"hello3": 1, b"hello4": 2, b"hello5": 0}
+    with sink(rabbitmq, "hashed", keyProperty="k").open() as producer:
+        for key in expected:
+            producer.send(Message(key, key))
+    reader = source(rabbitmq, "hashed")
+    found = {m.value: m.partition for each in reader.plan() for m in reader.read(each)}
+    assert found == expected
+
+
+def test_a_broker_that_advertises_another_address(rabbitmq: RabbitBroker) -> None:
+    rabbitmq.create_stream("astray")
+    text = (rabbitmq.folder / "rabbitmq.conf").read_text()
+    port = rabbitmq.stream_host.partition(":")[2]
+    astray = text.replace(f"stream.advertised_port = {port}", "stream.advertised_port = 1")
+    assert astray != text
+    try:
+        rabbitmq.stop()
+        (rabbitmq.folder / "rabbitmq.conf").write_text(astray)
+        rabbitmq.start()
+        started = time.monotonic()
+        wanted = attrs.evolve(sink(rabbitmq, "astray"), patience=3.0)  # type: ignore[misc]
+        with pytest.raises(SinkError, match=f"advertises {NOWHERE}, .* rabbitmq.advertised=false"):
+            wanted.partitions()
+        assert time.monotonic() - started < 15
+        assert sink(rabbitmq, "astray", **{"rabbitmq.advertised": "false"}).partitions() == 1
+    finally:
+        rabbitmq.stop()
+        (rabbitmq.folder / "rabbitmq.conf").write_text(text)
+        rabbitmq.start()

@@ -1,0 +1,244 @@
+"""Name servers and brokers: who has which queues, and answers to questions."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from cdcfmt_core.errors import OptionError
+from cdcfmt_core.texts import one_line
+from cdcfmt_rocketmq import codes
+from cdcfmt_rocketmq.connection import Connection
+from cdcfmt_rocketmq.frames import Answer, NoAnswerError
+from cdcfmt_rocketmq.settings import ACCESS_KEY, NAME_SERVERS, SECRET_KEY, Settings
+
+ANSWER_SECONDS: Final = 10.0
+"""How long a server may take for one answer."""
+
+TOO_LARGE: Final = (
+    "set maxMessageBytes to what brokers take (their maxMessageSize, 4 MiB by default) and "
+    "largeMessageHandleOption, where the format has it"
+)
+"""What to do about a message."""
+
+_UNCODED: Final = {
+    "AclException": codes.NO_PERMISSION,
+    "size exceeded": codes.MESSAGE_ILLEGAL,
+}
+"""What brokers say with the code of any error: the ACL of RocketMQ 4, and of large batches."""
+
+_PAUSE: Final = 0.25
+_READ, _WRITE = 4, 2
+_MASTER: Final = "0"
+_TABLES: Final = ("brokerAddrTable", "clusterAddrTable")
+
+_OWN_PREFIXES: Final = ("%RETRY%", "%DLQ%", "rmq_sys_", "RMQ_SYS_", "CID_RMQ_SYS_", "TRANS_CHECK_")
+_OWN_TOPICS: Final = frozenset(
+    {"BenchmarkTest", "OFFSET_MOVED_EVENT", "SCHEDULE_TOPIC_XXXX", "SELF_TEST_TOPIC", "TBW102"}
+)
+
+_STRING_OR_KEY: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?\d+)(?=\s*:)', re.DOTALL)
+
+_T = TypeVar("_T")
+
+
+class RefusedError(Exception):
+    """A broker that says no, and will again; ``code`` is how."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text, code)
+        self.text = text
+        self.code = code
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@attrs.frozen
+class Queue:
+    """One queue of a topic; ``address`` is that of its broker's master, if it has one now."""
+
+    broker: str
+    number: int
+    address: str | None
+
+
+@attrs.frozen
+class Route:
+    """The queues of a topic that can be read, and that can be written."""
+
+    readable: tuple[Queue, ...]
+    writable: tuple[Queue, ...]
+
+    @classmethod
+    def of_json(cls, body: bytes) -> Route:
+        """:raises NoAnswerError: for anything else.
+
+        :raises OptionError: for a static topic.
+        """
+        data = parse_json(body)
+        if data.get("topicQueueMappingByBroker"):
+            raise OptionError(
+                "option subscribe: a static topic, whose queues span brokers, cannot be read"
+            )
+        try:
+            masters = {
+                str(each["brokerName"]): each["brokerAddrs"].get(_MASTER)
+                for each in data["brokerDatas"]
+            }
+
+            def queues(count: str, permission: int) -> tuple[Queue, ...]:
+                return tuple(
+                    Queue(name, number, masters.get(name))
+                    for each in data["queueDatas"]
+                    for name in [str(each["brokerName"])]
+                    if int(each["perm"]) & permission
+                    for number in range(min(int(each[count]), 1 << 16))
+                )
+
+            return cls(queues("readQueueNums", _READ), queues("writeQueueNums", _WRITE))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise NoAnswerError(f"a route that cannot be read ({type(error).__name__})") from None
+
+
+class Cluster:
+    """Asks name servers and brokers; connections are kept until :meth:`close`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._connections: dict[str, Connection] = {}
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def route(self, topic: str) -> Route | None:
+        """Where a topic is; None if there is none of that name."""
+        fields = {"topic": topic, "acceptStandardJsonOnly": "true"}
+        answer = self._ask_name_servers(codes.ROUTE_OF_TOPIC, fields, {codes.TOPIC_NOT_EXIST})
+        return None if answer.code else Route.of_json(answer.body)
+
+    def masters(self) -> dict[str, str | None]:
+        """The addresses of all brokers that are registered now, by name, in order."""
+        data = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
+        try:
+            return {
+                str(name): broker["brokerAddrs"].get(_MASTER)
+                for name, broker in sorted(data["brokerAddrTable"].items())
+            }
+        except (AttributeError, LookupError, TypeError):
+            raise NoAnswerError("a list of brokers that cannot be read") from None
+
+    def topics(self) -> list[str]:
+        """The names of all topics, without those that RocketMQ has for itself."""
+        data = parse_json(self._ask_name_servers(codes.ALL_TOPICS, {}).body)
+        names = sorted(str(name) for name in data.get("topicList") or ())
+        info = parse_json(self._ask_name_servers(codes.CLUSTER_INFO, {}).body)
+        # Each broker and each cluster has a topic of its name.
+        own = _OWN_TOPICS.union(*(info.get(each) or () for each in _TABLES))
+        return [
+            name
+            for name in names
+            if name not in own
+            and not name.startswith(_OWN_PREFIXES)
+            and not name.endswith("_REPLY_TOPIC")
+        ]
+
+    def ask(
+        self,
+        address: str,
+        code: int,
+        fields: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        expected: Collection[int] = (),
+    ) -> Answer:
+        """The answer of a server: success, or one of the ``expected`` codes.
+
+        :raises NoAnswerError: if there is none, or one that may pass.
+        :raises RefusedError: for any other answer.
+        """
+        with self._lock:
+            connection = self._connections.get(address)
+            if connection is None:
+                connection = self._connections[address] = Connection(address, self.settings)
+        try:
+            answer = connection.ask(code, fields, body, seconds=ANSWER_SECONDS)
+        except BaseException:
+            if self._connections.get(address) is connection:
+                del self._connections[address]
+            raise
+        if answer.code == codes.SUCCESS or answer.code in expected:
+            return answer
+        text = f"{address} answers {answer.code}: {one_line(answer.remark, 300)}"
+        for words, code in _UNCODED.items():
+            if words in answer.remark:
+                raise RefusedError(text, code)
+        if answer.code in codes.PASSING:
+            raise NoAnswerError(text)
+        raise RefusedError(text, answer.code)
+
+    def _ask_name_servers(
+        self, code: int, fields: Mapping[str, str], expected: Collection[int] = ()
+    ) -> Answer:
+        failures = []
+        for server in self.settings.name_servers:
+            try:
+                return self.ask(server, code, fields, expected=expected)
+            except NoAnswerError as error:
+                failures.append(str(error))
+        raise NoAnswerError("; ".join(failures))
+
+
+def patiently(question: Callable[[], _T], seconds: float) -> _T:
+    """The answer to a question, which is asked again while there is none.
+
+    :raises NoAnswerError: after so many ``seconds``.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return question()
+        except NoAnswerError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
+
+
+def problem(settings: Settings, error: NoAnswerError | RefusedError) -> str:
+    """What to tell the user, with the options to look at."""
+    if isinstance(error, RefusedError):
+        hint = f"check {ACCESS_KEY}, {SECRET_KEY} and what the user may do"
+        if error.code == codes.MESSAGE_ILLEGAL:
+            hint = TOO_LARGE
+        return f"RocketMQ at {settings.address} refuses ({error}); {hint}"
+    return (
+        f"RocketMQ at {settings.address} does not answer ({error}); check {NAME_SERVERS}, "
+        "rocketmq.tls.enable, and the addresses that brokers register (brokerIP1)"
+    )
+
+
+def parse_json(body: bytes) -> Any:
+    """JSON as RocketMQ writes it: with integers as names, too.
+
+    :raises NoAnswerError: for anything else than a dictionary.
+    """
+
+    def quoted(match: re.Match[bytes]) -> bytes:
+        return match[0] if match[2] is None else match[1] + b'"' + match[2] + b'"'
+
+    try:
+        data = json.loads(_STRING_OR_KEY.sub(quoted, body))
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise NoAnswerError("an answer that is no JSON of RocketMQ")
+    return data

@@ -1,0 +1,61 @@
+"""What ``doctor`` looks at of RocketMQ: name servers, brokers, and where brokers are."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+from cdcfmt_core.transport import Check
+from cdcfmt_rocketmq.cluster import Cluster, RefusedError
+from cdcfmt_rocketmq.frames import NoAnswerError
+from cdcfmt_rocketmq.settings import Settings, split_address
+
+_SECONDS = 5.0
+
+
+def explain(server: str) -> Iterator[Check]:
+    """The name server's port and answers, and the port of every broker that it names."""
+    subject = f"RocketMQ {server}"
+    address = split_address(server, "--rocketmq")
+    if problem := _connect(address):
+        yield Check(
+            subject, "bad", f"nothing answers: {problem}", "is the name server up, the port open?"
+        )
+        return
+    yield Check(subject, "ok", "the port is open")
+    cluster = Cluster(Settings.of({"namesrv.addr": server}))
+    try:
+        masters = cluster.masters()
+        topics = len(cluster.topics())
+    except (NoAnswerError, RefusedError) as error:
+        remedy = "is it a name server, and no broker or proxy? has it TLS?"
+        yield Check(subject, "bad", f"it does not answer as a name server: {error}", remedy)
+        return
+    finally:
+        cluster.close()
+    if not masters:
+        remedy = "start a broker with this namesrvAddr; it registers within some seconds"
+        yield Check(subject, "bad", "no broker is registered", remedy)
+        return
+    yield Check(subject, "ok", f"{len(masters)} brokers, {topics} topics")
+    for name, where in masters.items():
+        if where is None:
+            yield Check(subject, "bad", f"broker {name} has no master", "start its master")
+        elif problem := _connect(split_address(where, "brokerIP1")):
+            yield Check(
+                subject,
+                "bad",
+                f"broker {name} is registered at {where}, which cannot be reached from here: "
+                f"{problem}",
+                "set brokerIP1 of the broker to an address that clients reach",
+            )
+        else:
+            yield Check(subject, "ok", f"broker {name} at {where}")
+
+
+def _connect(address: tuple[str, int]) -> str | None:
+    try:
+        socket.create_connection(address, timeout=_SECONDS).close()
+    except OSError as error:
+        return str(error)
+    return None

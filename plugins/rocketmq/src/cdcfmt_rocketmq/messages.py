@@ -1,0 +1,219 @@
+"""Messages as brokers store them, and as they are sent in batches.
+
+Source: ``MessageDecoder`` of RocketMQ's own client.
+
+The body is the value, KEYS the key, and TAGS and the producer's own properties are headers.
+What client and broker add for themselves is left out.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from cdcfmt_core.errors import DecodeError, SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_rocketmq.compression import COMPRESSED, decompress
+from cdcfmt_rocketmq.frames import NoAnswerError
+
+KEYS, TAGS, MESSAGE_ID = "KEYS", "TAGS", "UNIQ_KEY"
+
+_OWN: Final = """
+BORN_TIMESTAMP BUYER_ID CHECK_IMMUNITY_TIME_IN_SECONDS CLUSTER CONSUME_START_TIME CORRECTION_FLAG
+DELAY DLQ_ORIGIN_MESSAGE_ID DLQ_ORIGIN_TOPIC EXTEND_UNIQ_INFO INNER_BASE INNER_MULTI_DISPATCH
+INNER_MULTI_QUEUE_OFFSET INNER_NUM INSTANCE_ID KEYS MAX_OFFSET MAX_RECONSUME_TIMES MIN_OFFSET
+MQ2_FLAG MSG_REGION MSG_TYPE ORIGIN_MESSAGE_ID PGROUP POP_CK POP_CK_OFFSET
+PROPERTY_FORWARD_QUEUE_ID REAL_QID REAL_TOPIC RECONSUME_TIME REDIRECT RETRY_TOPIC
+TIMER_DELAY_LEVEL TIMER_DELAY_MS TIMER_DELAY_SEC TIMER_DELIVER_MS TIMER_DEL_UNIQKEY
+TIMER_DEQUEUE_MS TIMER_ENQUEUE_MS TIMER_OUT_MS TIMER_ROLL_TIMES TRACE_CONTEXT TRACE_ON
+TRANSACTION_CHECK_TIMES TRANSFER_FLAG TRAN_MSG TRAN_PREPARED_QUEUE_OFFSET UNIQ_KEY WAIT
+1ST_POP_TIME __BORNHOST __CRC32# __SHARDINGKEY __transactionId__
+"""
+OWN_PROPERTIES: Final = frozenset(_OWN.split())
+"""Names of properties that are RocketMQ's: ``MessageConst``, without the tag."""
+
+MOST_PROPERTIES: Final = 32_000
+"""Bytes; a stored message has 15 bits for their length, and brokers add some."""
+
+BAD_BODIES: Final = "bodies that cannot be decompressed, which stand as they were stored"
+
+_NAME_END, _VALUE_END = "\x01", "\x02"
+_BORN_V6, _STORED_V6, _BATCH = 1 << 4, 1 << 5, 1 << 7
+_TOPIC_LENGTHS: Final = {0xDAA320A7: 1, 0xDAA320AB: 2}
+"""Bytes of a topic's length, by the number with which versions of a stored message begin."""
+
+_HEAD: Final = struct.Struct(">IIIIIQQIQ")
+_LENGTH: Final = struct.Struct(">I")
+_SHORT: Final = struct.Struct(">H")
+_TIME: Final = struct.Struct(">Q")
+_SENT: Final = struct.Struct(">IIIII")
+
+
+class MalformedError(NoAnswerError):
+    """Bytes that are no messages."""
+
+
+def read_stored(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
+    """The messages in the answer to a pull, in order.
+
+    :raises MalformedError: for bytes that are none.
+    """
+    try:
+        yield from _messages(body, topic, partition, counts)
+    except (struct.error, IndexError):
+        raise MalformedError("a message that is cut off") from None
+
+
+def _messages(body: bytes, topic: str, partition: int, counts: Counter[str]) -> Iterator[Message]:
+    at = 0
+    while at < len(body):
+        size = _LENGTH.unpack_from(body, at)[0]
+        if not _HEAD.size < size <= len(body) - at:
+            raise MalformedError(f"a message of {size} bytes, {len(body) - at} are there")
+        stored = _stored(memoryview(body)[at : at + size])
+        if stored.flags & _BATCH:
+            yield from _batched(stored, topic, partition, counts)
+        else:
+            yield _message(stored, topic, partition, counts)
+        at += size
+
+
+@attrs.frozen
+class _Stored:
+    offset: int
+    flags: int
+    time: int
+    body: bytes
+    properties: bytes
+
+
+def _stored(data: memoryview) -> _Stored:
+    _, magic, _, _, _, offset, _, flags, _ = _HEAD.unpack_from(data)
+    width = _TOPIC_LENGTHS.get(magic)
+    if width is None:
+        raise MalformedError(f"a message of the unknown version {magic:#x}")
+    at = _HEAD.size + (20 if flags & _BORN_V6 else 8)
+    time = _TIME.unpack_from(data, at)[0]
+    at += 8 + (20 if flags & _STORED_V6 else 8) + 4 + 8
+    body, at = _taken(data, at + 4, _LENGTH.unpack_from(data, at)[0])
+    length = data[at] if width == 1 else _SHORT.unpack_from(data, at)[0]
+    _, at = _taken(data, at + width, length)
+    properties, _ = _taken(data, at + 2, _SHORT.unpack_from(data, at)[0])
+    return _Stored(offset, flags, time, body, properties)
+
+
+def _taken(data: memoryview, at: int, length: int) -> tuple[bytes, int]:
+    """So many bytes, and where they end."""
+    if length > len(data) - at:
+        raise MalformedError(f"a length of {length}, {len(data) - at} bytes are there")
+    return bytes(data[at : at + length]), at + length
+
+
+def _message(stored: _Stored, topic: str, partition: int, counts: Counter[str]) -> Message:
+    key, headers = read_properties(stored.properties)
+    value = _value(stored, counts)
+    return Message(key, value, headers, topic, partition, stored.offset, stored.time)
+
+
+def _value(stored: _Stored, counts: Counter[str]) -> bytes:
+    if not stored.flags & COMPRESSED:
+        return stored.body
+    try:
+        return decompress(stored.body, stored.flags)
+    except DecodeError:
+        # It becomes a corrupt row, where an error would end every other row, too.
+        counts[BAD_BODIES] += 1
+        return stored.body
+
+
+def _batched(
+    stored: _Stored, topic: str, partition: int, counts: Counter[str]
+) -> Iterator[Message]:
+    """The messages of a batch that is stored as one; each has an offset."""
+    body = memoryview(_value(stored, counts))
+    at = number = 0
+    while at < len(body):
+        *_, length = _SENT.unpack_from(body, at)
+        value, at = _taken(body, at + _SENT.size, length)
+        properties, at = _taken(body, at + 2, _SHORT.unpack_from(body, at)[0])
+        key, headers = read_properties(properties)
+        offset = stored.offset + number
+        yield Message(key, value, headers, topic, partition, offset, stored.time)
+        number += 1
+
+
+def read_properties(data: bytes) -> tuple[bytes | None, tuple[tuple[str, bytes], ...]]:
+    """Key and headers."""
+    key = None
+    headers = []
+    for pair in data.split(_VALUE_END.encode()):
+        name_bytes, mark, value = pair.partition(_NAME_END.encode())
+        if not mark:
+            continue
+        name = name_bytes.decode("utf-8", "replace")
+        if name == KEYS:
+            key = value
+        elif name not in OWN_PROPERTIES:
+            headers.append((name, value))
+    return key, tuple(headers)
+
+
+def checked_properties(message: Message, tag: str, topic: str) -> dict[str, str]:
+    """The properties of a message that is written; ``tag`` unless it has a header for it.
+
+    :raises SinkError: for a message that RocketMQ cannot carry.
+    """
+    if not message.value:
+        raise SinkError(
+            f"topic {topic}: a message without a value (a tombstone), or with an empty one, cannot "
+            "be written to RocketMQ"
+        )
+    pairs = {TAGS: tag} if tag else {}
+    if message.key is not None:
+        pairs[KEYS] = _text(topic, "the key", message.key)
+    headers: set[str] = set()
+    for name, value in message.headers:
+        if name in OWN_PROPERTIES or name in headers:
+            raise SinkError(
+                f"topic {topic}: the header {name!r:.200} cannot be written: it is twice in a "
+                "message, or RocketMQ has it for itself"
+            )
+        headers.add(name)
+        _text(topic, "the name of a header", name.encode())
+        pairs[name] = _text(topic, f"the header {name!r:.200}", value)
+    size = len(write_properties(pairs).encode())
+    if size > MOST_PROPERTIES:
+        raise SinkError(
+            f"topic {topic}: key and headers of a message are {size} bytes, {MOST_PROPERTIES} are "
+            "the most of RocketMQ"
+        )
+    return pairs
+
+
+def _text(topic: str, what: str, value: bytes | None) -> str:
+    try:
+        text = (value or b"").decode()
+    except UnicodeDecodeError:
+        text = ""
+    if not text.strip() or _NAME_END in text or _VALUE_END in text:
+        raise SinkError(
+            f"topic {topic}: {what} cannot be written: RocketMQ takes texts that are not blank, in "
+            "UTF-8 and without the characters 1 and 2"
+        )
+    return text
+
+
+def sent_message(value: bytes, properties: bytes) -> bytes:
+    """A message as it stands in a batch."""
+    size = _SENT.size + len(value) + _SHORT.size + len(properties)
+    head = _SENT.pack(size, 0, 0, 0, len(value))
+    return head + value + _SHORT.pack(len(properties)) + properties
+
+
+def write_properties(properties: dict[str, str]) -> str:
+    """As they stand in a request; the reverse of :func:`read_properties`."""
+    return "".join(f"{name}{_NAME_END}{value}{_VALUE_END}" for name, value in properties.items())

@@ -1,0 +1,91 @@
+"""The options of RocketMQ as a source and a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.io.topics.options import (
+    ASSIGN,
+    OFFSET_OPTIONS,
+    SUBSCRIBE,
+    SUBSCRIBE_PATTERN,
+    TOPIC_OPTIONS,
+)
+from cdcfmt_core.io.topics.topic_options import TopicOptions
+from cdcfmt_core.options import Option
+from cdcfmt_rocketmq.settings import Settings
+
+ROCKETMQ_OPTIONS = (
+    Option(
+        name="rocketmq.*",
+        hidden=True,
+        help="Settings of the client: `rocketmq.namesrv.addr` (required), `rocketmq.accessKey`, "
+        "`rocketmq.secretKey`, `rocketmq.brokers` where there are several, and so on.",
+    ),
+    SUBSCRIBE,
+    SUBSCRIBE_PATTERN,
+    ASSIGN,
+    *OFFSET_OPTIONS,
+    Option(
+        name="rocketmqConsumer.pollTimeoutMs",
+        type="int",
+        default=120_000,
+        minimum=1,
+        help="How long a task waits for a broker that does not answer.",
+    ),
+    *TOPIC_OPTIONS,
+)
+
+SINK_OPTIONS = (
+    Option(
+        name="rocketmq.*",
+        hidden=True,
+        help="Settings of the client: `rocketmq.namesrv.addr` (required) and so on, as for "
+        "reading; `rocketmq.tag` is the tag of all messages.",
+    ),
+    Option(name="topic", help="Topic to write to; it must exist."),
+)
+
+DRAIN_OPTIONS = (
+    Option(
+        name="rocketmq.*",
+        hidden=True,
+        help="Settings of the client: `rocketmq.endpoints` (the gRPC proxy; the address stands "
+        "for it), `rocketmq.consumer.group` (required), `rocketmq.accessKey` and so on.",
+    ),
+    SUBSCRIBE,
+    Option(
+        name="invisibleDuration",
+        type="duration",
+        default=timedelta(minutes=1),
+        help="When a message that is not acknowledged comes again; from 10s. A commit takes at "
+        "most half of it.",
+    ),
+)
+
+SELECTING = (SUBSCRIBE.name, SUBSCRIBE_PATTERN.name, ASSIGN.name)
+
+
+@attrs.frozen(kw_only=True)
+class RocketOptions(TopicOptions):
+    """Validated options."""
+
+    settings: Settings
+
+    @property
+    def poll_seconds(self) -> float:
+        milliseconds: int = self["rocketmqConsumer.pollTimeoutMs"]
+        return milliseconds / 1000
+
+
+def parse_rocketmq_options(values: Mapping[str, Any], client: Mapping[str, str]) -> RocketOptions:
+    """From validated :data:`ROCKETMQ_OPTIONS` and the ``rocketmq.*`` options without prefix.
+
+    :raises OptionError: for options that do not go together or say nothing readable.
+    """
+    settings = Settings.of(client).require_name_servers()
+    return RocketOptions.parse(values, "RocketMQ", SELECTING, settings=settings)

@@ -1,0 +1,165 @@
+"""A FIFO topic as output where only the gRPC proxy can be reached: by the official producer.
+
+Each partition is a message group, whose messages RocketMQ keeps in order, in one queue.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Final
+
+import attrs
+
+from cdcfmt_core.errors import SinkError
+from cdcfmt_core.events import Message
+from cdcfmt_core.texts import one_line
+from cdcfmt_rocketmq.grpc_client import LAST_ERROR, configuration, import_client
+from cdcfmt_rocketmq.messages import KEYS, TAGS, checked_properties
+from cdcfmt_rocketmq.settings import Settings
+
+_REQUEST_SECONDS: Final = 10
+_HELD: Final = 1000
+"""Messages of a partition that wait until they are sent: one by one, partitions side by side."""
+
+_FIFO: Final = 2
+"""The type of messages with a group, by the client's numbers."""
+
+
+@attrs.frozen
+class ProxySink:
+    """A topic of messages in groups.  It can be pickled; no text shows a secret."""
+
+    topic: str
+    settings: Settings
+
+    def partitions(self) -> int:
+        """How many queues the topic has.
+
+        :raises SinkError: if there is no such topic, none for groups, or no answer.
+        """
+        with self._client() as producer:
+            return len(self._queues(producer))
+
+    def _queues(self, producer: Any) -> list[Any]:
+        try:
+            # It has no public word for what it asks for before it sends.
+            route = producer._retrieve_topic_route_data(self.topic)
+        except Exception as error:
+            raise self.error(error) from None
+        queues = [queue for queue in route.message_queues if queue.is_writable()]
+        if not all(_FIFO in queue.accept_message_types for queue in queues):
+            raise SinkError(
+                f"topic {self.topic}: the proxy keeps the order of messages in FIFO topics only: "
+                "make it with +message.type=FIFO, or write by rocketmq.namesrv.addr"
+            )
+        return queues
+
+    @contextmanager
+    def open(self) -> Iterator[ProxyProducer]:
+        """A producer; at the end all its messages are acknowledged.
+
+        :raises SinkError: if one is not.
+        """
+        with self._client() as client:
+            producer = ProxyProducer(self, client, len(self._queues(client)))
+            yield producer
+            producer.flush()
+
+    @contextmanager
+    def _client(self) -> Iterator[Any]:
+        rocketmq = import_client()
+        LAST_ERROR.text = ""
+        producer = rocketmq.Producer(
+            configuration(rocketmq, self.settings, _REQUEST_SECONDS),
+            [self.topic],
+            tls_enable=self.settings.tls is not None,
+        )
+        try:
+            producer.startup()
+        except Exception as error:
+            raise self.error(error) from None
+        try:
+            yield producer
+        finally:
+            producer.shutdown()
+
+    def error(self, error: Exception | str) -> SinkError:
+        text = one_line(LAST_ERROR.text or str(error) or type(error).__name__, 300)
+        return SinkError(
+            f"topic {self.topic} by RocketMQ's proxy at {self.settings.endpoints}: {text}; check "
+            "rocketmq.endpoints, rocketmq.accessKey and rocketmq.secretKey"
+        )
+
+
+class ProxyProducer:
+    """Sends messages, in order within each partition; it holds some back until :meth:`flush`."""
+
+    def __init__(self, sink: ProxySink, client: Any, partitions: int) -> None:
+        self._sink = sink
+        self._client = client
+        self._partitions = partitions
+        self._waiting: dict[int, list[Any]] = defaultdict(list)
+        self._count = 0
+
+    def send(self, message: Message) -> None:
+        """Put a message on its way.
+
+        :raises SinkError: for one that RocketMQ cannot carry, or an earlier one that could not be
+            delivered.
+        """
+        partition = message.partition
+        if partition is None:
+            partition = self._count % self._partitions
+        self._count += 1
+        self._waiting[partition].append(self._made(message, partition))
+        if len(self._waiting[partition]) >= _HELD:
+            self.flush()
+
+    def send_all(
+        self,
+        keys: Iterable[bytes | None],
+        values: Iterable[bytes],
+        partitions: Iterable[int],
+    ) -> None:
+        """Put messages without headers on their way.
+
+        :raises SinkError: as :meth:`send`.
+        """
+        for key, value, partition in zip(keys, values, partitions, strict=True):
+            self.send(Message(key, value, partition=partition))
+
+    def flush(self) -> None:
+        """Wait until all messages are acknowledged.
+
+        :raises SinkError: if one is not.
+        """
+        waiting, self._waiting = self._waiting, defaultdict(list)
+        if not waiting:
+            return
+        with ThreadPoolExecutor(len(waiting)) as threads:
+            try:
+                list(threads.map(self._deliver, waiting.values()))
+            except Exception as error:
+                raise self._sink.error(error) from None
+
+    def _deliver(self, messages: list[Any]) -> None:
+        for message in messages:
+            self._client.send(message)
+
+    def _made(self, message: Message, partition: int) -> Any:
+        properties = checked_properties(message, self._sink.settings.tag, self._sink.topic)
+        made = import_client().Message()
+        made.topic = self._sink.topic
+        made.body = message.value
+        made.message_group = f"cdcfmt-{partition}"
+        for name, value in properties.items():
+            if name == KEYS:
+                made.keys = value
+            elif name == TAGS:
+                made.tag = value
+            else:
+                made.add_property(name, value)
+        return made

@@ -1,0 +1,82 @@
+"""Messages of a queue from an offset on: the request by which consumers pull."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+import attrs
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.offsets import TopicPartition
+from cdcfmt_rocketmq import codes
+from cdcfmt_rocketmq.cluster import Cluster
+from cdcfmt_rocketmq.messages import read_stored
+
+_WITH_SUBSCRIPTION: Final = 4
+"""The flag of a request that says what it wants, as no group is joined; nothing is committed."""
+
+_GROUP: Final = "TOOLS_CONSUMER"
+"""The group of RocketMQ's own tools, which every broker has."""
+
+_EXPECTED: Final = frozenset(
+    {codes.PULL_NOT_FOUND, codes.PULL_RETRY, codes.PULL_OFFSET_MOVED, codes.TOPIC_NOT_EXIST}
+)
+_ANSWER_BYTES: Final = 4 << 20
+
+
+@attrs.frozen
+class Pulled:
+    """What a broker gives: ``messages``, where to go on, and what it has at all.
+
+    ``code`` is that of the answer; of a topic that is gone the rest means nothing.
+    """
+
+    code: int
+    messages: list[Message]
+    next: int = 0
+    first: int = 0
+    end: int = 0
+
+
+def queue_fields(topic: str, queue: int) -> dict[str, str]:
+    """How requests name a queue."""
+    return {"topic": topic, "queueId": str(queue)}
+
+
+def pull(
+    cluster: Cluster,
+    address: str,
+    place: TopicPartition,
+    queue: int,
+    offset: int,
+    most: int,
+    counts: Counter[str],
+) -> Pulled:
+    """At most so many messages of the partition ``place`` from ``offset`` on.
+
+    :raises NoAnswerError: also for an answer that cannot be read.
+    :raises RefusedError: if the broker says no.
+    """
+    topic, partition = place
+    fields = {
+        **queue_fields(topic, queue),
+        "consumerGroup": cluster.settings.consumer_group or _GROUP,
+        "queueOffset": str(offset),
+        "maxMsgNums": str(most),
+        "maxMsgBytes": str(_ANSWER_BYTES),
+        "sysFlag": str(_WITH_SUBSCRIPTION),
+        "commitOffset": "0",
+        "suspendTimeoutMillis": "0",
+        "subscription": "*",
+        "expressionType": "TAG",
+        "subVersion": "0",
+    }
+    answer = cluster.ask(address, codes.PULL_MESSAGE, fields, expected=_EXPECTED)
+    if answer.code == codes.TOPIC_NOT_EXIST:
+        return Pulled(answer.code, [])
+    messages = []
+    if answer.code == codes.SUCCESS:
+        messages = list(read_stored(answer.body, topic, partition, counts))
+    goes_on, first, end = map(answer.number, ("nextBeginOffset", "minOffset", "maxOffset"))
+    return Pulled(answer.code, messages, goes_on, first, end)

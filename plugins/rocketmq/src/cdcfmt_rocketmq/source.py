@@ -1,0 +1,42 @@
+"""RocketMQ's topics as a source with ranges of offsets, by the remoting protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.topics.topic_source import TopicSource
+from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_rocketmq.client import RocketClient
+from cdcfmt_rocketmq.ends import SECONDS, read_ends
+from cdcfmt_rocketmq.options import RocketOptions, parse_rocketmq_options
+from cdcfmt_rocketmq.progress import RocketProgress
+from cdcfmt_rocketmq.reader import read_range
+
+
+@attrs.frozen(slots=False)
+class RocketSource(TopicSource[RocketOptions]):
+    """The topics that options select; a :class:`cdcfmt_core.transport.Source`."""
+
+    def open_client(self) -> RocketClient:
+        return RocketClient(self.options)
+
+    def open_progress(self) -> RocketProgress:
+        return RocketProgress(self.open_client())
+
+    def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
+        return read_range(wanted, self.options, counts)
+
+    def ends(
+        self, ranges: Sequence[OffsetRange], *, seconds: float | None = None
+    ) -> Iterator[Message]:
+        return read_ends(ranges, self.options, seconds=SECONDS if seconds is None else seconds)
+
+
+def open_source(values: Mapping[str, Any], settings: Mapping[str, str]) -> RocketSource:
+    """The source of a :class:`~cdcfmt_core.transport.TransportSpec`."""
+    return RocketSource(parse_rocketmq_options(values, settings))
