@@ -78,7 +78,7 @@ class RabbitHarness(Harness):
         self.broker.start()
 
     def unreachable(self) -> Mapping[str, str]:
-        return {"rabbitmq.hosts": NOWHERE, "brokerTimeout": "5s"}
+        return {"rabbitmq.hosts": NOWHERE, "brokerTimeout": "2s"}
 
     def login(self) -> Login:
         return Login({"rabbitmq.username": USER, "rabbitmq.password": PASSWORD}, PASSWORD)
@@ -86,7 +86,7 @@ class RabbitHarness(Harness):
     def wrong_login(self) -> Login:
         wrong = "wr0ng-word"
         return Login(
-            {"rabbitmq.username": USER, "rabbitmq.password": wrong, "brokerTimeout": "5s"}, wrong
+            {"rabbitmq.username": USER, "rabbitmq.password": wrong, "brokerTimeout": "2s"}, wrong
         )
 
     def addresses(self) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from cdcfmt_rabbitmq.trouble import TroubleError, no_answer, of_queue
 MESSAGE_ID: Final = "message-id"
 """The header that holds the property ``message_id``, by which repetitions are known."""
 
-_OPENING_SECONDS: Final = 5.0
+_OPENING_SECONDS: Final = 2.0
 """How long the broker may hold on to the consumer that was there before, which was killed."""
 
 _ANSWER_SECONDS: Final = 10.0
