@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from rocketmq_broker import RocketBroker
 from rocketmq_kills import drain_command, drained
 
+import pyspark_cdcfmt
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
 
@@ -137,8 +138,6 @@ def test_writing(spark: SparkSession, rocketmq: RocketBroker, protocol: str) -> 
     topic = rocketmq.client.create_topic(f"written-{protocol}", PARTITIONS)
     lines = [golden.message for golden in load_variant("canal-json", "tidb-extension").messages]
     rows = spark.createDataFrame([(bytes(m.value or b""),) for m in lines], "value binary")
-    import pyspark_cdcfmt
-
     events = pyspark_cdcfmt.decode(
         rows, protocol="canal-json", includeColumns=True, sourceTimeZone=SOURCE_ZONE
     ).where("kind = 'row'")
