@@ -37,7 +37,9 @@ REMEMBERED: Final = 200_000
 _REMEMBERED_BYTES = 1 << 30
 _WAIT_SECONDS = 1.0
 _RETRY_SECONDS = 300.0
-
+_ROLL_SIZE = 128 << 20
+_ROLL_INTERVAL = timedelta(minutes=1)
+_IDLE = timedelta(seconds=5)
 
 DRAINING_OPTIONS: Final = (
     Option(
@@ -49,20 +51,20 @@ DRAINING_OPTIONS: Final = (
     Option(
         name="idle",
         type="duration",
-        default=timedelta(seconds=5),
+        default=_IDLE,
         help="Without `follow`: the queue is empty when no message came for so long.",
     ),
     Option(
         name="rollSize",
         type="bytes",
-        default=128 << 20,
+        default=_ROLL_SIZE,
         minimum=1,
         help="Commit and acknowledge what was taken once it is so large.",
     ),
     Option(
         name="rollInterval",
         type="duration",
-        default=timedelta(seconds=60),
+        default=_ROLL_INTERVAL,
         help="Commit and acknowledge what was taken once it is so old, or what the queue allows.",
     ),
     Option(
@@ -80,10 +82,10 @@ DRAINING_OPTIONS: Final = (
 class How:
     """When to commit, and when to end: the options, in bytes and seconds."""
 
-    size: int = 128 << 20
-    seconds: float = 60.0
+    size: int = _ROLL_SIZE
+    seconds: float = _ROLL_INTERVAL.total_seconds()
     follow: bool = False
-    idle_seconds: float = 5.0
+    idle_seconds: float = _IDLE.total_seconds()
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> How:
@@ -120,6 +122,8 @@ class Draining:
         self._written = written
         self._trouble = trouble
         self._stopped = False
+        self._has_taken = False
+        self._failing_since: float | None = None
 
     def stop(self) -> None:
         """Have :meth:`run` commit and acknowledge what it has, and end; for signal handlers."""
@@ -133,19 +137,19 @@ class Draining:
         """
         self._sink.prepare()
         self._sink.sweep()
-        reached = None
         while True:
             try:
                 with self._open_drain() as drain:
-                    reached = time.monotonic()
                     folder = _Folder(self._sink, drain)
                     while self._commit_next(drain, folder):
-                        reached = time.monotonic()
+                        pass
                 return
             except SourceError as error:
-                if reached is None or not self._how.follow or self._stopped:
+                if not self._has_taken or not self._how.follow or self._stopped:
                     raise
-                if time.monotonic() - reached > _RETRY_SECONDS:
+                now = time.monotonic()
+                self._failing_since = self._failing_since or now
+                if now - self._failing_since > _RETRY_SECONDS:
                     raise
                 self._trouble(error)
                 time.sleep(_WAIT_SECONDS)
@@ -161,9 +165,9 @@ class Draining:
             files.discard()
             raise
         if counts:
-            drain.acknowledge()
             self.counts += counts
             self._written(counts[MESSAGES])
+            drain.acknowledge()
         return more
 
     def _fill(self, drain: Drain, folder: _Folder, files: TaskFiles, counts: Counter[str]) -> bool:
@@ -177,6 +181,7 @@ class Draining:
             if self._stopped:
                 return False
             messages = drain.take(max(min(_WAIT_SECONDS, due - time.monotonic()), 0))
+            self._has_taken, self._failing_since = True, None
             if messages:
                 last = time.monotonic()
                 due = min(due, last + seconds)

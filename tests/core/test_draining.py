@@ -132,6 +132,16 @@ def test_it_follows_through_the_loss_of_its_broker(tmp_path: Path) -> None:
     assert draining.counts[REPEATED] == 3
 
 
+def test_a_broker_that_stays_away_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdcfmt_core.io.draining._RETRY_SECONDS", 0)
+    queue = Queue(numbered(2), fails={"take": [3, 5], "open": [3]})
+    draining = Draining(queue.open, FileSink(str(tmp_path)), How(follow=True))
+    with pytest.raises(SourceError, match="open 3 fails"):
+        draining.run()
+    # It goes on after each failure that is over by the next attempt.
+    assert queue.calls["open"] == 3
+
+
 def test_a_broker_that_never_answered_is_an_error_at_once(tmp_path: Path) -> None:
     queue = Queue([], fails={"open": [1]})
     with pytest.raises(SourceError, match="open 1 fails"):

@@ -37,7 +37,8 @@ def command(url: str, folder: str, pairs: tuple[str, ...], values: dict[str, Any
     """
     transport = transport_of_url(url)
     if transport is None or transport.options_of_url is None:
-        raise OptionError(f"{url} is not the address of a queue, such as rabbitmq://host/queue")
+        shown = url.partition("?")[0]
+        raise OptionError(f"{shown} is not the address of a queue, such as rabbitmq://host/queue")
     given = {**transport.options_of_url(url), **dict(parse_pairs(pairs))}
     sink = FileSink(
         folder, parse_storage_options(values["storageOptions"]), compression=values["compression"]
