@@ -15,9 +15,9 @@ const LAST_DAY: i32 = 2_932_896;
 #[derive(Debug, Deserialize)]
 pub struct Offsets {
     /// Where spans start, in microseconds since 1970, ascending; the last one is only an end.
-    starts: Vec<i64>,
+    pub starts: Vec<i64>,
     /// Microseconds east of UTC in each span; None where the clock changes.
-    offsets: Vec<Option<i64>>,
+    pub offsets: Vec<Option<i64>>,
 }
 
 impl Offsets {
