@@ -1,6 +1,7 @@
-"""Syncs of one topic in a process of their own, to be killed: ``sync_app.py FOLDER SERVERS TOPIC``.
+"""Syncs of one topic in a process of their own, to be killed.
 
-One for each store; they end once all that was in the topic at their start is read.
+``sync_app.py FOLDER SERVERS TOPIC [MESSAGES]``: one for each store, so many messages a batch; they
+end once all that was in the topic at their start is read.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def delta_session(settings: Mapping[str, str] | None = None) -> SparkSession:
     return spark
 
 
-def main(folder: str, servers: str, topic: str) -> None:
+def main(folder: str, servers: str, topic: str, messages: str = "100") -> None:
     spark = delta_session(INTERPRETED | SMALL_DELTA)
     queries = []
     for store in STORES:
@@ -42,7 +43,7 @@ def main(folder: str, servers: str, topic: str) -> None:
             source={
                 "kafka.bootstrap.servers": servers,
                 "subscribe": topic,
-                "maxOffsetsPerTrigger": 100,
+                "maxOffsetsPerTrigger": messages,
                 "protocol": "canal-json",
             },
             into=f"{folder}/{store}/{{table}}",

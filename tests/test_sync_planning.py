@@ -17,7 +17,7 @@ from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.snapshots import check_names
-from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
+from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, Buried, TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 
@@ -342,3 +342,16 @@ def test_states_are_kept_whole() -> None:
 
 def test_the_options_are_those_of_the_table() -> None:
     assert [field.name for field in attrs.fields(SyncOptions)] == [each.name for each in OPTIONS]
+
+
+def test_the_last_deletes_of_a_table() -> None:
+    buried = Buried()
+    buried.add(((commit,), f"k{commit}") for commit in (30, 10, 20))
+    assert buried.behind((30,)) == []
+    assert buried.behind((10,)) == [((20,), "k20"), ((30,), "k30")]
+    buried.add(((100 + commit,), "k") for commit in range(998))
+    assert buried.behind((0,)) is None, "one is forgotten"
+    assert len(buried.behind((10,)) or ()) == 1000
+    # What a table of tombstones had before this run is known by its last position alone.
+    assert Buried((30,)).behind((29,)) is None
+    assert Buried((30,)).behind((30,)) == []

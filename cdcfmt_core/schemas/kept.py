@@ -9,10 +9,10 @@ from cdcfmt_core.schemas.directory import SchemaDirectory
 from cdcfmt_core.schemas.statements import Statement
 from cdcfmt_core.schemas.store import (
     DEFAULT_MAX_SCHEMA_BYTES,
-    Position,
     SchemaRecord,
     SchemaStore,
 )
+from cdcfmt_core.schemas.versions import Position
 
 
 class KeptSchemaStore(SchemaStore):

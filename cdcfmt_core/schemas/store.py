@@ -15,23 +15,21 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any, Self, TypeAlias
+from typing import Self
 
 import attrs
 
 from cdcfmt_core.caches import TableKey, short_key, table_size, text_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import TableSchema
+from cdcfmt_core.schemas.lookups import Lookups, TableName
 from cdcfmt_core.schemas.statements import Statement, Statements
-
-Position: TypeAlias = tuple[Any, ...]
+from cdcfmt_core.schemas.versions import Position, Versions, alike, with_newest
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
 """Of one schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
 _POSITION = 300
-_MAX_ALTERNATIVES = 10
-"""Different schemas at one position."""
 
 
 @attrs.frozen
@@ -43,18 +41,6 @@ class SchemaRecord:
     stream: str = ""
 
 
-@attrs.define
-class _Versions:
-    """The schemas of one table: positions in order, and the schemas added at each, in order.
-
-    ``sizes`` are about the bytes that each position takes.
-    """
-
-    positions: list[Position] = attrs.field(factory=list)
-    tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
-    sizes: dict[Position, int] = attrs.field(factory=dict)
-
-
 class SchemaStore:
     """The schemas of many tables; plain data, which can be sent to other processes.
 
@@ -62,15 +48,16 @@ class SchemaStore:
     first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
     might need is an error, never an older schema.  ``changes`` grows whenever it is given
     something new.  ``statements`` are the DDL statements that it was told,
-    which are never kept in a folder.
+    which are never kept in a folder.  ``lookups`` takes note of what is asked for, if it is set.
     """
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
         self.changes = 0
+        self.lookups: Lookups | None = None
         self.statements = Statements()
         self.bytes = 0
         self._max_bytes = max_bytes
-        self._tables: OrderedDict[TableKey, _Versions] = OrderedDict()
+        self._tables: OrderedDict[TableKey, Versions] = OrderedDict()
         self._count = 0
         # By table the last position that was forgotten.
         self._forgotten: dict[TableKey, Position] = {}
@@ -92,10 +79,11 @@ class SchemaStore:
         """A copy; schemas that are added to it do not reach this store."""
         made = copy.copy(self)
         made._tables = OrderedDict(
-            (key, _Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
+            (key, Versions(each.positions[:], each.tables.copy(), each.sizes.copy()))
             for key, each in self._tables.items()
         )
         made._forgotten = self._forgotten.copy()
+        made.lookups = None
         return made
 
     def tables(self) -> Iterator[TableSchema]:
@@ -113,6 +101,14 @@ class SchemaStore:
             parts = known.database, known.schema, known.table
             if tuple(part for part in parts if part is not None) == table:
                 yield known
+
+    def records_of(self, table: TableName) -> Iterator[SchemaRecord]:
+        """The schemas of a table in memory."""
+        for (stream, *name), versions in self._tables.items():
+            if tuple(name) == table:
+                for position in versions.positions:
+                    for known in versions.tables[position]:
+                        yield SchemaRecord(known, position, stream)
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Add a schema, or a statement.
@@ -133,12 +129,14 @@ class SchemaStore:
             return
         versions = self._tables.get(key)
         if versions is None:
-            versions = self._tables[key] = _Versions()
+            versions = self._tables[key] = Versions()
         known = versions.tables.get(position, ())
-        if not known or not _alike(known[-1], table):
+        if not known or not alike(known[-1], table):
             self.changes += 1
-            kept = self._interned(versions, position, table)
-            versions.tables[position] = all_known = _with(known, kept)
+            if self.lookups is not None:
+                self.lookups.note_added(key)
+            kept = versions.interned(position, table)
+            versions.tables[position] = all_known = with_newest(known, kept)
             if not known:
                 versions.positions.insert(bisect_right(versions.positions, position), position)
                 self._count += 1
@@ -239,17 +237,10 @@ class SchemaStore:
     def _load(self, key: TableKey) -> None:
         """Hook: add what is known of a table elsewhere, before it is looked up."""
 
-    def _interned(self, versions: _Versions, position: Position, table: TableSchema) -> TableSchema:
-        at = bisect_right(versions.positions, position)
-        # The position itself, if it is there, and the one before.
-        for index in range(at - 1, max(at - 3, -1), -1):
-            for known in reversed(versions.tables[versions.positions[index]]):
-                if _alike(known, table):
-                    return known
-        return table
-
-    def _used(self, key: TableKey) -> _Versions | None:
+    def _used(self, key: TableKey) -> Versions | None:
         self._load(key)
+        if self.lookups is not None:
+            self.lookups.note_asked(key)
         versions = self._tables.get(key)
         if versions is not None and self.bytes > self._max_bytes // 2:
             self._tables.move_to_end(key)
@@ -289,12 +280,3 @@ class NoSchemas(SchemaStore):
 
     def add(self, record: SchemaRecord | Statement) -> None:
         """Forget it."""
-
-
-def _with(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
-    others = tuple(other for other in known if other is not table)
-    return (*others[1 - _MAX_ALTERNATIVES :], table)
-
-
-def _alike(one: TableSchema, other: TableSchema) -> bool:
-    return one.columns == other.columns and one.key_columns == other.key_columns

@@ -25,7 +25,8 @@ from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.topics.schema_reading import SchemaReading
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange, TopicPartition
 from cdcfmt_core.schemas.kept import KeptSchemaStore
-from cdcfmt_core.schemas.store import Position, SchemaRecord
+from cdcfmt_core.schemas.store import SchemaRecord
+from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.transport import Source
 
 _M = TypeVar("_M")

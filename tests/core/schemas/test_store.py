@@ -9,6 +9,7 @@ import pytest
 from cdcfmt_core.caches import table_size
 from cdcfmt_core.errors import MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.schemas.lookups import Lookups
 from cdcfmt_core.schemas.store import MAX_SCHEMA_BYTES, SchemaRecord, SchemaStore
 from cdcfmt_core.types import Int
 
@@ -184,3 +185,38 @@ def test_a_copy_learns_alone() -> None:
     copied.add(SchemaRecord(schema("c", table="u"), (1,)))
     assert [table.column_names for table in store.tables()] == [("a",), ("a", "b")]
     assert (len(store), len(copied)) == (2, 4)
+
+
+def test_a_table_that_gains_a_schema_behind_a_row_is_late() -> None:
+    store = filled((schema("a"), 10), (schema("a", table="other"), 10))
+    lookups = store.lookups = Lookups()
+    t, other, new = ("d", None, "t"), ("d", None, "other"), ("d", None, "new")
+    store.add(SchemaRecord(schema("b"), (20,)))
+    assert not lookups.is_late(t), "no row had looked"
+    store.find("d", "t", (20,))
+    assert store.at("d", "new", (1,)) == ()
+    store.add(SchemaRecord(schema("b"), (20,)))
+    store.add(SchemaRecord(schema("b", table="other"), (20,)))
+    assert not any(map(lookups.is_late, (t, other, new))), "it says what was known"
+    store.add(SchemaRecord(schema("c"), (30,)))
+    store.add(SchemaRecord(schema("c", table="new"), (1,)))
+    assert [*map(lookups.is_late, (t, other, new))] == [True, False, True]
+    lookups.begin()
+    assert not any(map(lookups.is_late, (t, other, new)))
+    store.add(SchemaRecord(schema("d"), (40,)))
+    assert lookups.is_late(t), "rows looked before"
+
+
+def test_the_schemas_of_one_table_find_what_all_find() -> None:
+    store = filled((schema("a"), 10), (schema("b"), 10), (schema("c"), 20))
+    store.add(SchemaRecord(schema("x", table="other"), (10,)))
+    store.add(SchemaRecord(schema("s"), (10,), "another stream"))
+    part = SchemaStore()
+    for record in store.records_of(("d", None, "t")):
+        part.add(record)
+    assert len(part) == 3
+    for at in (9, 10, 15, 20):
+        assert part.find("d", "t", (at,)) == store.find("d", "t", (at,))
+        assert part.at("d", "t", (at,)) == store.at("d", "t", (at,))
+        stream = {"stream": "another stream"}
+        assert part.find("d", "t", (at,), **stream) == store.find("d", "t", (at,), **stream)

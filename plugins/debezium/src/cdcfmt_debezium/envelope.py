@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.schemas.store import Position
+from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.message import PAYLOAD_KNOWN, SOURCE_TAKEN, TICDC
 

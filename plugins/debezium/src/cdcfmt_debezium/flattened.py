@@ -14,7 +14,7 @@ import orjson
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Message, Op
-from cdcfmt_core.schemas.store import Position
+from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit.wire_json import text_of
 from cdcfmt_debezium.envelope import position_of, time_of
 from cdcfmt_debezium.message import (

@@ -16,7 +16,7 @@ from cdcfmt_core import DecoderContext
 from cdcfmt_core.errors import DecodeError, MissingSchemaError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql.column_type import parse_column_type
-from cdcfmt_core.schemas.store import Position
+from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.types import Int, LogicalType, Unknown

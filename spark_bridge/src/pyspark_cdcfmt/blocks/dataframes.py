@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -13,9 +14,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from pyspark_cdcfmt.blocks.packing import blocks_of_events
-from pyspark_cdcfmt.blocks.schema import BLOCKS, MESSAGES, messages_of, unpack
+from pyspark_cdcfmt.blocks.schema import BLOCKS, MESSAGES, Unpacked, unpack
 from pyspark_cdcfmt.blocks.summary import is_of_group
-from pyspark_cdcfmt.options import message_options, parse_options
+from pyspark_cdcfmt.options import ReadOptions, message_options, parse_options
 from pyspark_cdcfmt.read.dataframes import inlined
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
@@ -49,20 +50,34 @@ def events_of(blocks: DataFrame, source: Mapping[str, Any]) -> DataFrame:
     schema = events_schema(options)
     arrow = to_arrow_schema(schema, timezone="UTC")
 
-    def rows_of(block: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
-        if block["form"].as_py() == MESSAGES:
-            engine = Engine(schema, options, inferred=False)
-            yield from _events_of_messages(engine, block)
-        else:
-            for events in unpack(block["payload"]):
-                yield _as(arrow, events)
-
     def cdc_events(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for block in _blocks(batches):
-            yield _one_list(list(rows_of(block)), arrow)
+        for events in read_events(_blocks(batches), schema, options):
+            yield _one_list(events, arrow)
 
-    column = f.struct("form", "payload", *_OF_BLOCK)
+    column = f.struct("form", "payload", "count", *_OF_BLOCK)
     return inlined(blocks, cdc_events, column, schema, schema)
+
+
+def read_events(
+    blocks: Iterable[Mapping[str, pa.Scalar]], schema: StructType, options: ReadOptions
+) -> Iterator[list[pa.RecordBatch]]:
+    """The events of each block, as of ``schema``.
+
+    :raises AssertionError: where messages do not give the events that they gave before.
+    """
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    engines = _Engines(schema, options)
+    for block in blocks:
+        unpacked = unpack(block["payload"])
+        if block["form"].as_py() == MESSAGES:
+            events = [_of_block(each, block) for each in engines.batches(unpacked)]
+        else:
+            events = [_as(arrow, each) for each in unpacked.batches]
+        count, wanted = sum(each.num_rows for each in events), block["count"].as_py()
+        if count != wanted:
+            table = f"{block['database'].as_py()}.{block['table'].as_py()}"
+            raise AssertionError(f"{table}: a block of {wanted} events gives {count}")
+        yield events
 
 
 def changes_of_blocks(
@@ -90,8 +105,9 @@ def changes_of_blocks(
         for name, value in message_options(source).items()
         if name.lower() not in _OF_EVENTS
     }
-    parsed = parse_options({**of_messages, **options, "table": table}, of_dataframe=True)
-    parsed = parsed.in_stream()
+    # A column that the schema lacks is not wanted, also where the table gains it.
+    how = {**of_messages, **options, "table": table, "ignoreColumns": "*"}
+    parsed = parse_options(how, of_dataframe=True).in_stream()
     prefix = parsed["metadataPrefix"]
     checked = StructType(list(schema.fields))
     added = {field.name for field in schema.fields}
@@ -107,10 +123,10 @@ def changes_of_blocks(
     arrow = to_arrow_schema(result, timezone="UTC")
 
     def cdc_changes(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        engines = _Engines(rows, parsed)
         for block in _blocks(batches):
-            engine = Engine(rows, parsed, inferred=False)
             made = []
-            for batch in engine.batches(messages_of(unpack(block["payload"]))):
+            for batch in engines.batches(unpack(block["payload"])):
                 batch = batch.rename_columns(checked.names)
                 check(batch)
                 columns = [batch.column(name) for name in names]
@@ -138,6 +154,23 @@ def changes_of_blocks(
         raise ValueError(f"{ODD_VALUE}: {table}: {reason}")
 
     return inlined(blocks, cdc_changes, f.struct("is_read", "payload"), result, result)
+
+
+@attrs.define
+class _Engines:
+    """Reads blocks of messages, those with the same schemas in turn by one engine."""
+
+    _rows: StructType
+    _options: ReadOptions
+    _engine: Engine | None = None
+    _schemas: bytes = b""
+
+    def batches(self, block: Unpacked) -> Iterator[pa.RecordBatch]:
+        """The rows of a block's messages."""
+        if self._engine is None or block.schemas != self._schemas:
+            self._engine = Engine(self._rows, self._options, inferred=False, schemas=block.store())
+            self._schemas = block.schemas
+        return self._engine.batches(block.messages())
 
 
 def _blocks(batches: Iterable[pa.Array]) -> Iterator[dict[str, pa.Scalar]]:
@@ -174,12 +207,11 @@ def _lists(ends: Sequence[int], rows: pa.RecordBatch) -> pa.ListArray:
     )
 
 
-def _events_of_messages(engine: Engine, block: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
-    """The events of a block of messages, without those of other tables in them."""
-    for events in engine.batches(messages_of(unpack(block["payload"]))):
-        owner = pa.array([{name: block[name].as_py() for name in _OF_BLOCK}], _OWNER)
-        owners = owner.take(pa.repeat(pa.scalar(0, pa.int32()), events.num_rows))
-        yield events.filter(is_of_group(events, owners))
+def _of_block(events: pa.RecordBatch, block: Mapping[str, pa.Scalar]) -> pa.RecordBatch:
+    """The events of a block's messages, without those of other tables in them."""
+    owner = pa.array([{name: block[name].as_py() for name in _OF_BLOCK}], _OWNER)
+    owners = owner.take(pa.repeat(pa.scalar(0, pa.int32()), events.num_rows))
+    return events.filter(is_of_group(events, owners))
 
 
 _CHECKED = {

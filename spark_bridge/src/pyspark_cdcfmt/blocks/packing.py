@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 import pyarrow as pa
@@ -14,7 +14,8 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, one_by_one
 from cdcfmt_core.registry import default_registry
-from cdcfmt_core.schemas.store import SchemaStore
+from cdcfmt_core.schemas.lookups import Lookups
+from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, message_batch, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
 from pyspark_cdcfmt.options import ReadOptions
@@ -41,15 +42,14 @@ def blocks_of_messages(
 ) -> Iterator[pa.RecordBatch]:
     """Blocks of messages, which an engine decodes to events.
 
-    Messages are packed where they alone say what their events are, else the events.
+    Messages are packed with the table schemas that decoding them takes; events where nothing says
+    which these were.
 
     :param low_watermark: what the engine was opened with.
     """
     held: deque[Message | BadLine] = deque()
-
-    @cache
-    def mark_of(protocol: str) -> str | None:
-        return None if low_watermark else _mark_of(options, protocol)
+    lookups = engine.schemas.lookups = Lookups()
+    how_of = cache(partial(_how_to_pack, options, low_watermark))
 
     def noted() -> Iterator[Message | BadLine]:
         for message in messages:
@@ -59,13 +59,13 @@ def blocks_of_messages(
     for lists in engine.lists(noted()):
         some = [held.popleft() for _ in range(len(lists))]
         events = _rows(lists)
-        if not events.num_rows:
-            continue
-        owners = pc.list_parent_indices(lists)
-        groups = groups_of(events)
-        shared = _shared(groups, owners)
-        packed = _Packed(message_batch(some), events, owners, shared, engine.schemas)
-        yield _batch(groups, [packed.of(group, mark_of) for group in groups])
+        if events.num_rows:
+            owners = pc.list_parent_indices(lists)
+            groups = groups_of(events)
+            shared = _shared(groups, owners)
+            packed = _Packed(message_batch(some), events, owners, shared, engine.schemas)
+            yield _batch(groups, [packed.of(group, how_of) for group in groups])
+        lookups.begin()
 
 
 def blocks_of_events(events: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,27 +89,25 @@ class _Packed:
         self._owners = owners
         self._shared = shared
 
-    def of(self, group: Group, mark_of: Callable[[str], str | None]) -> tuple[str, bytes]:
+    def of(self, group: Group, how_of: Callable[[str], str]) -> tuple[str, bytes]:
         """Form and payload of a group's block."""
-        mark = None
+        how = EVENTS
         if group.summary["kind"] == "row" and group.table not in self._shared:
-            mark = mark_of(group.summary["protocol"])
-        if mark is None:
+            how = how_of(group.summary["protocol"])
+        schemas = self._schemas_of(group) if how == _WITH_SCHEMAS else ()
+        if how == EVENTS or schemas is None:
             return EVENTS, pack(_taken(self._events, group.rows))
         messages = _taken(self._messages, pc.unique(self._owners.take(group.rows)))
-        if mark and not self._tell_types(group, messages, mark):
-            return EVENTS, pack(_taken(self._events, group.rows))
-        return MESSAGES, pack(messages)
+        return MESSAGES, pack(messages, schemas)
 
-    def _tell_types(self, group: Group, messages: pa.RecordBatch, mark: str) -> bool:
-        """Whether the messages themselves told their types, and no other ones did."""
-        name = [group.summary[part] for part in ("database", "schema", "table")]
-        known = self._schemas.versions_of(tuple(part for part in name if part is not None))
-        return (
-            next(known, None) is None
-            and not self._schemas.forgetful
-            and pc.all(pc.match_substring(messages.column("value"), mark)).as_py()
-        )
+    def _schemas_of(self, group: Group) -> Sequence[SchemaRecord] | None:
+        """The schemas among which each row of the group finds its own; None if that is unsure."""
+        database, schema, table = (group.summary[part] for part in ("database", "schema", "table"))
+        name = database or "", schema, table or ""
+        lookups = self._schemas.lookups
+        if self._schemas.forgetful or lookups is None or lookups.is_late(name):
+            return None
+        return [*self._schemas.records_of(name)]
 
 
 def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:
@@ -145,20 +143,13 @@ def _taken(batch: pa.RecordBatch, rows: pa.Array) -> pa.RecordBatch:
     return batch if len(rows) == batch.num_rows else batch.take(rows)
 
 
-_CONNECT_SCHEMA = '"schema":{"type":"struct"'
-"""In every message of Kafka Connect's that has its schema."""
+_WITH_SCHEMAS = "messages with schemas"
 
 
-def _mark_of(options: ReadOptions, protocol: str) -> str | None:
-    """What a message holds that alone says what its events are.
-
-    Empty if any does; None if none does, as its types may come from other messages.
-    """
+def _how_to_pack(options: ReadOptions, low_watermark: int, protocol: str) -> str:
+    """``EVENTS``, ``MESSAGES`` or ``_WITH_SCHEMAS``, for the rows of a protocol."""
     codec = default_registry().get_codec(protocol)
-    if codec.open_layouts is None:
-        return None
-    if codec.scan_schemas is None:
-        # What statements say about types is for whole inputs, and no stream is one.
-        return ""
-    layouts = codec.open_layouts({each.name: options.codec[each.name] for each in codec.options})
-    return _CONNECT_SCHEMA if layouts and all(layout.connect for layout in layouts) else None
+    if low_watermark or codec.open_layouts is None:
+        return EVENTS
+    # What statements say about types is for whole inputs, and no stream is one.
+    return MESSAGES if codec.scan_schemas is None else _WITH_SCHEMAS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import attrs
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
@@ -18,6 +19,8 @@ from pyspark.sql.types import (
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
+from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS, struct_of
 
 _POSITION = struct_of(commit=LongType(), offset=LongType())
@@ -58,7 +61,7 @@ BLOCKS = struct_of(
   orders events; where a commit_ts does, the offset is 0.
 - ``places``: where events lie that no commit orders.
 - ``log``: the last position in the source's binlog, of ``logged`` events by ``servers``.
-- ``payload``: what :func:`pack_messages` (``form`` is ``messages``) or :func:`pack_events` made.
+- ``payload``: what :func:`pack` made of messages or events; ``form`` says of which.
 """
 
 ARROW_BLOCKS: pa.Schema = to_arrow_schema(BLOCKS, timezone="UTC")
@@ -76,6 +79,7 @@ _MESSAGE = pa.schema(
         ("path", pa.string()),
     ]
 )
+_SCHEMAS = b"schemas"
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -93,8 +97,10 @@ def message_batch(messages: Sequence[Message | BadLine]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=_MESSAGE)
 
 
-def pack(batch: pa.RecordBatch) -> bytes:
-    """A batch in Arrow's stream format."""
+def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
+    """A batch in Arrow's stream format, with the schemas of a table."""
+    if lines := "\n".join(map(record_to_json, schemas)):
+        batch = batch.replace_schema_metadata({_SCHEMAS: lines})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=_COMPRESSED) as writer:
         writer.write_batch(batch)
@@ -102,18 +108,33 @@ def pack(batch: pa.RecordBatch) -> bytes:
     return packed
 
 
-def unpack(payload: pa.BinaryScalar) -> Iterator[pa.RecordBatch]:
+@attrs.frozen
+class Unpacked:
+    """What :func:`pack` packed; ``schemas`` are a text."""
+
+    batches: Sequence[pa.RecordBatch]
+    schemas: bytes
+
+    def messages(self) -> Iterator[Message]:
+        """The messages of :func:`message_batch`."""
+        for batch in self.batches:
+            key, value, headers, *place, path = (column.to_pylist() for column in batch.columns)
+            for k, v, h, topic, partition, offset, timestamp, file in zip(
+                key, value, headers, *place, path, strict=True
+            ):
+                found = tuple((each["key"], each["value"]) for each in h) if h else ()
+                yield Message(k, v, found, topic, partition, offset, timestamp, file)
+
+    def store(self) -> SchemaStore:
+        """The schemas, in a store."""
+        store = SchemaStore()
+        for line in self.schemas.splitlines():
+            store.add(record_from_json(line))
+        return store
+
+
+def unpack(payload: pa.BinaryScalar) -> Unpacked:
     """What :func:`pack` packed."""
     with pa.ipc.open_stream(payload.as_buffer()) as reader:
-        yield from reader
-
-
-def messages_of(batches: Iterable[pa.RecordBatch]) -> Iterator[Message]:
-    """The messages of :func:`message_batch`."""
-    for batch in batches:
-        key, value, headers, *place, path = (column.to_pylist() for column in batch.columns)
-        for k, v, h, topic, partition, offset, timestamp, file in zip(
-            key, value, headers, *place, path, strict=True
-        ):
-            found = tuple((each["key"], each["value"]) for each in h) if h else ()
-            yield Message(k, v, found, topic, partition, offset, timestamp, file)
+        metadata = reader.schema.metadata or {}
+        return Unpacked([*reader], metadata.get(_SCHEMAS, b""))

@@ -74,6 +74,7 @@ class Engine:
         self._options = options
         self._inferred = inferred
         self._counts: Counter[str] = Counter()
+        self._said: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
         schemas = SchemaStore() if schemas is None else schemas
         self.schemas = schemas
@@ -232,22 +233,25 @@ class Engine:
     def _log(self, place: Mapping[str, object] | None, rows: int) -> None:
         by_kernel = 0 if self.chunks is None else self.chunks.by_kernel
         by_reference = self._make.messages
-        line: dict[str, object] = {
-            "event": "cdc task",
-            **(place or {}),
+        done = {
             "messages": by_kernel + by_reference + self._unwanted,
-            "rows": rows,
+            "rows": rows + self._said["rows"],
             "skipped": self.skipped,
             "by kernel": by_kernel,
             "by reference": by_reference,
         }
-        if self._counts:
+        # An engine may be used more than once.
+        since = {name: count - self._said[name] for name, count in done.items()}
+        line: dict[str, object] = {"event": "cdc task", **(place or {}), **since}
+        counts = self._counts - self._said
+        self._said = self._counts + Counter(done)
+        if counts:
             # A message may have any number of columns with something to count.
-            line["counts"] = dict(self._counts.most_common(_MOST_COUNTS))
+            line["counts"] = dict(counts.most_common(_MOST_COUNTS))
         if WORKER_LOGGING in os.environ and logger.level == logging.NOTSET:
             # With worker logging on, the lines of tasks without trouble are wanted, too.
             logger.setLevel(logging.INFO)
-        logger.log(logging.WARNING if self._counts else logging.INFO, json.dumps(line))
+        logger.log(logging.WARNING if counts else logging.INFO, json.dumps(line))
 
     def _projection(self) -> Projection:
         options = self._options

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
 
 import attrs
 from pyspark import StorageLevel
@@ -79,7 +81,10 @@ class Sync:
             statements = read_statements(self._events(found))
         for statement in spread_drops(statements, {*states, *versions}):
             log.append(LogRow("statement", statement.query))
-        events = self._events(blocks)
+
+        def events(name: TableName) -> DataFrame:
+            return self._events(blocks.where(is_of(name)))
+
         plans = [
             self.planner.plan(
                 states.get(name), name, versions.get(name, []), statements.get(name, []), events
@@ -92,7 +97,7 @@ class Sync:
                 "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
             )
         if halted := [plan.state for plan in plans if plan.state.halted]:
-            self._hold(halted, events, batch)
+            self._hold(halted, blocks, batch)
         self._write(plans, blocks, batch, report, log)
         self._finish(plans, states, batch, report, log)
         return report
@@ -113,11 +118,12 @@ class Sync:
                 text = f"{counts.bad} rows cannot be read: see dead_letters"
                 log.append(LogRow("dead letters", text, plan.state, "warning"))
 
-    def _hold(self, states: list[TableState], events: DataFrame, batch: Batch) -> None:
+    def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
         """Keep the events of tables that are halted."""
-        reasons = [f.when(is_of(state.name), state.halted) for state in states]
-        held = events.where("kind IN ('row', 'ddl')").withColumn("letter", f.coalesce(*reasons))
-        held = held.where("letter IS NOT NULL")
+        are_theirs = reduce(or_, (is_of(state.name) for state in states))
+        events = self._events(blocks.where("kind IN ('row', 'ddl')").where(are_theirs))
+        reason = f.coalesce(*(f.when(is_of(state.name), state.halted) for state in states))
+        held = events.withColumn("letter", reason)
         self.control.keep_events("held", batch, "", held, f.col("letter"))
 
     def _finish(

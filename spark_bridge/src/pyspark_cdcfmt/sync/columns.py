@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql import DataFrame
@@ -14,10 +14,14 @@ from cdcfmt_core.column_names import clashes
 from cdcfmt_core.types import Decimal, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.looking import Version
+from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import check_retired
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.targets.protocol import Target
+
+Events: TypeAlias = Callable[[TableName], DataFrame]
+"""The events of a table in a batch."""
 
 _NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
 
@@ -39,7 +43,7 @@ class ColumnPlanner:
     taken: frozenset[str]
     """The columns that the store adds, in lower case."""
 
-    def follow(self, plan: TablePlan, events: DataFrame) -> None:
+    def follow(self, plan: TablePlan, events: Events) -> None:
         """Make the state's columns and keys take the rows of the batch, or halt the table."""
         check_retired(plan)
         if not plan.state.halted:
@@ -116,7 +120,7 @@ class ColumnPlanner:
         else:
             plan.state = attrs.evolve(plan.state, keys=keys.pop())
 
-    def _fields(self, plan: TablePlan, events: DataFrame) -> list[StructField]:
+    def _fields(self, plan: TablePlan, events: Events) -> list[StructField]:
         """The columns of all versions, with the source's type as the comment.
 
         A column that was renamed or dropped since is not one of them, or has its new name.
@@ -138,7 +142,7 @@ class ColumnPlanner:
         settled = {name for name in unclear if (now[name] or name).lower() in known}
         if any(now[name] for name in unclear - settled):
             # Only values tell the scale of a DECIMAL without digits, and what a NULL is.
-            whole = spark_schema(events, plan.state.text, **self._type_options())
+            whole = spark_schema(events(plan.state.name), plan.state.text, **self._type_options())
             fields = [field for field in whole.fields if field.name in comments]
         # What has a type keeps it: other values tell another scale, and NULLs tell none.
         return [

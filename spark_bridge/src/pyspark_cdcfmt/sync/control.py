@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 import attrs
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     LongType,
@@ -19,8 +19,9 @@ from pyspark.sql.types import (
 )
 
 from pyspark_cdcfmt import SEQUENCE
+from pyspark_cdcfmt.sync.expressions import literal
 from pyspark_cdcfmt.sync.names import TableName, quote
-from pyspark_cdcfmt.sync.states import TableState
+from pyspark_cdcfmt.sync.states import Buried, Sequence, TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
 
 
@@ -54,6 +55,8 @@ SCHEMAS = {
 
 
 _ROWS_OF_A_FILE = 1_000_000
+_FEW = 10_000
+"""So many deleted keys of a batch pass through the driver, which remembers the last ones."""
 
 
 @attrs.frozen
@@ -95,7 +98,7 @@ class Control:
         self._folder = folder
         self._there: set[str] = set()
         self._lock = Lock()
-        self._buried: dict[str, tuple[int, ...]] | None = None
+        self._buried: dict[str, Buried] | None = None
 
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
@@ -221,33 +224,52 @@ class Control:
         """Remove events that waited and are in the targets: below a commit_ts."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
-    def bury(self, keys: DataFrame, newest: Mapping[str, tuple[int, ...]], count: int) -> None:
+    def bury(self, keys: DataFrame, count: int) -> list[Row] | None:
         """Keep the ``source``, ``key`` and ``sequence`` of deleted rows of tables.
 
-        :param newest: by table, the highest ``sequence`` of these.
         :param count: the number of rows.
+        :returns: these rows, where they are few.
         """
+        few = keys.collect() if count <= _FEW else None
+        if few is not None:
+            keys = self._spark.createDataFrame(few, keys.schema)
         rows = keys.withColumn("at", f.current_timestamp()).coalesce(1 + count // _ROWS_OF_A_FILE)
         # A batch that runs again may have more of them; those that are there twice do no harm.
         self._append("tombstones", rows, None)
-        with self._lock:
-            if self._buried is not None:
-                for text, sequence in newest.items():
-                    self._buried[text] = max(sequence, self._buried.get(text, ()))
+        return few
 
-    def is_buried_since(self, state: TableState, sequence: tuple[int, ...]) -> bool:
+    def note_buried(self, newest: Mapping[str, Sequence], few: list[Row] | None) -> None:
+        """Remember what :meth:`bury` kept: by table the highest ``sequence``."""
+        with self._lock:
+            if self._buried is None:
+                return
+            for text, sequence in newest.items():
+                buried = self._buried.setdefault(text, Buried())
+                if few is None:
+                    buried.since = max(buried.since, sequence)
+                else:
+                    buried.add((tuple(r.sequence), r.key) for r in few if r.source == text)
+
+    def is_buried_since(self, state: TableState, sequence: Sequence) -> bool:
         """Whether any row of a table may have been deleted behind a position."""
         with self._lock:
             if self._buried is None:
                 found = self._spark.table(self.table("tombstones")).groupBy("source")
                 rows = found.agg(f.max("sequence").alias("sequence")).collect()
-                self._buried = {row.source: tuple(row.sequence) for row in rows}
-            return self._buried.get(state.text, ()) > sequence
+                self._buried = {row.source: Buried(tuple(row.sequence)) for row in rows}
+            behind = self._buried.get(state.text, Buried()).behind(sequence)
+            return behind is None or bool(behind)
 
-    def tombstones(self, state: TableState) -> DataFrame:
-        """Each ``key`` and ``sequence`` of deletes of a table."""
-        found = self._spark.table(self.table("tombstones"))
-        return found.where(f.col("source") == state.text).select("key", "sequence")
+    def tombstones(self, state: TableState, sequence: Sequence) -> DataFrame:
+        """Each ``key`` and ``sequence`` of deletes of a table behind a position."""
+        with self._lock:
+            known = (self._buried or {}).get(state.text)
+            behind = None if known is None else known.behind(sequence)
+        if behind is not None:
+            rows = [(key, at) for at, key in behind]
+            return self._spark.createDataFrame(rows, _columns(key=StringType(), sequence=SEQUENCE))
+        found = self._spark.table(self.table("tombstones")).where(f.col("source") == state.text)
+        return found.where(f"sequence > {literal(sequence)}").select("key", "sequence")
 
     def forget(self, seconds: float) -> None:
         """Remove the tombstones that are older."""

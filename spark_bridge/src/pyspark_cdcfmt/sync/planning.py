@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import attrs
-from pyspark.sql import DataFrame
 
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.sync.columns import ColumnPlanner
+from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.looking import FILE, Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -60,7 +59,7 @@ class Planner:
         name: TableName,
         versions: Sequence[Version],
         statements: Sequence[Statement],
-        events: DataFrame,
+        events: Events,
     ) -> TablePlan:
         """The plan of one table.  ``state`` is None where it was never seen."""
         is_first = state is None
@@ -82,7 +81,7 @@ class Planner:
             del plan.log[:-1]
         return plan
 
-    def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: DataFrame) -> None:
+    def _follow(self, plan: TablePlan, statements: Sequence[Statement], events: Events) -> None:
         if plan.state.snapshot and any(not version.first[0] for version in plan.versions):
             plan.halt(_SNAPSHOT_WITHOUT_ORDER)
             return

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql.types import StructType
@@ -11,8 +12,35 @@ from pyspark.sql.types import StructType
 from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.names import TableName, table_text
 
+Sequence: TypeAlias = tuple[int, ...]
+"""The cells of a ``_sequence``."""
+
 SNAPSHOT_RANK = 2
 """The rank of a snapshot in its commit: behind all changes of the commit."""
+
+
+_MOST_DELETES = 1000
+
+
+@attrs.define
+class Buried:
+    """The last deletes of a table: all that are behind ``since``, by ``_sequence`` and key."""
+
+    since: Sequence = ()
+    deletes: list[tuple[Sequence, str]] = attrs.field(factory=list)
+
+    def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
+        """Remember more deletes; beyond a thousand the first ones are forgotten."""
+        known = sorted({*self.deletes, *deletes})
+        forgotten, self.deletes = known[:-_MOST_DELETES], known[-_MOST_DELETES:]
+        if forgotten:
+            self.since = max(self.since, forgotten[-1][0])
+
+    def behind(self, sequence: Sequence) -> list[tuple[Sequence, str]] | None:
+        """The deletes behind a position; None where others may be there, too."""
+        if sequence < self.since:
+            return None
+        return [delete for delete in self.deletes if delete[0] > sequence]
 
 
 @attrs.frozen

@@ -30,8 +30,12 @@ class TablePlan:
         return sum(version.count for version in self.versions)
 
     @property
-    def updates(self) -> int:
-        return sum(version.updates for version in self.versions)
+    def has_updates(self) -> bool:
+        return any(version.updates for version in self.versions)
+
+    @property
+    def has_deletes(self) -> bool:
+        return any(version.deletes for version in self.versions)
 
     @property
     def lacks_columns(self) -> bool:

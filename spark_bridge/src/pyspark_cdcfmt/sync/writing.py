@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
@@ -87,45 +88,53 @@ class Writer:
 
         :param run: like ``map``.
         """
-        writes = [
-            write
-            for write in run(lambda plan: self._open(plan, blocks), plans)
-            if write is not None
-        ]
-        if not writes:
-            return {}
-        try:
-            return self._bring(writes, batch, run)
-        except Exception as error:
-            odd = [
-                write.plan.state.name
-                for write in writes
-                if write.is_whole
-                and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
-            ]
-            if not odd:
-                raise
-            # What is done already finds itself there, as when a batch runs again.
-            self._odd.update(odd)
-        finally:
-            for write in writes:
-                write.typed.unpersist()
-        return self._write(plans, blocks, batch, run)
+        done: dict[str, Counts] = {}
+        while plans:
+            opened = run(lambda plan: self._open(plan, blocks), plans)
+            writes = [write for write in opened if write is not None]
+            try:
+                self._count(writes)
+                with self._burying(writes):
+                    are_done = [*run(lambda write: self._apply_unless_odd(write, batch), writes)]
+            except Exception as error:
+                if not self._note_odd(writes, error):
+                    raise
+                continue
+            finally:
+                for write in writes:
+                    write.typed.unpersist()
+            plans = []
+            for write, is_done in zip(writes, are_done, strict=True):
+                if is_done:
+                    done[write.plan.state.text] = write.counts
+                else:
+                    plans.append(write.plan)
+        return done
 
-    def _bring(
-        self, writes: list[Write], batch: Batch, run: Callable[..., Any]
-    ) -> dict[str, Counts]:
-        self._count(writes)
-        self._bury([write for write in writes if write.counts.deletes])
-        for _ in run(lambda write: self._apply(write, batch), writes):
-            pass
-        return {write.plan.state.text: write.counts for write in writes}
+    def _apply_unless_odd(self, write: Write, batch: Batch) -> bool:
+        try:
+            self._apply(write, batch)
+        except Exception as error:
+            if not self._note_odd([write], error):
+                raise
+            return False
+        return True
+
+    def _note_odd(self, writes: Iterable[Write], error: Exception) -> bool:
+        """Whether any of these tables has a change that is not whole, which is known from now."""
+        odd = [
+            write.plan.state.name
+            for write in writes
+            if write.is_whole and f"{ODD_VALUE}: {table_text(write.plan.state.name)}:" in str(error)
+        ]
+        self._odd.update(odd)
+        return bool(odd)
 
     def _count(self, writes: Iterable[Write]) -> None:
         uncounted = []
         for write in writes:
             # An update of the key deletes a row.
-            if write.is_whole and not (self.store.buries and write.plan.updates):
+            if write.is_whole and not (self.store.buries and write.plan.has_updates):
                 write.counts = write.plan.counts
             else:
                 uncounted.append(write)
@@ -133,8 +142,10 @@ class Writer:
         for write, counted in zip(uncounted, counts, strict=True):
             write.counts = counted
         for write in writes:
-            state = write.plan.state
-            late = state.has_tombstones and self.control.is_buried_since(state, write.counts.first)
+            state, first = write.plan.state, write.counts.first
+            # Where all rows are bad there is no first one.
+            may_be_late = bool(first) and state.has_tombstones
+            late = may_be_late and self.control.is_buried_since(state, first)
             write.counts = attrs.evolve(write.counts, late=late)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
@@ -157,25 +168,36 @@ class Writer:
             events = events_of(of_table, self.typed.source)
             rows = self.typed.rows_of(events, self.store.wants_truncates)
             typed = self.typed.changes(state, rows, with_reads=with_reads)
-        if not (is_whole and self.store.reads_once):
+        may_bury = self.store.buries and (plan.has_updates or plan.has_deletes)
+        if may_bury or not (is_whole and self.store.reads_once):
             typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
         return Write(plan, rows, typed, is_whole, is_new)
 
-    def _bury(self, writes: list[Write]) -> None:
-        """Keep the keys of deleted rows, before the rows go."""
-        if not self.store.buries or not writes:
+    @contextmanager
+    def _burying(self, writes: Iterable[Write]) -> Iterator[None]:
+        """Keep the keys of deleted rows, while the rows go.
+
+        Either may be there alone where a batch was cut off, as it runs again.
+        """
+        deleting = [write for write in writes if write.counts.deletes and self.store.buries]
+        if not deleting:
+            yield
             return
+        for write in deleting:
+            write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
         keys = [
             self.typed.deletes(w.plan.state, self.typed.good(w.plan.state, w.typed, ()))
-            for w in writes
+            for w in deleting
         ]
-        self.control.bury(
-            reduce(DataFrame.unionAll, keys),
-            {write.plan.state.text: write.counts.last_delete for write in writes},
-            sum(write.counts.deletes for write in writes),
-        )
-        for write in writes:
-            write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
+        with ThreadPoolExecutor(1) as thread:
+            buried = thread.submit(
+                self.control.bury,
+                reduce(DataFrame.unionAll, keys),
+                sum(write.counts.deletes for write in deleting),
+            )
+            yield
+            newest = {write.plan.state.text: write.counts.last_delete for write in deleting}
+            self.control.note_buried(newest, buried.result())
 
     def _apply(self, write: Write, batch: Batch) -> None:
         state, counts = write.plan.state, write.counts

@@ -82,7 +82,7 @@ class CurrentRows:
             )
             return
         if counts.late:
-            last = self._without_older_than_tombstones(state, last)
+            last = self._without_older_than_tombstones(state, last, counts)
         self._merge(state, last, partial=bool(counts.partial))
 
     def _is_delete(self) -> Column:
@@ -139,9 +139,11 @@ class CurrentRows:
             f.array_compact(f.array(*known)).alias("__sync_set"),
         )
 
-    def _without_older_than_tombstones(self, state: TableState, last: DataFrame) -> DataFrame:
+    def _without_older_than_tombstones(
+        self, state: TableState, last: DataFrame, counts: Counts
+    ) -> DataFrame:
         tombstones = (
-            self.control.tombstones(state)
+            self.control.tombstones(state, counts.first)
             .groupBy(f.col("key").alias("__sync_buried_key"))
             .agg(f.max("sequence").alias("__sync_buried"))
         )

@@ -122,7 +122,7 @@ class History:
             _KEY, f.col(quote(self.end_at)).alias(_AT)
         )
         if counts.late:
-            tombstones = self.control.tombstones(state).toDF(_KEY, _AT)
+            tombstones = self.control.tombstones(state, counts.first).toDF(_KEY, _AT)
             ends = ends.unionByName(tombstones.join(keys, _KEY, "left_semi"))
         return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)
 

@@ -1,0 +1,45 @@
+"""Which tables gained schemas after rows had looked for theirs."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from cdcfmt_core.caches import TableKey, short_key
+
+TableName: TypeAlias = tuple[str, str | None, str]
+"""Database, schema and table."""
+
+_MOST_TABLES = 100_000
+
+
+class Lookups:
+    """Takes note of what a schema store is asked for, and of what is added to it later.
+
+    Rows of a table that gained nothing since the first of them find what they found.
+    """
+
+    def __init__(self) -> None:
+        self._asked: set[TableKey] = set()
+        self._late: set[TableKey] = set()
+        self._lost = False
+
+    def note_asked(self, key: TableKey) -> None:
+        """A row looked for its schema."""
+        if len(self._asked) >= _MOST_TABLES:
+            self._asked.clear()
+            self._lost = True
+        self._asked.add(short_key(key))
+
+    def note_added(self, key: TableKey) -> None:
+        """The store has one more schema of a table."""
+        if (short := short_key(key)) in self._asked:
+            self._late.add(short)
+
+    def is_late(self, table: TableName) -> bool:
+        """Whether a table may have gained a schema behind a row of it, since :meth:`begin`."""
+        name = short_key(("", *table))[1:]
+        return self._lost or any(key[1:] == name for key in self._late)
+
+    def begin(self) -> None:
+        """Forget what was late; what was asked for stays so."""
+        self._late.clear()

@@ -1,0 +1,48 @@
+"""The schemas of one table, by the positions from which they hold."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, TypeAlias
+
+import attrs
+
+from cdcfmt_core.events import TableSchema
+
+Position: TypeAlias = tuple[Any, ...]
+
+_MAX_ALTERNATIVES = 10
+"""Different schemas at one position."""
+
+
+@attrs.define
+class Versions:
+    """Positions in order, and the schemas added at each, in order.
+
+    ``sizes`` are about the bytes that each position takes.
+    """
+
+    positions: list[Position] = attrs.field(factory=list)
+    tables: dict[Position, tuple[TableSchema, ...]] = attrs.field(factory=dict)
+    sizes: dict[Position, int] = attrs.field(factory=dict)
+
+    def interned(self, position: Position, table: TableSchema) -> TableSchema:
+        """The schema that says the same here or at the position before, if any, else ``table``."""
+        at = bisect_right(self.positions, position)
+        # The position itself, if it is there, and the one before.
+        for index in range(at - 1, max(at - 3, -1), -1):
+            for known in reversed(self.tables[self.positions[index]]):
+                if alike(known, table):
+                    return known
+        return table
+
+
+def with_newest(known: tuple[TableSchema, ...], table: TableSchema) -> tuple[TableSchema, ...]:
+    """The schemas of a position, with this one as the last."""
+    others = tuple(other for other in known if other is not table)
+    return (*others[1 - _MAX_ALTERNATIVES :], table)
+
+
+def alike(one: TableSchema, other: TableSchema) -> bool:
+    """Whether two schemas say the same."""
+    return one.columns == other.columns and one.key_columns == other.key_columns
