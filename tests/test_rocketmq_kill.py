@@ -14,7 +14,7 @@ from rocketmq_kills import kill_drains, kill_drivers, source_of
 from cdcfmt_core.events import Message
 from cdcfmt_core.offsets import OffsetRange
 
-KILLS = 2
+KILLS = 1
 """`tests/soak/rocketmq_campaign.py` has many more."""
 
 
