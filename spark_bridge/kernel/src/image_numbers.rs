@@ -93,10 +93,10 @@ pub fn is_shortest(text: &str) -> bool {
         return false;
     };
     let (whole, fraction) = (&digits[..point], &digits[point + 1..]);
-    let is_plain = match (whole, fraction) {
-        (b"0", [b'1'..=b'9', ..]) | ([b'1'..=b'9', ..], [_, ..]) => true,
-        _ => false,
-    };
+    let is_plain = matches!(
+        (whole, fraction),
+        (b"0", [b'1'..=b'9', ..]) | ([b'1'..=b'9', ..], [_, ..])
+    );
     is_plain
         && digits.len() <= DIGITS + 1 // and the point
         && fraction.last() != Some(&b'0')
