@@ -1,0 +1,42 @@
+"""``cdcfmt drain``: what it refuses before it asks a broker; the plugins' tests have the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_tools import run
+
+QUEUE = "rabbitmq://127.0.0.1:1/orders"
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("orders", "orders is not the address of a queue, such as rabbitmq://host/queue"),
+        ("kafka://broker:9092/orders", "Kafka has no queues to drain: it can be read again"),
+    ],
+)
+def test_what_is_no_queue(tmp_path: Path, url: str, error: str) -> None:
+    result = run("drain", url, "--into", tmp_path / "into")
+    assert result.exit_code == 2
+    assert error in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "name"),
+    [
+        ("--idle", "soon", "idle"),
+        ("--roll-size", "0", "rollSize"),
+        ("--roll-interval", "1x", "rollInterval"),
+        ("--compression", "rar", "compression"),
+        ("--storage-options", "[]", "storageOptions"),
+    ],
+)
+def test_values_that_an_option_cannot_have(
+    tmp_path: Path, option: str, value: str, name: str
+) -> None:
+    result = run("drain", QUEUE, "--into", tmp_path / "into", option, value)
+    assert result.exit_code == 2
+    assert name in result.stderr or option in result.stderr
+    assert not (tmp_path / "into").exists()
