@@ -25,6 +25,7 @@ from kafka_broker import BrokerNotStartedError, free_ports
 from maven import UnavailableError, cache_folder
 from rstream import AMQPMessage, ConfirmationStatus, OffsetNotFound, Producer
 from rstream.client import Client
+from rstream.exceptions import LeaderNotAvailable, StreamNotAvailable
 
 USER, PASSWORD = "reader", "s3cr3t-word"
 CLIENT = "client"
@@ -130,6 +131,12 @@ class RabbitBroker:
     _process: subprocess.Popen[bytes] | None = None
     _names: subprocess.Popen[bytes] | None = None
     _settled_at: float = 0.0
+    _streams: set[str] = attrs.field(factory=set, repr=False)
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        (folder,) = unpacked().glob("usr/lib/rabbitmq/lib/rabbitmq_server-*")
+        return tuple(map(int, folder.name.partition("-")[2].split(".")))
 
     @property
     def stream_host(self) -> str:
@@ -187,6 +194,8 @@ class RabbitBroker:
         if is_new:
             self.create_stream("first")
             self._settled_at = time.monotonic() + _SETTLE_SECONDS
+        else:
+            asyncio.run(asyncio.wait_for(self._with_client(self._leaders), 60))
 
     def stop(self) -> None:
         if self._process is not None:
@@ -200,7 +209,7 @@ class RabbitBroker:
         self._forget_names()
 
     def kill(self) -> None:
-        """End it at once; :meth:`start` goes on with its data."""
+        """End it at once; :meth:`start` goes on with its data, and waits for streams' leaders."""
         time.sleep(max(self._settled_at - time.monotonic(), 0))
         if self._process is not None:
             self._process.kill()
@@ -212,9 +221,19 @@ class RabbitBroker:
         """``arguments`` are those of the protocol, such as ``max_length_bytes``."""
         given = {key.replace("_", "-"): value for key, value in arguments.items()}
         asyncio.run(self._with_client(lambda client: client.create_stream(name, given)))
+        self._streams.add(name)
 
     def delete_stream(self, name: str) -> None:
         asyncio.run(self._with_client(lambda client: client.delete_stream(name)))
+        self._streams.discard(name)
+
+    async def _leaders(self, client: Client) -> None:
+        for stream in self._streams:
+            while True:
+                with suppress(LeaderNotAvailable, StreamNotAvailable):
+                    await client.query_leader_and_replicas(stream)
+                    break
+                await asyncio.sleep(0.1)
 
     def store_offset(self, name: str) -> None:
         """What consumers do; it takes an offset of the stream."""

@@ -14,6 +14,7 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_rabbitmq.address import options_of_url
 from cdcfmt_rabbitmq.links import Links
 from cdcfmt_rabbitmq.settings import parse_settings
+from cdcfmt_rabbitmq.trouble import of_certificate
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,13 @@ def test_addresses() -> None:
     tls = parse_settings({"hosts": "a", "tls": "true"})
     assert (tls.addresses("streams"), tls.addresses("queues")) == ([("a", 5551)], [("a", 5671)])
     assert PASSWORD not in repr(settings) + repr(pickle.loads(pickle.dumps(settings)))
+
+
+def test_versions_that_take_no_certificates() -> None:
+    before = ("3.9.13", "3.10.8", "3.10.24", "3.11.18", "3.12.0")
+    since = ("3.10.25", "3.11.19", "3.12.1", "3.13.0", "4.0.5", "")
+    assert all(version in str(of_certificate(version)) for version in before)
+    assert not any(map(of_certificate, since))
 
 
 def test_a_file_that_cannot_be_used(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import attrs
 
 from cdcfmt_rabbitmq.loop import ANSWER_SECONDS, Loop
 from cdcfmt_rabbitmq.settings import Settings
-from cdcfmt_rabbitmq.trouble import TroubleError
+from cdcfmt_rabbitmq.trouble import TroubleError, of_certificate
 
 _FRAME_BYTES: Final = 1 << 20
 _HEARTBEAT_SECONDS: Final = 60
@@ -120,7 +120,10 @@ class Link:
                     "" if external else settings.password,
                 )
             except BaseException:
+                version = (client.server_properties or {}).get("version", "")
                 await client.close()
+                if external and (trouble := of_certificate(version)) is not None:
+                    raise trouble from None
                 raise
             return client
 

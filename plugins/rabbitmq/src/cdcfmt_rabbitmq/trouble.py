@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
+from typing import Final
 
 import attrs
 
 from cdcfmt_rabbitmq.settings import Protocol, Settings
+
+_CERTIFICATES: Final = {"9": float("inf"), "10": 25, "11": 19, "12": 1}
+"""The patches of RabbitMQ 3.x from which on a certificate may be the login of streams."""
 
 
 @attrs.frozen
@@ -67,6 +72,21 @@ def of_stream(error: Exception) -> TroubleError:
     if isinstance(error, asyncio.TimeoutError | TimeoutError):
         return TroubleError("no answer in time")
     return TroubleError(_named(error))
+
+
+def of_certificate(version: str) -> TroubleError | None:
+    """Why a broker of this version answers no login by certificate; None if it should.
+
+    Older ones crash on it (rabbitmq-server #8488), and the client sees silence.
+    """
+    found = re.match(r"3\.(9|10|11|12)\.(\d+)", version)
+    if found is None or int(found[2]) >= _CERTIFICATES[found[1]]:
+        return None
+    return TroubleError(
+        f"RabbitMQ {version} cannot take a certificate as the login of streams, which 3.10.25, "
+        "3.11.19 and 3.12.1 mended: update it, or log in by PLAIN, with TLS all the same",
+        passing=False,
+    )
 
 
 def of_code(code: int) -> TroubleError:
