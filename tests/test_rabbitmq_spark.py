@@ -174,9 +174,10 @@ def test_a_driver_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path) -> None
 
 def test_retention_is_an_error(spark: SparkSession, rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     rabbitmq.create_stream("short", stream_max_segment_size_bytes="1000")
-    send_orders(rabbitmq, "short", 0, 100)
+    send_orders(rabbitmq, "short", 0, 10)
     reader = spark.readStream.format("cdc").options(**options_of(rabbitmq, "short"))
-    start(reader.option("maxOffsetsPerTrigger", 10), tmp_path, once=True).awaitTermination()
+    start(reader, tmp_path).awaitTermination()
+    send_orders(rabbitmq, "short", 10, 100)
     rabbitmq.limit_streams("^short$", 5000)
     with pytest.raises(StreamingQueryException, match=r"offsets 10 to \d+ are gone: the stream"):
         start(reader, tmp_path).awaitTermination()
