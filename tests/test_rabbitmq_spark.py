@@ -63,7 +63,7 @@ def events(frame: DataFrame) -> list[str]:
 def test_golden_messages_in_a_batch_and_a_stream(
     spark: SparkSession, rabbitmq: RabbitBroker, tmp_path: Path, values: list[bytes]
 ) -> None:
-    name = f"golden-{len(values)}"
+    name = f"golden_{len(values)}"
     options = filled(rabbitmq, name, values)
     write_messages(tmp_path / "in.jsonl", [Message(None, value) for value in values])
     expected = events(spark.read.format("cdc").load(str(tmp_path / "in.jsonl")))
@@ -72,12 +72,11 @@ def test_golden_messages_in_a_batch_and_a_stream(
     assert events(batch) == expected
     places = batch.select("_source.topic", "_source.partition", "_source.offset").distinct()
     assert sorted(map(tuple, places.collect())) == [(name, 0, n) for n in range(len(values))]
-    query = start(
-        spark.readStream.format("cdc").options(**options).option("maxOffsetsPerTrigger", 100),
-        tmp_path,
-    )
-    query.awaitTermination()
-    assert sorted(events(spark.read.parquet(str(tmp_path / "out")))) == sorted(expected)
+    reader = spark.readStream.format("cdc").options(**options).option("maxOffsetsPerTrigger", 100)
+    # Not through Parquet: Spark's variants in it get the zeros that other rows' decimals have.
+    writer = reader.load().writeStream.format("memory").queryName(name)
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert sorted(events(spark.table(name))) == sorted(expected)
 
 
 def start(reader: Any, folder: Path, **trigger: Any) -> StreamingQuery:
@@ -100,6 +99,8 @@ def test_what_is_written_comes_back(
     (
         rows.write.format("cdc")
         .option("protocol", "canal-json")
+        # Whole types, with the names of ENUM, as the rows have them.
+        .option("contentCompatible", "true")
         .option("rabbitmq.hosts", rabbitmq.stream_host)
         .option("topic", "copy")
         .mode("append")
