@@ -35,16 +35,26 @@ class RocketProgress(StreamProgress):
 
         :raises SourceError: also if a partition is on another broker than before.
         """
+        moved = self._rocket.patiently(lambda: self._moved(start, limit, least))
+        if moved == start:
+            return start
+        return {**moved, "marks": self._marks(start, moved)}
+
+    def _moved(self, start: dict[str, Any], limit: int | None, least: int | None) -> dict[str, Any]:
+        """The next end, of partitions that are what they were.
+
+        :raises NoAnswerError: if one is to be read whose broker has not been looked at: it is
+            back just now, or away while a run reads all that was there at its start.
+        """
         self._rocket.ids = dict(start.get("ids", {}))
         marks = _places(start.get("marks", {}))
         silent = [place for place, mark in marks.items() if not self._checked(start, place, mark)]
         moved = super().advance(start, limit, least)
-        if moved == start:
-            return start
-        if any(_end(moved, place) != _end(start, place) for place in silent):
-            # A broker is back that has not been looked at.
-            return self.advance(start, limit, least)
-        return {**moved, "marks": self._marks(start, moved)}
+        for topic, partition in silent:
+            place = topic, partition
+            if _end(moved, place) != _end(start, place):
+                raise NoAnswerError(f"{topic}-{partition} is on no broker just now")
+        return moved
 
     def _checked(self, start: dict[str, Any], place: TopicPartition, mark: Mark) -> bool:
         """Look whether a partition is what it was; False while its broker does not answer."""
