@@ -13,6 +13,7 @@ from typing import Final
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_rocketmq.cluster import Cluster, Queue
+from cdcfmt_rocketmq.frames import NoAnswerError
 from cdcfmt_rocketmq.settings import BROKERS
 
 STRIDE: Final = 1000
@@ -26,12 +27,17 @@ def queues_of(
     None if there is no such topic: name servers forget those whose brokers are all away.
 
     :raises OptionError: if the numbers are not known.
+    :raises NoAnswerError: if brokers come or go meanwhile.
     """
     route = cluster.route(topic)
     brokers, complete = broker_order(cluster)
     if route is None:
         return None if complete else ({}, False)
-    return numbered(topic, route.writable if writing else route.readable, brokers), complete
+    queues = route.writable if writing else route.readable
+    if not cluster.settings.brokers and {queue.broker for queue in queues} - set(brokers):
+        # One registers just now, between the two answers.
+        raise NoAnswerError(f"the brokers of topic {topic} change just now")
+    return numbered(topic, queues, brokers), complete
 
 
 def broker_order(cluster: Cluster) -> tuple[tuple[str, ...], bool]:
