@@ -179,7 +179,8 @@ def marked_messages(
 
 
 def _marked(messages: list[Message | BadLine], marks: Sequence[bytes]) -> list[Message | BadLine]:
-    if len(messages) == 1:
+    # A large one is not copied to be searched.
+    if len(messages) < 2 or len(messages[-1].value or b"") > _SEARCHED_BYTES:
         return messages
     values = b"\0".join(message.value or b"" for message in messages)
     return messages if holds_any(values, marks, ()) else []
