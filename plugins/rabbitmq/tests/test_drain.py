@@ -185,7 +185,7 @@ def test_what_cannot_be_drained(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("external", [False, True])
 def test_tls_and_logins(rabbitmq: RabbitBroker, tmp_path: Path, external: bool) -> None:
-    queue = rabbitmq.create_queue(f"tls-{external}")
+    queue = rabbitmq.create_queue(f"drained-tls-{external}")
     rabbitmq.fill_queue(queue, numbered(0, 3))
     login = {"rabbitmq.username": USER, "rabbitmq.password": PASSWORD}
     given = {**rabbitmq.tls, **(rabbitmq.client_certificate if external else login)}
