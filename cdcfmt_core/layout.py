@@ -155,7 +155,7 @@ class Layout:
       depend on the members ``same``.  Without it events are the decoder's.
     - ``limits(envelope, schemas)``, for schemas that come from other messages: the numbers between
       which some members, by their paths, must lie for the schema to be the same; None where that
-      cannot be known.
+      cannot be known.  Such members are a ``commit_ts``, a time, or a ``position``.
     """
 
     members: Members

@@ -159,6 +159,11 @@ impl Envelope {
         self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
+    /// Whether no time is there.
+    pub fn lacks_times(&self) -> bool {
+        self.commit_ts.is_none() && self.source_time.is_none() && self.other_time.is_none()
+    }
+
     /// Whether all times are there.
     pub fn has_times(&self) -> bool {
         self.source_time.is_some() && self.other_time.is_some()
