@@ -18,7 +18,7 @@ from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.testing import Subject
 from cdcfmt_core.testing.cases import load_cases
 from pyspark_cdcfmt.rows.row_schemas import events_schema
-from pyspark_cdcfmt.testing import check_equal, parsed
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed, read
 
 DMS = Path(__file__).parents[1] / "docs/example/cdcfmt-dms"
 ROW = (
@@ -115,6 +115,15 @@ def test_types_end_where_a_control_record_has_none(subject: Subject, end: Messag
     assert isinstance(changed, SchemaChange)
     assert isinstance(second, Corrupt)
     assert "IncludeControlDetails" in second.error.reason
+
+
+def test_a_drop_without_a_statement_is_named_by_its_type(subject: Subject) -> None:
+    messages = [control(1, FIRST), row(2), control(3, b"{}", b"drop-table")]
+    options = parsed({"protocol": "dms", "table": "s.t", "onTruncate": "fail"})
+    schema = inferred_schema(messages, options)
+    assert schema is not None
+    error = read(messages, schema, options, by_kernel=False).error
+    assert "s.t: the table is truncated or dropped by 'ERASE' (onTruncate=fail" in (error or "")
 
 
 @pytest.mark.parametrize("message", [row(2), row(5, b'"x","new":1')])
