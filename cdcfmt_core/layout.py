@@ -51,7 +51,8 @@ Role: TypeAlias = Literal[
   stands for null and for no such member.
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
-- ``source_time``, ``other_time``: times in the layout's unit, within its range.
+- ``source_time``, ``other_time``: times in the layout's unit, within its range.  A row needs a
+  ``commit_ts`` or a ``source_time``; where no member is a ``commit_ts``, any time.
 - ``position``: an integer by which schemas of a stream are ordered; else as ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, where it has a member of its own.
