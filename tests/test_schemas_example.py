@@ -87,15 +87,19 @@ def test_the_kernel_reads_both_schemas(subject: Subject) -> None:
     assert result.by_kernel > len(messages) - 5, result.refusal
 
 
-def test_the_kernel_leaves_the_second_schema_to_the_decoder_without_limits(
+def test_without_limits_the_kernel_would_confuse_them(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So the limits are what tells the schemas apart: without them both look alike."""
+    """And the comparison of kernel and decoder finds it."""
     layouts: Any = importlib.import_module("cdcfmt_dms.layouts")
     (layout,) = layouts.open_layouts({"beforeImageField": "before-image"})
     monkeypatch.setattr(layouts, "open_layouts", lambda _: [attrs.evolve(layout, limits=None)])
-    with pytest.raises(AssertionError):
-        test_the_kernel_reads_both_schemas(subject)
+    messages = [row(2), row(3), row(5)]
+    options = parsed({"protocol": "dms"})
+    with pytest.raises(AssertionError, match="key_columns"):
+        check_equal(
+            messages, events_schema(options), options, schemas=found_ahead(subject, MESSAGES)
+        )
 
 
 @pytest.mark.parametrize(
