@@ -8,8 +8,8 @@ NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so 
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: help demo test check setup lint kernel crates site tests unit-shared unit-alone unit-pythons smoke
-.PHONY: wheels thorough soak bench bench-kafka bench-write docs clean
+.PHONY: help demo test check setup lint kernel crates site tests unit-spark unit-brokers unit-alone
+.PHONY: unit-pythons smoke wheels thorough soak bench bench-kafka bench-write docs clean
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -48,19 +48,24 @@ kernel:  ## the kernel's own linters and tests; needs Rust
 site: setup  ## the site of docs/, in docs/_build
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
-# On two cores: what needs the one Spark session or the broker, which waits at times, beside
-# everything else.
+# On two cores: what needs the one Spark session, and what needs a broker and waits for it at
+# times, beside everything else.
 tests: setup
-	$(MAKE) --jobs 3 unit-shared unit-alone unit-pythons smoke
+	$(MAKE) --jobs 3 unit-spark unit-brokers unit-alone unit-pythons smoke
 
-unit-shared:  ## the tests that need Spark or Kafka
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "shared and not soak" --durations 20
+PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20
+
+unit-spark:  ## the tests that need Spark
+	$(PYTEST) -m "spark and not soak"
+
+unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark session
+	$(PYTEST) -m "broker and not soak"
 
 unit-alone:  ## the other tests
-	$(RUN) python spark_bridge/tests/java.py -- python -m pytest -m "not shared and not soak" --durations 20
+	$(PYTEST) -m "not spark and not broker and not soak"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
-check: lint  ## linters, types, and the quick tests: no Spark, no Kafka
+check: lint  ## linters, types, and the quick tests: no Spark, no broker
 	$(RUN) python -m pytest --numprocesses 2 --hypothesis-profile few -q -m quick \
 		--durations 20
 

@@ -6,10 +6,12 @@ import importlib.util
 import os
 import re
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+from brokers import Startable, start_broker
 from hypothesis import settings
 from java import SHORT_LIVED, environment
 from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from rabbitmq_broker import RabbitBroker
     from rocketmq_broker import RocketBroker
 
+_B = TypeVar("_B", bound=Startable)
+
 # A deadline measures how busy the machine is.  Each run has other examples; `make thorough` many.
 settings.register_profile("cdcfmt", deadline=None, max_examples=20)
 settings.register_profile("few", deadline=None, max_examples=10)
@@ -28,8 +32,8 @@ settings.load_profile("cdcfmt")
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
 
-_SHARED = frozenset({"spark", "kafka", "rabbitmq", "rocketmq"})
-"""What takes long to start: the tests that need it run in one process, `make unit-shared`."""
+_BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
+"""Fixtures that take long to start, as `spark` does: tests of each share a process."""
 
 _ONE_PYTHON = (
     # Start Spark in processes of their own.
@@ -60,15 +64,18 @@ _HAS_KERNEL = importlib.util.find_spec("cdcfmt_kernel") is not None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if _SHARED.intersection(getattr(item, "fixturenames", ())):
-        item.add_marker(pytest.mark.shared)
+    fixtures = getattr(item, "fixturenames", ())
+    if "spark" in fixtures:
+        item.add_marker(pytest.mark.spark)
+    elif _BROKERS.intersection(fixtures):
+        item.add_marker(pytest.mark.broker)
     if item.path.name.startswith("test_kernel") and not _HAS_KERNEL:
         item.add_marker(pytest.mark.skip("the kernel was not built: it needs Rust"))
     if item.path.name.startswith(_ONE_PYTHON):
         item.add_marker(pytest.mark.one_python)
     if _SLOW.search(item.nodeid):
         item.add_marker(pytest.mark.slow)
-    if not any(map(item.get_closest_marker, ("shared", "one_python", "slow", "soak"))):
+    if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "soak"))):
         item.add_marker(pytest.mark.quick)
 
 
@@ -150,43 +157,36 @@ def delta(spark: SparkSession) -> SparkSession:
     return session
 
 
-@pytest.fixture(scope="session")
-def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """A real broker; skipped only where Java or Maven Central is missing."""
-    from kafka_broker import start_broker
+def _running(kind: Callable[[Path], _B], folder: Path, name: str) -> Iterator[_B]:
     from maven import UnavailableError
 
     try:
-        broker = start_broker(tmp_path_factory.mktemp("kafka"))
+        broker = start_broker(kind, folder)
     except UnavailableError as reason:
-        pytest.skip(f"NO KAFKA BROKER, nothing about Kafka is tested: {reason}")
+        pytest.skip(f"NO {name.upper()}, nothing about {name} is tested: {reason}")
     yield broker
     broker.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A real broker; skipped only where Java or Maven Central is missing."""
+    from kafka_broker import Broker
+
+    yield from _running(Broker, tmp_path_factory.mktemp("kafka"), "Kafka")
 
 
 @pytest.fixture(scope="session")
 def rabbitmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RabbitBroker]:
     """A real broker; skipped only where apt-get is missing, or has no RabbitMQ."""
-    from maven import UnavailableError
-    from rabbitmq_broker import start_rabbitmq
+    from rabbitmq_broker import RabbitBroker
 
-    try:
-        broker = start_rabbitmq(tmp_path_factory.mktemp("rabbitmq"))
-    except UnavailableError as reason:
-        pytest.skip(f"NO RABBITMQ, nothing about RabbitMQ is tested: {reason}")
-    yield broker
-    broker.stop()
+    yield from _running(RabbitBroker, tmp_path_factory.mktemp("rabbitmq"), "RabbitMQ")
 
 
 @pytest.fixture(scope="session")
 def rocketmq(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RocketBroker]:
     """A real broker with its proxy; skipped only where Java or Maven Central is missing."""
-    from maven import UnavailableError
-    from rocketmq_broker import start_rocketmq
+    from rocketmq_broker import RocketBroker
 
-    try:
-        broker = start_rocketmq(tmp_path_factory.mktemp("rocketmq"))
-    except UnavailableError as reason:
-        pytest.skip(f"NO ROCKETMQ BROKER, nothing about RocketMQ is tested: {reason}")
-    yield broker
-    broker.stop()
+    yield from _running(RocketBroker, tmp_path_factory.mktemp("rocketmq"), "RocketMQ")

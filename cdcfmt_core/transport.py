@@ -105,7 +105,10 @@ class Source(Protocol):
 
 
 class Producer(Protocol):
-    """Sends messages, in order within each partition; methods raise SinkError."""
+    """Sends messages, in order within each partition; methods raise SinkError.
+
+    A class that inherits from it has :meth:`send_all`.
+    """
 
     def send(self, message: Message) -> None:
         """Put a message on its way; its ``partition`` is set, or the transport chooses one."""
@@ -117,6 +120,8 @@ class Producer(Protocol):
         partitions: Iterable[int],
     ) -> None:
         """Put messages without headers on their way."""
+        for key, value, partition in zip(keys, values, partitions, strict=True):
+            self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import signal
-import socket
 import subprocess
 import time
 import uuid
@@ -14,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from brokers import NOWHERE, end_process, free_ports, wait_for_start
 from certificates import make_certificates
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
@@ -31,9 +29,6 @@ WRONG_LOGIN = {
     "kafka.sasl.password": "wr0ng-word",
 }
 """Options beside :attr:`Broker.sasl_servers`."""
-
-NOWHERE = "127.0.0.1:1"
-"""An address at which nothing listens."""
 
 _SETTINGS = """
 process.roles=broker,controller
@@ -67,39 +62,6 @@ log.cleaner.backoff.ms=100
 log.initial.task.delay.ms=100
 log.retention.check.interval.ms=500
 """
-
-
-class BrokerNotStartedError(Exception):
-    """It ended, or nobody answers."""
-
-
-def start_broker(folder: Path) -> Broker:
-    """A new broker that runs.  Another process may take a port first: then with other ones."""
-    for attempt in range(3):
-        broker = Broker(folder / str(attempt))
-        broker.folder.mkdir()
-        try:
-            broker.start()
-        except BrokerNotStartedError:
-            if attempt == 2:
-                raise
-        else:
-            break
-    return broker
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports below those that systems hand out to clients: a restart must find them free."""
-    found: set[int] = set()
-    while len(found) < count:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as attempt:
-            try:
-                attempt.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        found.add(port)
-    return list(found)
 
 
 @attrs.define
@@ -158,18 +120,14 @@ class Broker:
             self._process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(settings)], stdout=output, stderr=output
             )
-        deadline = time.monotonic() + 120
-        while True:
-            try:
-                self.admin.list_topics(timeout=2)
-                return
-            except KafkaException:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    code = self._process.poll()
-                    self.stop()
-                    raise BrokerNotStartedError(
-                        f"the broker did not start (exit code {code}): {log.read_text()}"
-                    ) from None
+        wait_for_start(self._answers, self._process, [log])
+
+    def _answers(self) -> bool:
+        try:
+            self.admin.list_topics(timeout=2)
+        except KafkaException:
+            return False
+        return True
 
     def _settings(self) -> str:
         certificates = make_certificates()
@@ -192,21 +150,13 @@ class Broker:
         )
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(30)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
+        end_process(self._process)
+        self._process = None
 
     def kill(self) -> None:
         """End it at once; :meth:`start` goes on with its data."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        end_process(self._process, at_once=True)
+        self._process = None
 
     @property
     def admin(self) -> AdminClient:

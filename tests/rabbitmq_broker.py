@@ -1,17 +1,11 @@
-"""A real RabbitMQ for the tests: Debian's packages, unpacked into the user's cache, one node."""
+"""A real RabbitMQ for the tests: one node of Debian's packages."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import json
 import os
-import shutil
-import signal
-import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,106 +14,19 @@ from typing import Any
 
 import attrs
 import pika
-from certificates import make_certificates
-from kafka_broker import BrokerNotStartedError, free_ports
-from maven import UnavailableError, cache_folder
+from brokers import answers, end_process, free_ports, wait_for_start
+from rabbitmq_files import unpacked, write_settings
 from rstream import AMQPMessage, ConfirmationStatus, OffsetNotFound, Producer
 from rstream.client import Client
 from rstream.exceptions import LeaderNotAvailable, StreamNotAvailable
 
-USER, PASSWORD = "reader", "s3cr3t-word"
-CLIENT = "client"
-"""The user of the certificate."""
-
-_ERLANG = (
-    "base", "asn1", "crypto", "public-key", "mnesia", "runtime-tools", "ssl", "eldap", "ftp",
-    "tftp", "inets", "snmp", "os-mon", "parsetools", "syntax-tools", "tools", "xmerl",
-)  # fmt: skip
-_PACKAGES = ("rabbitmq-server", *(f"erlang-{name}" for name in _ERLANG))
-
 _SETTLE_SECONDS = 6.0
 """A broker that is killed so soon after its first stream was made forgets who leads streams."""
 
-_SETTINGS = """
-listeners.tcp.local = 127.0.0.1:{amqp}
-listeners.ssl.local = 127.0.0.1:{amqps}
-stream.listeners.tcp.1 = 127.0.0.1:{stream}
-stream.listeners.ssl.1 = 127.0.0.1:{streams}
-stream.advertised_host = 127.0.0.1
-stream.advertised_port = {stream}
-stream.advertised_tls_host = 127.0.0.1
-stream.advertised_tls_port = {streams}
-ssl_options.cacertfile = {folder}/ca.pem
-ssl_options.certfile = {folder}/server.pem
-ssl_options.keyfile = {folder}/server.key
-ssl_options.verify = verify_peer
-ssl_options.fail_if_no_peer_cert = false
-ssl_cert_login_from = common_name
-auth_mechanisms.1 = PLAIN
-auth_mechanisms.2 = EXTERNAL
-load_definitions = {folder}/definitions.json
-log.console = true
-log.file = false
-vm_memory_high_watermark.absolute = 512MB
-disk_free_limit.absolute = 50MB
-"""
 _SCHEDULING = (
     "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none +sbwtdcpu none "
     "+sbwtdio none -start_epmd false"
 )
-
-
-def unpacked() -> Path:
-    """The folder with RabbitMQ and Erlang, from the cache or by apt-get.
-
-    :raises UnavailableError: where there is no apt-get, or it finds no packages.
-    """
-    folder = cache_folder() / "rabbitmq-debian"
-    if folder.is_dir():
-        return folder
-    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-        raise UnavailableError("there is no apt-get, which brings RabbitMQ")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as name:
-        work = Path(name)
-        done = subprocess.run(
-            ["apt-get", "download", *_PACKAGES],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        if done.returncode:
-            raise UnavailableError(f"apt-get downloads no RabbitMQ: {done.stderr[-500:]}")
-        root = work / "root"
-        for package in work.glob("*.deb"):
-            subprocess.run(["dpkg-deb", "-x", package, root], check=True, timeout=120)
-        script = root / "usr/lib/erlang/bin/erl"
-        text = script.read_text()
-        at = "ROOTDIR=/usr/lib/erlang"
-        if at not in text:
-            raise UnavailableError(f"the script erl has no line {at}")
-        script.write_text(text.replace(at, f"ROOTDIR={folder}/usr/lib/erlang"))
-        if not folder.is_dir():
-            root.rename(folder)
-    return folder
-
-
-def start_rabbitmq(folder: Path) -> RabbitBroker:
-    """A new broker that runs.  Another process may take a port first: then with other ones."""
-    for attempt in range(3):
-        broker = RabbitBroker(folder / str(attempt))
-        broker.folder.mkdir()
-        try:
-            broker.start()
-        except BrokerNotStartedError:
-            broker.stop()
-            if attempt == 2:
-                raise
-        else:
-            break
-    return broker
 
 
 @attrs.define
@@ -176,21 +83,17 @@ class RabbitBroker:
         (server,) = root.glob("usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server")
         is_new = not (self.folder / "rabbitmq.conf").exists()
         if is_new:
-            self._configure()
+            write_settings(self.folder, self._ports)
         environment = self._environment(root)
         with (self.folder / "broker.log").open("ab") as log:
             names = [f"{erlang}/epmd", "-address", "127.0.0.1", "-port", str(self._ports[4])]
             self._names = subprocess.Popen(names, stdout=log, stderr=log, env=environment)
             # The script ends in exec: the process becomes the Erlang machine.
             self._process = subprocess.Popen([str(server)], stdout=log, stderr=log, env=environment)
-        deadline = time.monotonic() + 120
-        while not all(_answers(port) for port in self._ports[:4]):
-            code = self._process.poll()
-            if code is not None or time.monotonic() > deadline:
-                text = (self.folder / "broker.log").read_text()[-3000:]
-                self.stop()
-                raise BrokerNotStartedError(f"the broker did not start (exit code {code}): {text}")
-            time.sleep(0.1)
+        addresses = self.stream_host, self.stream_tls_host, self.amqp_host, self.amqp_tls_host
+        wait_for_start(
+            lambda: all(map(answers, addresses)), self._process, [self.folder / "broker.log"]
+        )
         if is_new:
             self.create_stream("first")
             self._settled_at = time.monotonic() + _SETTLE_SECONDS
@@ -198,24 +101,17 @@ class RabbitBroker:
             asyncio.run(asyncio.wait_for(self._with_client(self._leaders), 60))
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(30)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-        self._process = None
-        self._forget_names()
+        self._end(at_once=False)
 
     def kill(self) -> None:
         """End it at once; :meth:`start` goes on with its data, and waits for streams' leaders."""
         time.sleep(max(self._settled_at - time.monotonic(), 0))
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._process = None
-        self._forget_names()
+        self._end(at_once=True)
+
+    def _end(self, *, at_once: bool) -> None:
+        end_process(self._process, at_once=at_once)
+        end_process(self._names, at_once=True)
+        self._process = self._names = None
 
     def create_stream(self, name: str, **arguments: str) -> None:
         """``arguments`` are those of the protocol, such as ``max_length_bytes``."""
@@ -328,12 +224,6 @@ class RabbitBroker:
     def _node(self) -> str:
         return f"test-{self._ports[5]}@localhost"
 
-    def _forget_names(self) -> None:
-        if self._names is not None:
-            self._names.kill()
-            self._names.wait()
-            self._names = None
-
     def _environment(self, root: Path) -> dict[str, str]:
         folder = self.folder
         return {
@@ -354,54 +244,3 @@ class RabbitBroker:
             "RUNNING_UNDER_SYSTEMD": "true",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _SCHEDULING,
         }
-
-    def _configure(self) -> None:
-        folder = self.folder
-        (folder / "home").mkdir()
-        certificates = make_certificates(CLIENT)
-        for name, text in {
-            "ca.pem": certificates.authority,
-            "server.pem": certificates.server,
-            "server.key": certificates.server_key,
-            "client.pem": certificates.client,
-            "client.key": certificates.client_key,
-            "plugins": "[rabbitmq_stream, rabbitmq_auth_mechanism_ssl].\n",
-            "definitions.json": json.dumps(_definitions()),
-            "rabbitmq.conf": _SETTINGS.format(
-                folder=folder,
-                **dict(zip(("stream", "streams", "amqp", "amqps"), self._ports, strict=False)),
-            ),
-        }.items():
-            (folder / name).write_text(text)
-
-
-def _definitions() -> dict[str, object]:
-    users = {"guest": "guest", USER: PASSWORD, CLIENT: None}
-    anything = {"configure": ".*", "write": ".*", "read": ".*"}
-    return {
-        "vhosts": [{"name": "/"}],
-        "users": [
-            {
-                "name": name,
-                "password_hash": "" if password is None else _hashed(password),
-                "hashing_algorithm": "rabbit_password_hashing_sha256",
-                "tags": ["administrator"],
-            }
-            for name, password in users.items()
-        ],
-        "permissions": [{"user": name, "vhost": "/", **anything} for name in users],
-    }
-
-
-def _hashed(password: str) -> str:
-    salt = os.urandom(4)
-    digest = hashlib.sha256(salt + password.encode()).digest()
-    return base64.b64encode(salt + digest).decode()
-
-
-def _answers(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
-import socket
 import subprocess
-import time
 from pathlib import Path
 
 import attrs
+from brokers import answers, end_process, free_ports, wait_for_start
 from certificates import make_certificates
-from kafka_broker import BrokerNotStartedError, free_ports
 from maven import java_program, resolve
 from rocketmq_client import JavaClient
 
@@ -20,9 +17,6 @@ TCNATIVE = ("io.netty", "netty-tcnative-boringssl-static", "2.0.53.Final")
 """What the proxy's dependencies leave out: the library for this system."""
 
 USER, PASSWORD = "admin", "s3cr3t-word"
-NOWHERE = "127.0.0.1:1"
-"""An address at which nothing listens."""
-
 BROKER_NAME = "broker-a"
 _AUTHENTICATION = f"{GROUP}.auth.authentication.provider"
 
@@ -62,21 +56,6 @@ authenticationMetadataProvider={authentication}.LocalAuthenticationMetadataProvi
 initAuthenticationUser={login}
 innerClientAuthenticationCredentials={inner}
 """
-
-
-def start_rocketmq(folder: Path) -> RocketBroker:
-    """A new one that runs.  Another process may take a port first: then with other ones."""
-    for attempt in range(3):
-        broker = RocketBroker(folder / str(attempt))
-        broker.folder.mkdir()
-        try:
-            broker.start()
-        except BrokerNotStartedError:
-            if attempt == 2:
-                raise
-        else:
-            break
-    return broker
 
 
 @attrs.define
@@ -153,17 +132,10 @@ class RocketBroker:
                 else ("-c", "broker.conf")
             ),
         )
-        self._wait()
+        wait_for_start(self._answers, self._broker, self.folder.glob("*.log"))
 
-    def _wait(self) -> None:
-        deadline = time.monotonic() + 120
-        while not ((not self.proxy or _answers(self.endpoints)) and self._registered()):
-            ended = self._broker is None or self._broker.poll() is not None
-            if ended or time.monotonic() > deadline:
-                logs = "\n".join(log.read_text()[-3000:] for log in self.folder.glob("*.log"))
-                self.stop()
-                raise BrokerNotStartedError(f"the broker did not start: {logs}")
-            time.sleep(0.2)
+    def _answers(self) -> bool:
+        return (not self.proxy or answers(self.endpoints)) and self._registered()
 
     def _registered(self) -> bool:
         return self.name in self.client.broker_names()
@@ -232,10 +204,8 @@ class RocketBroker:
 
     def kill(self) -> None:
         """End the broker at once; :meth:`start` goes on with its data."""
-        if self._broker is not None:
-            self._broker.kill()
-            self._broker.wait()
-            self._broker = None
+        end_process(self._broker, at_once=True)
+        self._broker = None
 
     def stop(self) -> None:
         """Everything; nothing of it is needed again."""
@@ -243,10 +213,8 @@ class RocketBroker:
             self._client.close()
             self._client = None
         self.kill()
-        if self._namesrv is not None:
-            self._namesrv.send_signal(signal.SIGKILL)
-            self._namesrv.wait()
-            self._namesrv = None
+        end_process(self._namesrv, at_once=True)
+        self._namesrv = None
 
 
 def class_path() -> str:
@@ -257,10 +225,3 @@ def class_path() -> str:
         resolve(*TCNATIVE, transitive=False, classifier="linux-x86_64"),
     ]
     return ":".join(f"{folder}/*" for folder in folders)
-
-
-def _answers(address: str) -> bool:
-    host, _, port = address.partition(":")
-    with socket.socket() as attempt:
-        attempt.settimeout(1)
-        return attempt.connect_ex((host, int(port))) == 0

@@ -13,7 +13,8 @@ from canal_messages import row_message
 from cli_tools import run
 from doc_snippets import Snippet, snippets
 from pyspark.sql import DataFrame, SparkSession
-from rabbitmq_broker import PASSWORD, RabbitBroker
+from rabbitmq_broker import RabbitBroker
+from rabbitmq_files import PASSWORD
 from rstream import AMQPMessage
 
 PAGE = "docs/rabbitmq.md"

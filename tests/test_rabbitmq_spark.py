@@ -19,7 +19,8 @@ from killing import started
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
-from rabbitmq_broker import PASSWORD, USER, RabbitBroker
+from rabbitmq_broker import RabbitBroker
+from rabbitmq_files import PASSWORD, USER
 from rstream import AMQPMessage
 
 from cdcfmt_core.events import Message

@@ -13,7 +13,8 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import attrs
-from kafka_broker import Broker, start_broker
+from brokers import start_broker
+from kafka_broker import Broker
 from processes import peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -104,7 +105,7 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 300_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     with tempfile.TemporaryDirectory() as folder:
-        broker = start_broker(Path(folder))
+        broker = start_broker(Broker, Path(folder))
         try:
             spark = spark_session()
             topics = {"few": 2000, "small": count, "large": 4 * count}

@@ -19,9 +19,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from brokers import start_broker
 from input_rows import TABLE, ZONE, input_rows
 from kafka import spark_session
-from kafka_broker import Broker, start_broker
+from kafka_broker import Broker
 from processes import cpu_seconds, peak_memory
 from pyspark.sql import DataFrame, SparkSession
 from spark_queries import COLUMNS
@@ -241,7 +242,7 @@ def main() -> None:
                 contenders = to_files(spark, folder, protocol)
                 measure("files", protocol, contenders, rounds, size)
         if "topics" in places:
-            broker = start_broker(folder)
+            broker = start_broker(Broker, folder)
             try:
                 for protocol in protocols:
                     contenders = to_topics(spark, folder, protocol, broker)

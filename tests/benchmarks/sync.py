@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from brokers import start_broker
 from canal_messages import COMMIT_TS, row_message
-from kafka_broker import Broker, start_broker
+from kafka_broker import Broker
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from sync_app import delta_session
@@ -125,7 +126,7 @@ def main() -> None:
     spark = delta_session()
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
-        broker: Broker = start_broker(Path(folder))
+        broker: Broker = start_broker(Broker, Path(folder))
         try:
             for each in tables:
                 topic = broker.create_topic(f"bench-{each}", PARTITIONS)

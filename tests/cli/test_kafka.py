@@ -96,7 +96,9 @@ def test_follow(kafka: Broker) -> None:
     kafka.delete_topic(name)
 
 
-def test_what_is_wrong(kafka: Broker, url: str) -> None:
+def test_what_is_wrong(kafka: Broker, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for patience in ("first_contact_seconds", "unknown_topic_seconds"):
+        monkeypatch.setattr(f"cdcfmt_kafka.client.KafkaClient.{patience}", 1.0)
     for arguments, exit_code, text in (
         (["cat", f"kafka://{kafka.servers}/nothing-like-it"], 3, "does not exist"),
         (["cat", "kafka://127.0.0.1:1/t"], 3, "no Kafka broker answers at 127.0.0.1:1"),

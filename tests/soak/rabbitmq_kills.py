@@ -15,10 +15,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow.dataset as ds
+from brokers import start_broker
 from cli_tools import start
 from kafka_orders import orders
 from killing import started
-from rabbitmq_broker import RabbitBroker, start_rabbitmq
+from rabbitmq_broker import RabbitBroker
 from rstream import AMQPMessage
 
 from cdcfmt_core.events import Message
@@ -33,7 +34,7 @@ DRAINED_EACH = 5_000
 def main(seed: int, kills: int) -> None:
     dice = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
-        broker = start_rabbitmq(Path(name))
+        broker = start_broker(RabbitBroker, Path(name))
         try:
             for kind in ("classic", "quorum"):
                 drains(broker, kind, Path(name) / kind, dice, kills)

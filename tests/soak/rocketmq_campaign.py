@@ -12,7 +12,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rocketmq_broker import start_rocketmq
+from brokers import start_broker
+from rocketmq_broker import RocketBroker
 from rocketmq_kills import kill_brokers_of_streams, kill_drains, kill_drivers
 
 CAMPAIGNS = {
@@ -25,7 +26,7 @@ CAMPAIGNS = {
 
 def main(kills: str, seed: str = "1") -> None:
     with tempfile.TemporaryDirectory() as folder:
-        broker = start_rocketmq(Path(folder))
+        broker = start_broker(RocketBroker, Path(folder))
         try:
             for name, campaign in CAMPAIGNS.items():
                 started = time.monotonic()

@@ -18,8 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from brokers import start_broker
 from feed import SEQUENCED, STREAMS, WIRES, Feed, partitions_of, topic_of
-from kafka_broker import Broker, start_broker
+from kafka_broker import Broker
 from killing import App, started
 from processes import resident
 from table import Row, progress
@@ -181,7 +182,7 @@ def run(seconds: float) -> list[Row]:
     progress(NAME, f"seed {seed}")
     with tempfile.TemporaryDirectory(prefix="soak-streams-") as name:
         folder = Path(name)
-        broker = start_broker(folder)
+        broker = start_broker(Broker, folder)
         try:
             for wire in WIRES:
                 broker.create_topic(topic_of(wire), partitions_of(wire))

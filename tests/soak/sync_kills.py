@@ -15,7 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from kafka_broker import start_broker
+from brokers import start_broker
+from kafka_broker import Broker
 from killing import started
 from streams import workers_of
 from sync_app import delta_session
@@ -35,7 +36,7 @@ def main(seed: int, drivers: int, workers: int, brokers: int) -> None:
     dice.shuffle(victims)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        broker = start_broker(folder)
+        broker = start_broker(Broker, folder)
         try:
             topic = broker.create_topic("sync-kills", 3)
             while victims:

@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+from brokers import start_broker
 from corpus import FORMATS
 from golden_data import SOURCE_ZONE, open_decoder, read_files
-from kafka_broker import Broker, start_broker
+from kafka_broker import Broker
 from killing import App, started
 from run import load
 from streams import workers_of
@@ -163,7 +164,7 @@ def run(seconds: float) -> list[Row]:
             (folder / below).mkdir()
         lines = [wrap_line(message) for message in load("canal-json")[:MESSAGES]]
         (folder / "dump" / "rows.jsonl").write_bytes(b"\n".join(lines))
-        broker = start_broker(folder)
+        broker = start_broker(Broker, folder)
         try:
             every = list(jobs(max(4, int(seconds / SECONDS_OF_JOB)), broker.servers))
             for job in every:

@@ -125,9 +125,6 @@ class TransportTests(KnownFailures):
     def test_new_partitions(self, harness: Harness) -> None:
         self.check(harness, streams.check_new_partitions)
 
-    def test_the_broker_restarts(self, harness: Harness) -> None:
-        self.check(harness, streams.check_restart)
-
     def test_lost_messages_are_an_error(self, harness: Harness) -> None:
         self.check(harness, loss.check_lost)
 
@@ -145,6 +142,10 @@ class TransportTests(KnownFailures):
 
     def test_a_topic_made_anew_and_filled(self, harness: Harness) -> None:
         self.check(harness, loss.check_remade_and_filled)
+
+    # Behind those of loss: there are brokers that delete nothing in their first minute.
+    def test_the_broker_restarts(self, harness: Harness) -> None:
+        self.check(harness, streams.check_restart)
 
     def test_nothing_answers(self, harness: Harness) -> None:
         self.check(harness, trouble.check_unreachable)

@@ -8,11 +8,14 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
+from brokers import NOWHERE
 from confluent_kafka import Producer
-from kafka_broker import NOWHERE, PASSWORD, USER, WRONG_LOGIN, Broker, send
+from kafka_broker import PASSWORD, USER, WRONG_LOGIN, Broker, send
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.testing.transports import Harness, Login, TransportTests
+from cdcfmt_kafka import reader, sink
+from cdcfmt_kafka.client import KafkaClient
 
 LOGIN = {**WRONG_LOGIN, "kafka.sasl.username": USER, "kafka.sasl.password": PASSWORD}
 
@@ -34,6 +37,8 @@ class KafkaHarness(Harness):
             "kafka.bootstrap.servers": self.broker.servers,
             "subscribe": topic,
             "startingOffsets": "earliest",
+            # How long the client takes an unknown topic for one that was just made.
+            "kafka.topic.metadata.propagation.max.ms": "1000",
         }
 
     def writing(self, topic: str) -> Mapping[str, str]:
@@ -74,7 +79,7 @@ class KafkaHarness(Harness):
         self.broker.start()
 
     def unreachable(self) -> Mapping[str, str]:
-        return {"kafka.bootstrap.servers": NOWHERE, "kafkaConsumer.pollTimeoutMs": "5000"}
+        return {"kafka.bootstrap.servers": NOWHERE, "kafkaConsumer.pollTimeoutMs": "1000"}
 
     def login(self) -> Login:
         return Login({**LOGIN, "kafka.bootstrap.servers": self.broker.sasl_servers}, PASSWORD)
@@ -97,3 +102,16 @@ class TestKafka(TransportTests):
     @pytest.fixture
     def harness(self, kafka: Broker) -> Harness:
         return KafkaHarness(kafka)
+
+    def test_nothing_answers(self, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Users' brokers may take their time; where none is, none ever answers.
+        monkeypatch.setattr(KafkaClient, "first_contact_seconds", 1.0)
+        monkeypatch.setattr(sink, "FIRST_CONTACT_SECONDS", 1.0)
+        super().test_nothing_answers(harness)
+
+    def test_a_range_behind_the_end(
+        self, harness: Harness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # There is no new leader here that has to learn of the end.
+        monkeypatch.setattr(reader, "_BEHIND_SECONDS", 1.0)
+        super().test_a_range_behind_the_end(harness)

@@ -7,8 +7,9 @@ import socket
 import time
 
 import pytest
+from brokers import NOWHERE
 from confluent_kafka import Consumer, TopicPartition
-from kafka_broker import NOWHERE, PASSWORD, USER, Broker
+from kafka_broker import PASSWORD, USER, Broker
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message

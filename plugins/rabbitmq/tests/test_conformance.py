@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
-from kafka_broker import NOWHERE
-from rabbitmq_broker import PASSWORD, USER, RabbitBroker
+from brokers import NOWHERE
+from rabbitmq_broker import RabbitBroker
+from rabbitmq_files import PASSWORD, USER
 from rstream import AMQPMessage
 
 from cdcfmt_core.events import Message

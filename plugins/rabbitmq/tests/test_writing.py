@@ -7,7 +7,7 @@ import time
 
 import attrs
 import pytest
-from kafka_broker import NOWHERE
+from brokers import NOWHERE
 from rabbitmq_broker import RabbitBroker
 
 from cdcfmt_core.choosing import open_sink, open_source, split_options

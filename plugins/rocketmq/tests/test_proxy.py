@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 
 import pytest
+from brokers import NOWHERE
 from kafka_orders import orders
-from rocketmq_broker import NOWHERE, PASSWORD, USER, RocketBroker
+from rocketmq_broker import PASSWORD, USER, RocketBroker
 from rocketmq_kills import source_of
 
 from cdcfmt_core import default_registry

@@ -21,6 +21,7 @@ import attrs
 
 from cdcfmt_core.errors import EncodeError, OptionError, SinkError
 from cdcfmt_core.events import Message
+from cdcfmt_core.transport import Producer
 from cdcfmt_rabbitmq.link import Link
 from cdcfmt_rabbitmq.links import Links, retry
 from cdcfmt_rabbitmq.messages import stored
@@ -95,7 +96,7 @@ class StreamSink:
         return SinkError(f"RabbitMQ at {where}, topic {self.topic}: {reason}")
 
 
-class StreamProducer:
+class StreamProducer(Producer):
     """Sends messages, in order within each partition."""
 
     def __init__(self, sink: StreamSink, links: Links, streams: list[str]) -> None:
@@ -116,19 +117,6 @@ class StreamProducer:
         except EncodeError as error:
             raise self._sink.failure(str(error)) from None
         self._publishers[number].add(data)
-
-    def send_all(
-        self,
-        keys: Iterable[bytes | None],
-        values: Iterable[bytes],
-        partitions: Iterable[int],
-    ) -> None:
-        """Put messages without headers on their way.
-
-        :raises SinkError: as :meth:`send`.
-        """
-        for key, value, partition in zip(keys, values, partitions, strict=True):
-            self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
         """Wait until all messages are confirmed.

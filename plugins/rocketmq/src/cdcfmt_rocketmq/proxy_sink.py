@@ -6,7 +6,7 @@ Each partition is a message group, whose messages RocketMQ keeps in order, in on
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Final
@@ -16,6 +16,7 @@ import attrs
 from cdcfmt_core.errors import SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.texts import one_line
+from cdcfmt_core.transport import Producer
 from cdcfmt_rocketmq.grpc_client import LAST_ERROR, configuration, import_client
 from cdcfmt_rocketmq.messages import KEYS, TAGS, checked_properties
 from cdcfmt_rocketmq.settings import Settings
@@ -94,7 +95,7 @@ class ProxySink:
         )
 
 
-class ProxyProducer:
+class ProxyProducer(Producer):
     """Sends messages, in order within each partition; it holds some back until :meth:`flush`."""
 
     def __init__(self, sink: ProxySink, client: Any, partitions: int) -> None:
@@ -117,19 +118,6 @@ class ProxyProducer:
         self._waiting[partition].append(self._made(message, partition))
         if len(self._waiting[partition]) >= _HELD:
             self.flush()
-
-    def send_all(
-        self,
-        keys: Iterable[bytes | None],
-        values: Iterable[bytes],
-        partitions: Iterable[int],
-    ) -> None:
-        """Put messages without headers on their way.
-
-        :raises SinkError: as :meth:`send`.
-        """
-        for key, value, partition in zip(keys, values, partitions, strict=True):
-            self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged.

@@ -11,7 +11,7 @@ import json
 import secrets
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
@@ -19,7 +19,7 @@ import attrs
 
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
-from cdcfmt_core.transport import Sink
+from cdcfmt_core.transport import Producer, Sink
 from cdcfmt_rocketmq import codes
 from cdcfmt_rocketmq.cluster import (
     TOO_LARGE,
@@ -109,7 +109,7 @@ class RocketSink:
         return SinkError(f"topic {self.topic} on RocketMQ at {self.settings.address}: {text}")
 
 
-class RocketProducer:
+class RocketProducer(Producer):
     """Sends messages, in order within each partition."""
 
     def __init__(self, sink: RocketSink) -> None:
@@ -145,19 +145,6 @@ class RocketProducer:
             self._deliver(partition)
         self._waiting[partition].append(data)
         self._bytes[partition] += len(data)
-
-    def send_all(
-        self,
-        keys: Iterable[bytes | None],
-        values: Iterable[bytes],
-        partitions: Iterable[int],
-    ) -> None:
-        """Put messages without headers on their way.
-
-        :raises SinkError: as :meth:`send`.
-        """
-        for key, value, partition in zip(keys, values, partitions, strict=True):
-            self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged, and readers see them.

@@ -17,6 +17,7 @@ import attrs
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_core.transport import Producer
 from cdcfmt_spool.folder import Folder, segment_path
 
 LOCK_SECONDS = 15.0
@@ -45,7 +46,7 @@ class SpoolSink:
         producer.flush()
 
 
-class SpoolProducer:
+class SpoolProducer(Producer):
     """Holds messages back until :meth:`flush`."""
 
     def __init__(self, sink: SpoolSink) -> None:
@@ -60,15 +61,6 @@ class SpoolProducer:
         now = time.time_ns() // 1_000_000
         line = wrap_line(Message(message.key, message.value, message.headers, timestamp=now))
         self._waiting[partition].append(line + b"\n")
-
-    def send_all(
-        self,
-        keys: Iterable[bytes | None],
-        values: Iterable[bytes],
-        partitions: Iterable[int],
-    ) -> None:
-        for key, value, partition in zip(keys, values, partitions, strict=True):
-            self.send(Message(key, value, partition=partition))
 
     def flush(self) -> None:
         topic = self._sink.path()

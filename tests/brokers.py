@@ -1,0 +1,103 @@
+"""What the brokers of the tests share: ports, a start that takes others, and an end."""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+NOWHERE = "127.0.0.1:1"
+"""An address at which nothing listens."""
+
+_START_SECONDS = 120
+_STOP_SECONDS = 30
+
+
+class BrokerNotStartedError(Exception):
+    """It ended, or it does not answer."""
+
+
+class Startable(Protocol):
+    """A broker in a folder of its own."""
+
+    @property
+    def folder(self) -> Path: ...
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+_B = TypeVar("_B", bound=Startable)
+
+
+def start_broker(kind: Callable[[Path], _B], folder: Path) -> _B:
+    """A new broker that runs.  Another process may take a port first: then with other ones."""
+    attempts = 3
+    while True:
+        attempts -= 1
+        broker = kind(folder / str(attempts))
+        broker.folder.mkdir()
+        try:
+            broker.start()
+        except BrokerNotStartedError:
+            broker.stop()
+            if not attempts:
+                raise
+        else:
+            return broker
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports below those that systems hand out to clients: a restart must find them free."""
+    found: set[int] = set()
+    while len(found) < count:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as attempt:
+            try:
+                attempt.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        found.add(port)
+    return list(found)
+
+
+def answers(address: str) -> bool:
+    """Whether something listens there."""
+    host, _, port = address.partition(":")
+    with socket.socket() as attempt:
+        attempt.settimeout(1)
+        return attempt.connect_ex((host, int(port))) == 0
+
+
+def wait_for_start(
+    ready: Callable[[], bool], process: subprocess.Popen[bytes], logs: Iterable[Path]
+) -> None:
+    """Wait until a broker is ready.
+
+    :raises BrokerNotStartedError: if its process ends, or it takes too long; with its logs.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    while not ready():
+        code = process.poll()
+        if code is not None or time.monotonic() > deadline:
+            ends = "\n".join(log.read_text()[-3000:] for log in logs)
+            raise BrokerNotStartedError(f"the broker did not start (exit code {code}): {ends}")
+        time.sleep(0.1)
+
+
+def end_process(process: subprocess.Popen[bytes] | None, *, at_once: bool = False) -> None:
+    """End a process, with the time that it needs to write what it holds, or ``at_once``."""
+    if process is None:
+        return
+    process.send_signal(signal.SIGKILL if at_once else signal.SIGTERM)
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
