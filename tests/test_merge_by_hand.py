@@ -109,18 +109,18 @@ def test_it_ends_equal_to_the_source(orders: SparkSession, tmp_path: Path) -> No
     source.put(1, "wide", 3_000_000_000)
     source.ddl("ALTER TABLE orders ADD COLUMN x INT", "ALTER", x="int")
     source.put(8, "more", 8)
-    with pytest.raises(StreamingQueryException) as failed:
+    told = r"3\.json, offset \d+: shop\.orders\.n: 3000000000 does not fit in 32 bits; "
+    told += ".*is 'ALTER TABLE orders MODIFY n BIGINT' .*onSchemaChange="
+    with pytest.raises(StreamingQueryException, match=told):
         run(3, [*first, *source.sent])
-    for words in ("shop.orders.n: ", "3000000000", "int", "3.json", "onSchemaChange"):
-        assert words in str(failed.value)
     # As the page says.
     *widen, add = WIDEN.code.strip().rstrip(";").split(";\n")
     for statement in widen:
         spark.sql(statement)
-    with pytest.raises(StreamingQueryException) as failed:
+    alter = "ALTER TABLE orders ADD COLUMN x INT"
+    told = rf"3\.json, offset \d+: shop\.orders\.x: by '{alter}' the table gains a column "
+    with pytest.raises(StreamingQueryException, match=told + ".*ignoreColumns"):
         run(4, [], n="BIGINT")
-    for words in ("shop.orders.x: ", "ADD COLUMN x INT", "3.json", "ignoreColumns"):
-        assert words in str(failed.value)
     spark.sql(add)
     run(5, [], n="BIGINT", x=" x,")
     wide = 1, ("wide", 3_000_000_000)

@@ -157,6 +157,7 @@ def ids(folder: Path) -> list[int]:
     return sorted(set(found)) if len(set(found)) == len(found) else sorted(found)
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed(rabbitmq: RabbitBroker, tmp_path: Path) -> None:
     for partition in range(2):
         rabbitmq.create_stream(f"killed-{partition}")

@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
 from kafka_orders import orders
 from rocketmq_broker import RocketBroker
 from rocketmq_kills import kill_drains, kill_drivers, source_of
@@ -18,6 +19,7 @@ KILLS = 1
 """`tests/soak/rocketmq_campaign.py` has many more."""
 
 
+@pytest.mark.soak
 def test_a_driver_that_is_killed(rocketmq: RocketBroker, tmp_path: Path) -> None:
     kill_drivers(rocketmq, tmp_path, KILLS, random.Random(6))
 
