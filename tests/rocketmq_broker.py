@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,9 @@ _AUTHENTICATION = f"{GROUP}.auth.authentication.provider"
 
 SEGMENT = 1 << 20
 """Bytes of a file of messages; what is deleted are whole files."""
+
+MOST_OF_A_DISK = 0.9
+"""A broker takes no messages on a disk that is fuller, whatever its settings."""
 
 _BROKER = """
 brokerClusterName=DefaultCluster
@@ -114,6 +118,9 @@ class RocketBroker:
         return self._client
 
     def start(self) -> None:
+        disk = shutil.disk_usage(self.folder)
+        if disk.used > MOST_OF_A_DISK * (disk.used + disk.free):
+            raise RuntimeError(f"the disk of {self.folder} is too full for RocketMQ: see TMPDIR")
         if not (self.folder / "broker.conf").exists():
             self._write_settings()
         if self._namesrv is None and self.beside is None:
