@@ -10,13 +10,29 @@ from typing import Any
 import attrs
 import pyspark
 from maven import java_program
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j import protocol
+from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, launch_gateway
 
 from cdcfmt_core.events import Message
 
 _TIMEOUT = 10_000
 _READ_AND_WRITE = 6
 _ROLLING_BODY = 700_000
+
+
+class _Connection(GatewayClient):  # type: ignore[misc]
+    """Raises Java's errors as they are.
+
+    PySpark takes errors of any gateway for its session's own, and raises what has their number
+    there.
+    """
+
+    def send_command(self, command: str, retry: bool = True, binary: bool = False) -> Any:
+        answer = super().send_command(command, retry, binary)
+        if not binary and protocol.is_error(answer)[0]:
+            # Py4J's function, which PySpark replaces in `java_gateway` alone.
+            protocol.get_return_value(answer, self)
+        return answer
 
 
 @attrs.define
@@ -40,7 +56,10 @@ class JavaClient:
             javaopts=["-Xmx128m", "-XX:+UseSerialGC"],
             die_on_exit=True,
         )
-        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        parameters = GatewayParameters(port=port, auto_convert=True)
+        gateway = JavaGateway(
+            _Connection(gateway_parameters=parameters), gateway_parameters=parameters
+        )
         jvm = gateway.jvm
         hook = jvm.org.apache.rocketmq.acl.common.AclClientRPCHook(
             jvm.org.apache.rocketmq.acl.common.SessionCredentials(*login)
