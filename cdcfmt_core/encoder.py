@@ -16,13 +16,8 @@ from cdcfmt_core.zoneless import warn_zoneless
 
 if TYPE_CHECKING:
     from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-    from cdcfmt_core.toolkit.row_messages import (
-        Allowance,
-        Held,
-        RowBatches,
-        RowMessages,
-        RowNumbers,
-    )
+    from cdcfmt_core.toolkit.row_messages import RowMessages
+    from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowBatches, RowNumbers
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 

@@ -6,11 +6,12 @@ Core has no JSON writer of its own: an encoder hands in what its library wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Column
 
 _SHORT: Final = re.compile(rb"\\[\\bf]")
 _find_short: Final = re.compile(rb"\\[bf]").search
@@ -39,6 +40,14 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
         # An escaped backslash is stepped over, so that what follows it is not taken for one.
         data = _SHORT.sub(lambda match: _LONG[match[0]], data)
     return data
+
+
+def go_order(columns: Iterable[Column]) -> list[Column]:
+    """Columns by the bytes of their names, as Go sorts the members of a map.
+
+    :raises EncodeError: for a name that is not UTF-8.
+    """
+    return sorted(columns, key=lambda column: valid_name(column.name).encode())
 
 
 def dumps_row(
