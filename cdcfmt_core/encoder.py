@@ -83,7 +83,7 @@ class Encoder(ABC):
         """
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        """How the rows of a table are written, as data for the compiled kernel.
+        """How the rows of a table with columns are written, as data for the compiled kernel.
 
         None: by :meth:`encode` alone.
 

@@ -148,7 +148,7 @@ class MessageEncoder:
             now=self._context.now,
             partitions=self._partitions,
             partitioner=self._partitioner,
-            messages=self._encoder.row_messages,
+            messages=lambda table: self._encoder.row_messages(table) if table.columns else None,
             allow=lambda table, partition, version: self._encoder_of(partition).allow_rows(
                 table, version
             ),

@@ -6,7 +6,7 @@ Core has no JSON writer of its own: an encoder hands in what its library wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core.encoder import EncoderContext
@@ -48,19 +48,6 @@ def go_order(columns: Iterable[Column]) -> list[Column]:
     :raises EncodeError: for a name that is not UTF-8.
     """
     return sorted(columns, key=lambda column: valid_name(column.name).encode())
-
-
-def dumps_row(
-    row: Mapping[str, Any], dumps: Callable[[Any], bytes], context: EncoderContext
-) -> bytes:
-    """A printed row as JSON by ``dumps``, which raises TypeError for texts that are not UTF-8.
-
-    :raises EncodeError: as :func:`valid_texts`.
-    """
-    try:
-        return dumps(row)
-    except TypeError:
-        return dumps(valid_texts(row, context))
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:

@@ -38,6 +38,9 @@ from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.toolkit.wire_text import Dumps, WireText, no_json
 from cdcfmt_core.types import LogicalType
 
+COLUMN_BYTES: Final = 2_800
+"""About the bytes of a column of a :class:`RowWriter`, beside its schema."""
+
 _LARGEST: Final = (1 << 63) - 1
 
 
@@ -154,7 +157,7 @@ class MessageWriter(WireText):
         if kind == "text":
             return self.text(value) if isinstance(value, str) else None
         if kind == "json":
-            return None if value is None else self.json(value)
+            return None if value is None else self.escaped(self.printed(value))
         if kind == "integers":
             is_list = isinstance(value, list) and all(type(item) is int for item in value)
             return write_array(value, write_long) if is_list else None

@@ -34,19 +34,19 @@ class WireText:
         self._context = context
         self._dumps = dumps
 
-    def name(self, name: str) -> bytes:
+    def name(self, name: str) -> str:
         """A name as JSON.
 
         :raises EncodeError: if it is not UTF-8.
         """
         return self.json(valid_name(name))
 
-    def json(self, value: Any) -> bytes:
+    def json(self, value: Any) -> str:
         """A value as JSON.
 
         :raises EncodeError: for a text that is not UTF-8, under ``invalidText=fail``.
         """
-        return self.escaped(self.printed(value))
+        return self.escaped(self.printed(value)).decode()
 
     def printed(self, value: Any, column: str | None = None) -> bytes:
         """The same of a column, without what Go escapes."""

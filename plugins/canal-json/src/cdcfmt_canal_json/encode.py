@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from cdcfmt_canal_json.encode_plans import CANALS_OWN, TIMES, EncodePlans, handle_of
+from cdcfmt_canal_json.encode_plans import CANALS_OWN, TIMES, RowParts, handle_of
 from cdcfmt_canal_json.message import WATERMARK
 from cdcfmt_canal_json.templates import CANAL, TICDC, parts_of
 from cdcfmt_core import Encoder, EncoderContext
@@ -19,7 +19,8 @@ from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError
 from cdcfmt_core.events import Event, Kind, Message, RowChange, SchemaChange, TableSchema
 from cdcfmt_core.toolkit.images import images_of
 from cdcfmt_core.toolkit.large_message_output import KeyValue
-from cdcfmt_core.toolkit.message_writer import MessageWriter
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Number, Part, RowMessages
 
 _ONLY_HANDLE_KEY: Final = b',"onlyHandleKey":true'
@@ -52,7 +53,7 @@ class _Encoder(Encoder):
                 "option largeMessageHandleOption: canal-json says what was left out in the "
                 "extension only; set enableTidbExtension=true"
             )
-        self._plans = EncodePlans(
+        parts = RowParts(
             context,
             self._template,
             extension=self._extension,
@@ -60,13 +61,13 @@ class _Encoder(Encoder):
             only_updated=self._only_updated,
             cuts_deletes=self._handle_key_deletes,
         )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._writer = MessageWriter("json", context, dumps=orjson.dumps)
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
         self.needs_commit_ts = self._extension
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        plan = self._plans.find(table)
-        return plan.messages if table.columns else None
+        return self._rows.find(table).messages
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -80,9 +81,9 @@ class _Encoder(Encoder):
         return [self._large.message(value)]
 
     def _row(self, event: RowChange) -> Message:
-        plan = self._plans.find(event.table)
+        rows = self._rows.find(event.table)
         mark = self._mark(event)
-        key, value = plan.write(event, mark=mark)
+        key, value = rows.write(event, mark=mark)
         value = self._large.compressed(value)
         if self._large.fits(key, value):
             return Message(key, value)
@@ -90,7 +91,7 @@ class _Encoder(Encoder):
         def rewrite(location: str | None) -> KeyValue:
             handle = handle_of(event.table)
             if location is not None:
-                mark = b',"claimCheckLocation":' + self._writer.json(location)
+                mark = f',"claimCheckLocation":{self._writer.json(location)}'.encode()
             elif handle:
                 mark = _ONLY_HANDLE_KEY
             else:
@@ -98,7 +99,7 @@ class _Encoder(Encoder):
                     "the message is larger than maxMessageBytes and the table has no key "
                     "columns to cut it down to; raise maxMessageBytes or use claim checks"
                 )
-            key, reduced = plan.write(event, mark=mark, only=handle)
+            key, reduced = rows.write(event, mark=mark, only=handle)
             return key, self._large.compressed(reduced)
 
         return Message(*self._large.replace((key, value), rewrite))

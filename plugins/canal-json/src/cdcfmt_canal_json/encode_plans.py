@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import attrs
 import orjson
 
 from cdcfmt_canal_json.message import TYPE_OF_OP
@@ -15,7 +16,6 @@ from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import (
     Columns,
     Either,
@@ -31,9 +31,6 @@ from cdcfmt_core.toolkit.row_messages import (
 )
 from cdcfmt_core.types import is_lossless_text
 
-COLUMN_BYTES: Final = 1_400
-"""Of a column of a plan, beside its schema."""
-
 TIMES: Final[Mapping[str, Sequence[Part]]] = {
     "es": [Number("source_millis")],
     "ts": [Number("emit_millis")],
@@ -44,8 +41,9 @@ CANALS_OWN: Final[Mapping[str, Sequence[Part]]] = {
 }
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity.
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written.
 
     - ``extension``: whether messages have ``_tidb``
     - ``full_types``: whether ``mysqlType`` has lengths
@@ -53,31 +51,20 @@ class EncodePlans:
     - ``cuts_deletes``: whether deleted rows have only their handle
     """
 
-    def __init__(
-        self,
-        context: EncoderContext,
-        template: Template,
-        *,
-        extension: bool,
-        full_types: bool,
-        only_updated: bool,
-        cuts_deletes: bool,
-    ) -> None:
-        self._context = context
-        self._template = template
-        self._extension = extension
-        self._full_types = full_types
-        self._only_updated = only_updated
-        self._cuts_deletes = cuts_deletes
-        self.find = Plans(self._make, COLUMN_BYTES).find
+    context: EncoderContext
+    template: Template
+    extension: bool
+    full_types: bool
+    only_updated: bool
+    cuts_deletes: bool
 
-    def _make(self, table: TableSchema) -> RowWriter:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown."""
         if not all(map(is_lossless_text, (table.database, table.table, *table.column_names))):
             raise EncodeError("a name of the table or of a column is not UTF-8")
-        self._context.note_zoneless_timestamps(table)
-        writer = MessageWriter("json", self._context, dumps=orjson.dumps, table=table)
-        labels = {name: writer.name(name).decode() + ":" for name in table.column_names}
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
+        labels = {name: writer.name(name) + ":" for name in table.column_names}
         columns = {name: Member(label) for name, label in labels.items()}
         messages = {op: self._message(op, table, columns, writer) for op in TYPE_OF_OP}
         return RowWriter(table, RowMessages(messages), writer)
@@ -96,22 +83,22 @@ class EncodePlans:
             if limit is not None:
                 large = str(jdbc_code(type_, limit))
                 sql_types[column.name] = label, Either(image, column.name, limit, code, large)
-            text = type_text(type_, full=self._full_types)
+            text = type_text(type_, full=self.full_types)
             mysql_types[column.name] = label, writer.json(text)
         old: Part = "null"
         if op == "update":
-            old = Members("before", columns, "[{", "}]", changed=self._only_updated)
+            old = Members("before", columns, "[{", "}]", changed=self.only_updated)
         extension: Sequence[Part] = ()
-        if self._extension:
+        if self.extension:
             extension = ',"_tidb":{"commitTs":', Number("commit_ts"), Mark(), "}"
         handle = handle_of(table)
         return RowMessage(
             parts_of(
-                self._template.row,
+                self.template.row,
                 {
                     "database": [writer.name(table.database)],
                     "table": [writer.name(table.table)],
-                    "pkNames": [writer.json(primary_key(table) or self._template.no_key)],
+                    "pkNames": [writer.json(primary_key(table) or self.template.no_key)],
                     "type": [writer.json(TYPE_OF_OP[op])],
                     "sqlType": [Columns(sql_types, empty="null")],
                     "mysqlType": [Columns(mysql_types)],
@@ -123,7 +110,7 @@ class EncodePlans:
                 },
             ),
             # Without a handle nothing can be left out.
-            only=(handle or None) if op == "delete" and self._cuts_deletes else None,
+            only=(handle or None) if op == "delete" and self.cuts_deletes else None,
         )
 
 

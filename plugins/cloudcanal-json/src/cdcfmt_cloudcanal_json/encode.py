@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from cdcfmt_cloudcanal_json.encode_plans import (
-    EncodePlans,
+    RowParts,
     jdbc_types,
     message_parts,
     table_changes,
@@ -31,7 +31,8 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.images import images_of
 from cdcfmt_core.toolkit.json_output import valid_name, valid_text
-from cdcfmt_core.toolkit.message_writer import MessageWriter
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
 
 _HEARTBEAT: Final = "HEARTBEAT"
@@ -51,11 +52,12 @@ class _Encoder(Encoder):
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context
-        self._plans = EncodePlans(options, context)
+        parts = RowParts(context, options["binaryEncoding"])
+        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._writer = MessageWriter("orjson", context, dumps=orjson.dumps)
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        return self._plans.find(table).messages if table.columns else None
+        return self._rows.find(table).messages
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -77,7 +79,7 @@ class _Encoder(Encoder):
             raise UnsupportedEventError(
                 "the image before the update is incomplete, which the format cannot express"
             )
-        _, value = self._plans.find(event.table).write(event)
+        _, value = self._rows.find(event.table).write(event)
         return value
 
     def _schema_change(self, event: SchemaChange) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import attrs
 import orjson
 
 from cdcfmt_cloudcanal_json.message import ACTION_OF_OP, ROW_DATA
@@ -16,7 +17,6 @@ from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Columns,
@@ -30,29 +30,25 @@ from cdcfmt_core.toolkit.row_messages import (
 )
 from cdcfmt_core.types import Binary, Unknown
 
-_COLUMN_BYTES: Final = 500
-"""Of a column of a plan, beside its schema."""
-
 _BINARY: Final = {"latin1": MYSQL_TEXT, "base64": Encoding("base64"), "hex": Encoding("hex")}
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written."""
 
-    def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
-        self._context = context
-        self._binary = _BINARY[options["binaryEncoding"]]
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+    context: EncoderContext
+    binary_encoding: str
 
-    def _make(self, table: TableSchema) -> RowWriter:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown."""
-        self._context.note_zoneless_timestamps(table)
-        writer = MessageWriter("orjson", self._context, dumps=orjson.dumps, table=table)
-        labels = {name: writer.name(name) + b":" for name in table.column_names}
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("orjson", self.context, dumps=orjson.dumps, table=table)
+        labels = {name: writer.name(name) + ":" for name in table.column_names}
         columns = {
             column.name: Member(
                 labels[column.name],
-                self._binary if isinstance(column.type, Binary) else MYSQL_TEXT,
+                _BINARY[self.binary_encoding] if isinstance(column.type, Binary) else MYSQL_TEXT,
             )
             for column in table.columns
         }

@@ -21,6 +21,8 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_debezium.connect_output import (
     DDL_KEY,
@@ -30,7 +32,7 @@ from cdcfmt_debezium.connect_output import (
     sanitized,
 )
 from cdcfmt_debezium.ddl_output import table_changes
-from cdcfmt_debezium.encode_plans import EncodePlans, without_image
+from cdcfmt_debezium.encode_plans import RowParts, without_image
 from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 
 
@@ -58,25 +60,25 @@ class _Encoder(Encoder):
         self._old_values: bool = options["debeziumOutputOldValue"]
         self._cluster: str = options["clusterId"]
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
-        self._plans = EncodePlans(
+        parts = RowParts(
             context,
             self._cluster,
             with_schema=not options["debeziumDisableSchema"],
             tidb_types=self._extension,
             old_values=self._old_values,
         )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._ends = {
-            "ddl": (self._plans.end(DDL_KEY), self._plans.end(DDL_VALUE)),
+            "ddl": (parts.end(DDL_KEY), parts.end(DDL_VALUE)),
             "watermark": (
-                self._plans.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
-                self._plans.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
+                parts.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
+                parts.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
             ),
         }
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        by_op = self._plans.find(table).messages.by_op
-        messages = RowMessages({op: by_op[op] for op in self.ops - {"truncate"}})
-        return messages if table.columns else None
+        by_op = self._rows.find(table).messages.by_op
+        return RowMessages({op: by_op[op] for op in self.ops - {"truncate"}})
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -104,15 +106,15 @@ class _Encoder(Encoder):
         return [self._message({}, value, *self._ends["watermark"])]
 
     def _row(self, event: RowChange) -> Message:
-        plan = self._plans.find(event.table)
-        message = plan.messages.by_op[event.op]
+        rows = self._rows.find(event.table)
+        message = rows.messages.by_op[event.op]
         if event.op == "delete" and _is_key(event.before, event.table):
             message = without_image(message)
         elif event.op != "truncate":
             _check_whole(event.before if event.op == "delete" else event.after, event.table)
             if event.op == "update" and self._old_values and event.before is not None:
                 _check_whole(event.before, event.table)
-        key, value = plan.write(event, message=message)
+        key, value = rows.write(event, message=message)
         assert key is not None
         return self._checked(key, value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import orjson
@@ -13,7 +13,6 @@ from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import (
     Digits,
     Members,
@@ -32,36 +31,24 @@ from cdcfmt_debezium.payload_output import OP_WORDS, dumps, row_head
 from cdcfmt_debezium.value_encodings import value_encoding
 from cdcfmt_debezium.values_output import member_of
 
-_COLUMN_BYTES: Final = 600
-"""Of a column of a plan, beside its schema."""
 
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written."""
 
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
-
-    def __init__(
-        self,
-        context: EncoderContext,
-        cluster: str,
-        *,
-        with_schema: bool,
-        tidb_types: bool,
-        old_values: bool,
-    ) -> None:
-        self._context = context
-        self._cluster = cluster
-        self._with_schema = with_schema
-        self._tidb_types = tidb_types
-        self._old_values = old_values
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+    context: EncoderContext
+    cluster: str
+    with_schema: bool
+    tidb_types: bool
+    old_values: bool
 
     def end(self, schema: dict[str, Any]) -> bytes:
         """The end of a message, behind its payload."""
-        return b',"schema":%b}' % orjson.dumps(schema) if self._with_schema else b"}"
+        return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
-    def _make(self, table: TableSchema) -> RowWriter:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown."""
-        writer = MessageWriter("jsoniter", self._context, dumps=dumps, table=table)
+        writer = MessageWriter("jsoniter", self.context, dumps=dumps, table=table)
         slots = Slots()
         fields: dict[str, Any] = {}
         columns = {}
@@ -71,17 +58,17 @@ class EncodePlans:
             fields[name] = field = self._field(column, table, in_millis=in_millis)
             units = Encoding(datetimes="ms" if in_millis else "us")
             encoding = value_encoding(column, field["type"], units)
-            if logical == DateTime(None) and self._with_schema:
+            if logical == DateTime(None) and self.with_schema:
                 # The schema has the unit of each message; without one it is milliseconds.
                 encoding = ValueEncoding("epoch-guessed")
                 fine = self._field(column, table, in_millis=False)
                 texts = (orjson.dumps(each).decode() for each in (field, fine))
                 fields[name] = _slot(slots, Digits(name, *texts))
-            label = writer.name(name).decode() + ":"
+            label = writer.name(name) + ":"
             columns[name] = member_of(
-                column, label, encoding, nullable=field["optional"], counts=self._context.counts
+                column, label, encoding, nullable=field["optional"], counts=self.context.counts
             )
-        name = schema_name(self._cluster, valid_name(table.database), valid_name(table.table))
+        name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
         # In the key they have the order of the table.
         keys = {name: each for name, each in columns.items() if name in table.key_columns}
         envelope = envelope_schema(name, list(fields.values()))
@@ -100,7 +87,7 @@ class EncodePlans:
                 value = (',"before":null,"after":null',)
             elif op == "update":
                 old: Part = ""
-                if self._old_values:
+                if self.old_values:
                     old = Members("before", columns, ',"before":{', missing="")
                 value = old, ',"after":', whole
             return RowMessage(
@@ -123,13 +110,13 @@ class EncodePlans:
             column_type(column),
             nullable=nullable,
             milliseconds=in_millis,
-            tidb_type=self._tidb_types,
+            tidb_type=self.tidb_types,
         )
 
     def _head(self, op: Op, table: TableSchema) -> tuple[Part, ...]:
         slots = Slots()
         head = row_head(
-            self._cluster,
+            self.cluster,
             table,
             op,
             commit_ts=_slot(slots, Number("commit_ts")),

@@ -22,10 +22,16 @@ from cdcfmt_core.events import (
 from cdcfmt_core.toolkit.avro_output import NULL, write_text
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.json_output import valid_text
-from cdcfmt_core.toolkit.message_writer import MessageWriter
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Part, RowMessages
 from cdcfmt_core.toolkit.row_rules import RowNumbers
-from cdcfmt_dts_avro.encode_plans import TRANSACTION_ID, EncodePlans, object_name, record_parts
+from cdcfmt_dts_avro.encode_plans import (
+    TRANSACTION_ID,
+    RowParts,
+    object_name,
+    record_parts,
+)
 from cdcfmt_dts_avro.message import OPERATIONS
 
 _NO_HEARTBEATS: Final = frozenset(
@@ -49,11 +55,11 @@ class _Encoder(Encoder):
     def __init__(self, context: EncoderContext) -> None:
         self._context = context
         self.row_numbers = numbers = RowNumbers()
-        self._plans = EncodePlans(context, numbers)
+        self._rows = Plans(RowParts(context, numbers).open, COLUMN_BYTES)
         self._writer = MessageWriter("avro", context, numbers=numbers)
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        return self._plans.find(table).messages if table.columns else None
+        return self._rows.find(table).messages
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -75,7 +81,7 @@ class _Encoder(Encoder):
                     "the image is incomplete and lacks no column of the schema, which the format "
                     "cannot say"
                 )
-        _, value = self._plans.find(event.table).write(event)
+        _, value = self._rows.find(event.table).write(event)
         return value
 
     def _schema_change(self, event: SchemaChange) -> tuple[Part, ...]:

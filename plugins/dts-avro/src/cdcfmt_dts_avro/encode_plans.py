@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+import attrs
+
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
@@ -21,7 +23,6 @@ from cdcfmt_core.toolkit.avro_output import (
 )
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import (
     Choice,
     Members,
@@ -48,8 +49,6 @@ from cdcfmt_dts_avro.record import DOT
 from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, Family, sources_of
 from cdcfmt_dts_avro.values_output import member_of
 
-_COLUMN_BYTES: Final = 800
-"""Of a column of a plan, beside its schema."""
 _ARRAY: Final = write_long(2)
 _ABSENT: Final = write_long(EMPTY_OBJECT) + write_long(ABSENT)
 _FAMILIES: Final[tuple[Family, ...]] = ("mysql", "postgresql", "other")
@@ -104,15 +103,14 @@ def record_parts(
     )
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity; ``numbers`` are those of records."""
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written; ``numbers`` are those of records."""
 
-    def __init__(self, context: EncoderContext, numbers: RowNumbers) -> None:
-        self._context = context
-        self._numbers = numbers
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+    context: EncoderContext
+    numbers: RowNumbers
 
-    def _make(self, table: TableSchema) -> RowWriter:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
         name = object_name(table.database, table.schema, table.table)
         tags = {}
@@ -134,7 +132,7 @@ class EncodePlans:
             op: RowMessage(record_parts(operation, name, images(op), tags=tags), wire="avro")
             for operation, op in OP_OF_OPERATION.items()
         }
-        writer = MessageWriter("avro", self._context, table=table, numbers=self._numbers)
+        writer = MessageWriter("avro", self.context, table=table, numbers=self.numbers)
         return RowWriter(table, RowMessages(messages), writer)
 
     def _rows(
@@ -145,7 +143,7 @@ class EncodePlans:
         for column in table.columns:
             try:
                 number = _number_of(column, family)
-                members[column.name] = member_of(column, number, family, self._context)
+                members[column.name] = member_of(column, number, family, self.context)
             except EncodeError as error:
                 return error.at(column=column.name)
             fields.append((valid_name(column.name), number))

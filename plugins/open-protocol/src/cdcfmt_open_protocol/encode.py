@@ -25,12 +25,13 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.large_message_output import KeyValue
-from cdcfmt_core.toolkit.message_writer import MessageWriter
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_core.toolkit.row_rules import Held, RowBatches
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
-from cdcfmt_open_protocol.encode_plans import EncodePlans, table_part
+from cdcfmt_open_protocol.encode_plans import RowParts, table_part
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 _ONLY_HANDLE_KEY: Final = b',"ohk":true'
@@ -51,21 +52,22 @@ class _Encoder(Encoder):
         self._large = context.large_messages
         self._old_values: bool = options["outputOldValue"]
         self._handle_key_deletes: bool = options["deleteOnlyOutputHandleKeyColumns"]
-        self._plans = EncodePlans(
+        parts = RowParts(
             context,
             old_values=self._old_values,
             only_updated=options["onlyOutputUpdatedColumns"],
             cuts_deletes=self._handle_key_deletes,
         )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._writer = MessageWriter("json", context, dumps=orjson.dumps)
         self._batch = Batch(options["maxBatchSize"], self._large.max_message_bytes)
         ops: set[Op] = {"insert", "update", "delete"}
         self.ops = frozenset(ops if self._old_values else ops | {"upsert"})
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        by_op = self._plans.find(table).messages.by_op
+        by_op = self._rows.find(table).messages.by_op
         refused = {"delete"} if self._handle_key_deletes and not table.key_columns else set()
-        return RowMessages({op: by_op[op] for op in self.ops - refused}) if table.columns else None
+        return RowMessages({op: by_op[op] for op in self.ops - refused})
 
     @property
     def row_batches(self) -> RowBatches:
@@ -83,10 +85,10 @@ class _Encoder(Encoder):
         if isinstance(event, SchemaChange):
             assert event.commit_ts is not None
             names = table_part(event.database, event.table, self._writer)
-            key = b'{"ts":%d,%b"t":2}' % (event.commit_ts, names.encode())
-            query = self._writer.json(event.query)
-            value = self._large.compressed(b'{"q":%b,"t":%d}' % (query, ddl_code(event)))
-            message = Message(HEAD + framed(key), framed(value))
+            key = f'{{"ts":{event.commit_ts},{names}"t":2}}'
+            value = f'{{"q":{self._writer.json(event.query)},"t":{ddl_code(event)}}}'
+            compressed = self._large.compressed(value.encode())
+            message = Message(HEAD + framed(key.encode()), framed(compressed))
             self._large.check(message.key, message.value or b"")
             return [message]
         assert isinstance(event, Watermark)
@@ -110,7 +112,7 @@ class _Encoder(Encoder):
         def rewrite(location: str | None) -> KeyValue:
             mark = _ONLY_HANDLE_KEY
             if location is not None:
-                mark = b',"ccl":' + self._writer.json(location)
+                mark = f',"ccl":{self._writer.json(location)}'.encode()
             return self._written(event, mark, self._handle(event))
 
         whole = HEAD + framed(key), framed(value)
@@ -124,7 +126,7 @@ class _Encoder(Encoder):
         row, _ = images_of(event)
         if not row.values or (only is not None and row.values.keys().isdisjoint(only)):
             raise UnsupportedEventError(NO_COLUMNS)
-        key, value = self._plans.find(event.table).write(event, mark=mark, only=only)
+        key, value = self._rows.find(event.table).write(event, mark=mark, only=only)
         assert key is not None
         return key, self._large.compressed(value)
 

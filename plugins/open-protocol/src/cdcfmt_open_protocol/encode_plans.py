@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
@@ -26,7 +27,6 @@ from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.json_output import go_order
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
-from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import (
     MYSQL_TEXT,
     Mark,
@@ -51,9 +51,6 @@ from cdcfmt_core.types import (
     Text,
     Year,
 )
-
-_COLUMN_BYTES: Final = 800
-"""Of a column of a plan, beside its schema."""
 
 _CODES: Final = {
     "tinyint": 1,
@@ -93,27 +90,24 @@ _CODES: Final = {
 _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity.
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written.
 
     - ``old_values``: whether updates have the image before them
     - ``only_updated``: whether that has changed columns only
     - ``cuts_deletes``: whether deleted rows have only their handle
     """
 
-    def __init__(
-        self, context: EncoderContext, *, old_values: bool, only_updated: bool, cuts_deletes: bool
-    ) -> None:
-        self._context = context
-        self._old_values = old_values
-        self._only_updated = only_updated
-        self._cuts_deletes = cuts_deletes
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+    context: EncoderContext
+    old_values: bool
+    only_updated: bool
+    cuts_deletes: bool
 
-    def _make(self, table: TableSchema) -> RowWriter:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
-        self._context.note_zoneless_timestamps(table)
-        writer = MessageWriter("json", self._context, dumps=orjson.dumps, table=table)
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
         columns = {
             column.name: _member(column, column.name in table.key_columns, writer)
             for column in go_order(table.columns)
@@ -124,22 +118,22 @@ class EncodePlans:
             columns,
             ',"p":{',
             missing=None,
-            changed=self._only_updated,
-            by_value=self._only_updated,
+            changed=self.only_updated,
+            by_value=self.only_updated,
             # Without any old value it would be an insert.
             unchanged=table.key_columns,
         )
         values: dict[Op, tuple[Part, ...]] = {
             "insert": (row, "}"),
             "upsert": (row, "}"),
-            "update": (row, old, "}") if self._old_values else (row, "}"),
+            "update": (row, old, "}") if self.old_values else (row, "}"),
             "delete": (Members("before", columns, '{"d":{', missing=None), "}"),
         }
         messages = {
             op: RowMessage(
                 value,
                 _key(table, "before" if op == "delete" else "after", writer),
-                only=table.key_columns if op == "delete" and self._cuts_deletes else None,
+                only=table.key_columns if op == "delete" and self.cuts_deletes else None,
             )
             for op, value in values.items()
         }
@@ -154,7 +148,7 @@ def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
         raise EncodeError(f"the Open Protocol has no {parsed.base}", column=column.name)
     handle = '"h":true,' if is_handle else ""
     cell = f'{{"t":{code},{handle}"f":{_flags(column, parsed, is_handle)},"v":'
-    label = f"{writer.name(column.name).decode()}:{cell}"
+    label = f"{writer.name(column.name)}:{cell}"
     return Member(label, _encoding(column.type, code), tail="}", null="null}")
 
 
@@ -179,7 +173,7 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
 def table_part(database: str, table: str, writer: MessageWriter) -> str:
     """``"scm":…,"tbl":…,`` without what is empty, as Go leaves it out."""
     names = {"scm": database, "tbl": table}
-    said = (f'"{field}":{writer.name(name).decode()},' for field, name in names.items() if name)
+    said = (f'"{field}":{writer.name(name)},' for field, name in names.items() if name)
     return "".join(said)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -26,7 +26,7 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.large_message_output import KeyValue
-from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import Checksum, RowMessage, RowMessages, Version
 from cdcfmt_core.toolkit.row_rules import Allowance
@@ -41,9 +41,6 @@ from cdcfmt_simple.schema_output import (
     made_version,
     version_of,
 )
-
-_COLUMN_BYTES: Final = 600
-"""Of a column of a plan, beside its schema."""
 
 
 class Form(Protocol):
@@ -117,7 +114,7 @@ class _Encoder(Encoder):
             options["sendBootstrapInMsgCount"],
             context.now,
         )
-        self._tables = Plans(self._make_table, _COLUMN_BYTES)
+        self._tables = Plans(self._make_table, COLUMN_BYTES)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -137,7 +134,7 @@ class _Encoder(Encoder):
         messages = self._tables.find(table).rows.messages
         parts = messages.by_op["insert"].value
         unknown = any(isinstance(part, Checksum) and part.kinds is None for part in parts)
-        return messages if table.columns and not unknown else None
+        return None if unknown else messages
 
     def row_time_zone(self) -> tzinfo | None:
         return zone_with_location(self._context)[0]

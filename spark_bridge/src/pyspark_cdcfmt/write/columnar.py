@@ -135,9 +135,8 @@ class KernelWriter:
 
     def take(self) -> Taken:
         """The messages since the last call."""
-        if self._line_format is not None:
-            return self._kernel.take_lines()
-        return pa.record_batch(self._kernel.take())
+        is_lines, kernel = self._line_format is not None, self._kernel
+        return kernel.take_lines() if is_lines else pa.record_batch(kernel.take())
 
     def goes_on(self, learn: Callable[[], bool]) -> bool:
         """Whether the kernel writes the row at which it stopped after all.

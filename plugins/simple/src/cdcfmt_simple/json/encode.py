@@ -49,9 +49,7 @@ class JsonForm:
         columns = {column.name: self._member(column, writer) for column in go_order(table.columns)}
         # As Go leaves out what is empty.
         names = {"database": table.database, "table": table.table}
-        place = "".join(
-            f'"{field}":{writer.name(name).decode()},' for field, name in names.items() if name
-        )
+        place = "".join(f'"{field}":{writer.name(name)},' for field, name in names.items() if name)
         version_head = ',"schemaVersion":'
         checksum_parts: tuple[Part, ...] = () if checksum is None else (',"checksum":', checksum)
 
@@ -88,9 +86,9 @@ class JsonForm:
     def _member(self, column: Column, writer: MessageWriter) -> Member:
         if isinstance(column.type, Geometry):
             raise EncodeError("the Simple Protocol has no geometry", column=column.name)
-        label = writer.name(column.name).decode() + ":"
+        label = writer.name(column.name) + ":"
         if isinstance(column.type, Timestamp):
-            location = writer.json(self._location).decode()
+            location = writer.json(self._location)
             return Member(label, MYSQL_TEXT, f'{{"location":{location},"value":', "}")
         return Member(label, _BASE64 if isinstance(column.type, Binary) else MYSQL_TEXT)
 
