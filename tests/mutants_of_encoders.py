@@ -6,12 +6,8 @@ from mutants_of_decoders import Mutant
 
 _COLUMNS = "            for column in go_order(table.columns)\n"
 _WRITER = "dumps=orjson.dumps, table=table"
-_LATIN1 = (
-    "dumps=lambda value: orjson.dumps(value.encode('utf-8', 'surrogateescape').decode('latin-1')"
-    " if isinstance(value, str) else value)"
-)
 _MEMBER = 'return Member(label, _encoding(column.type, code), tail="}", null="null}")'
-_WRITE = "        key, value = self._plans.find(event.table).write(event, mark=mark, only=only)\n"
+_WRITE = "        key, value = self._rows.find(event.table).write(event, mark=mark, only=only)\n"
 
 
 def _printed_by(expression: str, *, of: str) -> str:
@@ -92,7 +88,7 @@ MUTANTS = [
         "update as insert",
         "test_written_again test_round_trip",
         "encode_plans",
-        '"update": (row, old, "}") if self._old_values else (row, "}"),',
+        '"update": (row, old, "}") if self.old_values else (row, "}"),',
         '"update": (row, "}"),',
     ),
     Mutant(
@@ -132,7 +128,7 @@ MUTANTS = [
         "test_deterministic",
         "encode_plans",
         _WRITER,
-        _WRITER + ", time_zone=globals().setdefault('first', self._context.time_zone)",
+        _WRITER + ", time_zone=globals().setdefault('first', self.context.time_zone)",
     ),
     Mutant(
         "UTF-8 written as latin-1",
@@ -178,11 +174,11 @@ MUTANTS = [
         _refused_by("EncodeError(error.reason) from error"),
     ),
     Mutant(
-        "text that is no JSON any more",
+        "a printer that fails otherwise",
         "test_bad_values_are_not_written",
         "encode_plans",
-        _WRITER,
-        _WRITER.replace("dumps=orjson.dumps", _LATIN1),
+        _MEMBER,
+        _printed_by("{'x': 1}[value]", of="Text"),
     ),
     Mutant(
         "encode option undocumented",

@@ -15,7 +15,7 @@ from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.avro_printers import avro_printer
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import Digits, Either, Member, Members, Which
-from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
+from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
 from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
 from cdcfmt_core.types import InvalidValue, LogicalType
 
@@ -27,13 +27,15 @@ class Row:
     """An event that is written.
 
     - ``images``: the columns that are wanted of each
-    - ``printed``: columns by image and name, which are printed alike wherever they stand
+    - ``printed``: their columns, which are printed alike wherever they stand
     """
 
     event: Any
     mark: bytes | None = None
     images: Mapping[str, Mapping[str, Any] | None] = attrs.field(factory=dict)
-    printed: dict[tuple[str, str], bytes] = attrs.field(factory=dict)
+    printed: dict[str, dict[str, bytes]] = attrs.field(
+        factory=lambda: {"before": {}, "after": {}}, init=False
+    )
 
     @property
     def extra(self) -> Mapping[str, Any]:
@@ -85,33 +87,36 @@ class ColumnWriter:
         )
 
     def members(self, part: Members) -> Step:
-        columns = [(name, self._column(name, member)) for name, member in part.columns.items()]
+        columns = {name: self._column(name, member) for name, member in part.columns.items()}
         other = _OTHER[part.image]
         head, tail, separator = map(to_bytes, (part.head, part.tail, part.separator))
         missing = None if part.missing is None else to_bytes(part.missing)
 
-        def text_of(row: Row, image: Which, name: str, print_column: PrintColumn) -> bytes:
-            text = row.printed.get((image, name))
-            if text is None:
-                text = print_column((row.images[image] or {})[name], row)
-                row.printed[image, name] = text
-            return text
+        def is_alike(row: Row, name: str, text: bytes) -> bool:
+            """Whether a column is the same in the other image."""
+            values, others = row.images[part.image], row.images[other]
+            if values is None or others is None or name not in others:
+                return False
+            if part.by_value and values[name] != others[name]:
+                return False
+            if name not in row.printed[other]:
+                row.printed[other][name] = columns[name](others[name], row)
+            return row.printed[other][name] == text
 
-        def texts(row: Row, values: Mapping[str, Any], others: Mapping[str, Any]) -> list[bytes]:
-            """Those of ``values`` that differ from ``others``."""
-            found = []
-            for name, print_column in columns:
-                if name not in values:
-                    found += [] if part.absent is None else [part.absent]
-                    continue
-                is_equal = name in others and values[name] == others[name]
-                if is_equal and isinstance(values[name], str):
-                    continue
-                text = text_of(row, part.image, name, print_column)
-                may_be_alike = name in others and (is_equal or not part.by_value)
-                if may_be_alike and text == text_of(row, other, name, print_column):
-                    continue
-                found.append(text)
+        def texts(row: Row, values: Mapping[str, Any], *, changed: bool) -> list[bytes]:
+            known, found = row.printed[part.image], []
+            others = (changed and row.images[other]) or {}
+            for name, print_column in columns.items():
+                if name in values:
+                    if isinstance(values[name], str) and values[name] == others.get(name):
+                        continue
+                    text = known.get(name)
+                    if text is None:
+                        text = known[name] = print_column(values[name], row)
+                    if not (changed and is_alike(row, name, text)):
+                        found.append(text)
+                elif part.absent is not None:
+                    found.append(part.absent)
             return found
 
         def step(row: Row) -> bytes:
@@ -120,10 +125,10 @@ class ColumnWriter:
                 if missing is None:
                     raise UnsupportedEventError("the row has no image")
                 return missing
-            found = texts(row, values, (part.changed and row.images[other]) or {})
+            found = texts(row, values, changed=part.changed)
             if part.by_value and not found:
                 some = {name: values[name] for name in part.unchanged if name in values}
-                found = texts(row, some or values, {})
+                found = texts(row, some or values, changed=False)
             count = write_long(len(found)) if part.counted and found else b""
             return self._wire.escaped(head + count + separator.join(found) + tail)
 
@@ -137,27 +142,29 @@ class ColumnWriter:
         return known
 
     def _open_column(self, name: str, member: Member) -> PrintColumn:
+        if member.encoding.name == "epoch-guessed":
+            coarse, fine = (
+                self._open_column(name, attrs.evolve(member, encoding=Encoding(unit)))
+                for unit in ("epoch-millis", "epoch-micros")
+            )
+            return lambda value, row: (fine if row.is_fine(name) else coarse)(value, row)
         label, tail = to_bytes(member.label), to_bytes(member.tail)
         null, head = label + to_bytes(member.null), label + to_bytes(member.head)
-        print_value = self._printer(name, member)
+        printer = self._printer(name, member)
+        write = None if self._wire.is_avro else self._wire.printed
 
         def print_column(value: Any, row: Row) -> bytes:
             if value is None:
                 return null
             try:
-                return head + print_value(value, row) + tail
+                printed = printer(value)
+                return head + (printed if write is None else write(printed, name)) + tail
             except (*BAD_VALUE, EncodeError) as error:
                 raise value_error(name, value, error) from error
 
         return print_column
 
-    def _printer(self, name: str, member: Member) -> PrintColumn:
-        if member.encoding.name == "epoch-guessed":
-            coarse, fine = (
-                self._printer(name, attrs.evolve(member, encoding=Encoding(unit)))
-                for unit in ("epoch-millis", "epoch-micros")
-            )
-            return lambda value, row: (fine if row.is_fine(name) else coarse)(value, row)
+    def _printer(self, name: str, member: Member) -> Print:
         open_printer = avro_printer if self._wire.is_avro else value_printer
         try:
             printer = member.printer or open_printer(
@@ -166,15 +173,14 @@ class ColumnWriter:
         except EncodeError as error:
             raise error.at(column=name) from error
         print_invalid = member.invalid
+        if print_invalid is None:
+            return printer
 
         def print_any(value: Any) -> Any:
-            if print_invalid is not None and type(value) is InvalidValue:
-                return print_invalid(value.text)
-            return printer(value)
+            is_invalid = type(value) is InvalidValue
+            return print_invalid(value.text) if is_invalid else printer(value)
 
-        if self._wire.is_avro:
-            return lambda value, row: print_any(value)
-        return lambda value, row: self._wire.printed(print_any(value), name)
+        return print_any
 
     def either(self, part: Either) -> Step:
         below, above = part.below.encode(), part.above.encode()

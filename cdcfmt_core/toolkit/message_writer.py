@@ -82,6 +82,7 @@ class MessageWriter(WireText):
     ) -> None:
         super().__init__(wire, context, dumps)
         self._numbers = numbers
+        self.counts = context.counts
         columns = () if table is None else table.columns
         self.types: Mapping[str, LogicalType] = {column.name: column.type for column in columns}
         writer = ColumnWriter(self, self.types, context, dumps, time_zone)
@@ -192,12 +193,12 @@ class MessageWriter(WireText):
         return step
 
     def _choice(self, part: Choice) -> Step:
-        opened: dict[int, Callable[[Row], bytes]] = {}
+        by_text = {text: parts for texts, parts in part.among for text in texts}
+        opened: dict[int, Step] = {}
 
         def step(row: Row) -> bytes:
             said = row.extra.get(part.name)
-            found = (parts for texts, parts in part.among if said in texts)
-            parts = next(found, part.default)
+            parts = by_text.get(said, part.default) if isinstance(said, str) else part.default
             if isinstance(parts, EncodeError):
                 raise parts
             if id(parts) not in opened:
@@ -241,7 +242,14 @@ class RowWriter:
         both = {"before": event.before, "after": event.after}
         row = Row(event, mark, {name: self._values(image, only) for name, image in both.items()})
         write_key, write_value = self._opened.get(id(message)) or self._open(message)
-        return None if write_key is None else write_key(row), write_value(row)
+        counts = dict(self._writer.counts)
+        try:
+            return None if write_key is None else write_key(row), write_value(row)
+        except EncodeError:
+            # What was done to values of a row that is not written is not counted.
+            self._writer.counts.clear()
+            self._writer.counts.update(counts)
+            raise
 
     def _values(self, image: Image | None, only: Collection[str] | None) -> dict[str, Any] | None:
         if image is None:
