@@ -41,6 +41,13 @@ class WireText:
         """
         return self.json(valid_name(name))
 
+    def names(self, **names: str) -> str:
+        """Members of a JSON object that are names, each with a comma behind it.
+
+        Go leaves out what is empty.
+        """
+        return "".join(f'"{field}":{self.name(name)},' for field, name in names.items() if name)
+
     def json(self, value: Any) -> str:
         """A value as JSON.
 

@@ -31,7 +31,7 @@ from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_core.toolkit.row_rules import Held, RowBatches
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
-from cdcfmt_open_protocol.encode_plans import RowParts, table_part
+from cdcfmt_open_protocol.encode_plans import RowParts
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 _ONLY_HANDLE_KEY: Final = b',"ohk":true'
@@ -84,7 +84,7 @@ class _Encoder(Encoder):
             return self._batch.add(*self._row(event))
         if isinstance(event, SchemaChange):
             assert event.commit_ts is not None
-            names = table_part(event.database, event.table, self._writer)
+            names = self._writer.names(scm=event.database, tbl=event.table)
             key = f'{{"ts":{event.commit_ts},{names}"t":2}}'
             value = f'{{"q":{self._writer.json(event.query)},"t":{ddl_code(event)}}}'
             compressed = self._large.compressed(value.encode())

@@ -160,7 +160,7 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
     return (
         '{"ts":',
         Number("commit_ts"),
-        "," + table_part(table.database, table.table, writer),
+        "," + writer.names(scm=table.database, tbl=table.table),
         # As Go leaves out what is zero.
         OfExtra("row_id", "integer", "", '"rid":', ",", zero="", column=column),
         OfExtra("partition_id", "integer", "", '"ptn":', ","),
@@ -168,13 +168,6 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
         Mark(),
         "}",
     )
-
-
-def table_part(database: str, table: str, writer: MessageWriter) -> str:
-    """``"scm":…,"tbl":…,`` without what is empty, as Go leaves it out."""
-    names = {"scm": database, "tbl": table}
-    said = (f'"{field}":{writer.name(name)},' for field, name in names.items() if name)
-    return "".join(said)
 
 
 def _encoding(logical: LogicalType, code: int) -> ValueEncoding:

@@ -47,16 +47,14 @@ class JsonForm:
     ) -> dict[Op, RowMessage]:
         writer = self.writer(table)
         columns = {column.name: self._member(column, writer) for column in go_order(table.columns)}
-        # As Go leaves out what is empty.
-        names = {"database": table.database, "table": table.table}
-        place = "".join(f'"{field}":{writer.name(name)},' for field, name in names.items() if name)
+        names = writer.names(database=table.database, table=table.table)
         version_head = ',"schemaVersion":'
         checksum_parts: tuple[Part, ...] = () if checksum is None else (',"checksum":', checksum)
 
         def message(word: str) -> RowMessage:
             return RowMessage(
                 (
-                    f'{{"version":1,{place}',
+                    f'{{"version":1,{names}',
                     OfExtra("table_id", "integer", "", '"tableID":', ",", zero=""),
                     f'"type":"{word}","commitTs":',
                     Number("commit_ts"),
