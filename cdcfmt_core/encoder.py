@@ -16,13 +16,8 @@ from cdcfmt_core.zoneless import warn_zoneless
 
 if TYPE_CHECKING:
     from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
-    from cdcfmt_core.toolkit.row_messages import (
-        Allowance,
-        Held,
-        RowBatches,
-        RowMessages,
-        RowNumbers,
-    )
+    from cdcfmt_core.toolkit.row_messages import RowMessages
+    from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowBatches, RowNumbers
 
 _WRITTEN = "written as UTC; set sourceTimeZone to the zone that the reader expects"
 
@@ -88,7 +83,7 @@ class Encoder(ABC):
         """
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        """How the rows of a table are written, as data for the compiled kernel.
+        """How the rows of a table with columns are written, as data for the compiled kernel.
 
         None: by :meth:`encode` alone.
 

@@ -28,7 +28,7 @@ from cdcfmt_core.toolkit.large_message_output import (
     open_compressor,
 )
 from cdcfmt_core.toolkit.row_changes import split_key_update
-from cdcfmt_core.toolkit.row_messages import Held, RowNumbers, RowRules
+from cdcfmt_core.toolkit.row_rules import Held, RowNumbers, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
@@ -148,7 +148,7 @@ class MessageEncoder:
             now=self._context.now,
             partitions=self._partitions,
             partitioner=self._partitioner,
-            messages=self._encoder.row_messages,
+            messages=lambda table: self._encoder.row_messages(table) if table.columns else None,
             allow=lambda table, partition, version: self._encoder_of(partition).allow_rows(
                 table, version
             ),

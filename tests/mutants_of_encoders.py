@@ -4,36 +4,64 @@ from __future__ import annotations
 
 from mutants_of_decoders import Mutant
 
+_COLUMNS = "            for column in go_order(table.columns)\n"
+_WRITER = "dumps=orjson.dumps, table=table"
+_MEMBER = 'return Member(label, _encoding(column.type, code), tail="}", null="null}")'
+_WRITE = "        key, value = self._rows.find(event.table).write(event, mark=mark, only=only)\n"
+
+
+def _printed_by(expression: str, *, of: str) -> str:
+    """Values of one type are printed by an expression."""
+    printer = f"lambda value: {expression}"
+    member = _MEMBER.removeprefix("return ").removesuffix(")")
+    is_type = f"type(column.type).__name__ == {of!r}"
+    return f"return {member}, printer=({printer}) if {is_type} else None)"
+
+
+def _other_image(values: str) -> str:
+    """Other values are written than those of the row."""
+    return (
+        "        image = 'before' if event.op == 'delete' else 'after'\n"
+        f"        event = __import__('attrs').evolve(event, **{{image: Image({values})}})\n"
+    )
+
+
+def _refused_by(error: str) -> str:
+    """Another error is raised."""
+    return (
+        f"        try:\n    {_WRITE}"
+        f"        except EncodeError as error:\n            raise {error}\n"
+    )
+
+
 MUTANTS = [
     Mutant(
         "dropped column",
         "test_written_again test_round_trip",
-        "encode",
-        "        if not cells:\n",
-        "        cells = dict(list(cells.items())[:3])\n        if not cells:\n",
+        "encode_plans",
+        _COLUMNS,
+        _COLUMNS.replace("\n", "[:3]\n"),
     ),
     Mutant(
         "absent written as NULL",
         "test_absent_is_not_written_as_null",
-        "encode_plans",
-        "                continue\n            value = values[name]\n",
-        "                cells[name] = {**cell, 'v': None}\n"
-        "                continue\n            value = values[name]\n",
+        "encode",
+        _WRITE,
+        _other_image("{**dict.fromkeys(event.table.column_names), **row.values}") + _WRITE,
     ),
     Mutant(
         "incomplete written as whole",
         "test_absent_is_not_written_as_null",
         "encode",
-        "            said = _ONLY_HANDLE_KEY\n",
-        "            pass\n",
+        "mark = _ONLY_HANDLE_KEY if is_marked else None",
+        "mark = None",
     ),
     Mutant(
         "NULL written as absent",
         "test_written_again test_round_trip",
         "encode",
-        "        if not cells:\n",
-        "        cells = {n: c for n, c in cells.items() if c['v'] is not None} or cells\n"
-        "        if not cells:\n",
+        _WRITE,
+        _other_image("{n: v for n, v in row.values.items() if v is not None}") + _WRITE,
     ),
     Mutant(
         "watermark not written",
@@ -53,22 +81,23 @@ MUTANTS = [
         "wrong key columns",
         "test_written_again test_round_trip",
         "encode_plans",
-        "self._column(column, column.name in handle)",
-        "self._column(column, column is columns[0])",
+        "_member(column, column.name in table.key_columns, writer)",
+        "_member(column, column is go_order(table.columns)[0], writer)",
     ),
     Mutant(
         "update as insert",
         "test_written_again test_round_trip",
-        "encode",
-        'if event.op != "update" or not self._old_values:',
-        'if event.op == "update":',
+        "encode_plans",
+        '"update": (row, old, "}") if self.old_values else (row, "}"),',
+        '"update": (row, "}"),',
     ),
     Mutant(
         "delete of the wrong image",
         "test_round_trip",
         "encode",
-        "row, _ = images_of(event)",
-        "row = event.before or event.after or images_of(event)[0]",
+        "            return self._batch.add(*self._row(event))",
+        "            event = __import__('attrs').evolve(event, after=event.before or event.after)\n"
+        "            return self._batch.add(*self._row(event))",
     ),
     Mutant(
         "the last batch is lost",
@@ -91,46 +120,36 @@ MUTANTS = [
         "time zone ignored in encoding",
         "test_written_again test_round_trip",
         "encode_plans",
-        "time_zone=self._context.time_zone, number",
-        "time_zone=__import__('datetime').UTC, number",
+        _WRITER,
+        _WRITER + ", time_zone=__import__('datetime').UTC",
     ),
     Mutant(
         "printers of the first encoder's time zone",
         "test_deterministic",
         "encode_plans",
-        "render = value_printer(encoding, column.type, tools)",
-        "render = globals().setdefault('shared', {}).setdefault(\n"
-        "                    str(column.type), value_printer(encoding, column.type, tools)\n"
-        "                )",
+        _WRITER,
+        _WRITER + ", time_zone=globals().setdefault('first', self.context.time_zone)",
     ),
     Mutant(
         "UTF-8 written as latin-1",
         "test_round_trip",
         "encode_plans",
-        "                render = value_printer(encoding, column.type, tools)\n",
-        "                render = value_printer(encoding, column.type, tools)\n"
-        "                if isinstance(column.type, Text):\n"
-        "                    render = (\n"
-        "                        lambda known:"
-        " lambda value: known(value.encode().decode('latin-1'))\n"
-        "                    )(render)\n",
+        _MEMBER,
+        _printed_by("value.encode().decode('latin-1')", of="Text"),
     ),
     Mutant(
         "decimals written through floats",
         "test_written_again test_round_trip",
         "encode_plans",
-        "                render = value_printer(encoding, column.type, tools)\n",
-        "                render = value_printer(encoding, column.type, tools)\n"
-        "                if type(column.type).__name__ == 'Decimal':\n"
-        "                    render = lambda value: str(float(value))\n",
+        _MEMBER,
+        _printed_by("str(float(value))", of="Decimal"),
     ),
     Mutant(
         "the order of a set is written",
         "test_deterministic",
         "encode_plans",
-        "columns = sorted(table.columns, key=lambda column: valid_name(column.name).encode())",
-        "columns = [c for n in {c.name for c in table.columns} for c in table.columns"
-        " if c.name == n]",
+        _COLUMNS,
+        "            for column in set(table.columns)\n",
     ),
     Mutant(
         "the event is changed",
@@ -143,23 +162,23 @@ MUTANTS = [
     Mutant(
         "a value that does not fit is no EncodeError",
         "test_bad_values_are_not_written",
-        "encode_plans",
-        "            raise value_error(name, value, error) from error",
-        "            raise",
+        "encode",
+        _WRITE,
+        _refused_by("error.__cause__ or error"),
     ),
     Mutant(
         "an EncodeError without its column",
         "test_bad_values_are_not_written",
-        "encode_plans",
-        "            raise value_error(name, value, error) from error",
-        "            raise EncodeError(str(error)) from error",
+        "encode",
+        _WRITE,
+        _refused_by("EncodeError(error.reason) from error"),
     ),
     Mutant(
-        "text that is no JSON any more",
+        "a printer that fails otherwise",
         "test_bad_values_are_not_written",
-        "encode",
-        'cell["v"] = valid_text(cell["v"], self._context, column=name)',
-        "cell[\"v\"] = cell[\"v\"].encode('utf-8', 'surrogateescape').decode('latin-1')",
+        "encode_plans",
+        _MEMBER,
+        _printed_by("{'x': 1}[value]", of="Text"),
     ),
     Mutant(
         "encode option undocumented",
@@ -179,8 +198,8 @@ MUTANTS = [
         "an encode option that does not work",
         "test_every_option_works",
         "encode",
-        'self._only_updated: bool = options["onlyOutputUpdatedColumns"]',
-        'self._only_updated: bool = {"false": 0}[str(options["onlyOutputUpdatedColumns"]).lower()]',
+        'only_updated=options["onlyOutputUpdatedColumns"]',
+        'only_updated={"false": 0}[str(options["onlyOutputUpdatedColumns"]).lower()]',
     ),
     Mutant(
         "an encoder's factory that cannot be pickled",

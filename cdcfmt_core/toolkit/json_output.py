@@ -6,11 +6,12 @@ Core has no JSON writer of its own: an encoder hands in what its library wrote.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Column
 
 _SHORT: Final = re.compile(rb"\\[\\bf]")
 _find_short: Final = re.compile(rb"\\[bf]").search
@@ -41,17 +42,12 @@ def escape_for_go(data: bytes, *, html: bool = True) -> bytes:
     return data
 
 
-def dumps_row(
-    row: Mapping[str, Any], dumps: Callable[[Any], bytes], context: EncoderContext
-) -> bytes:
-    """A printed row as JSON by ``dumps``, which raises TypeError for texts that are not UTF-8.
+def go_order(columns: Iterable[Column]) -> list[Column]:
+    """Columns by the bytes of their names, as Go sorts the members of a map.
 
-    :raises EncodeError: as :func:`valid_texts`.
+    :raises EncodeError: for a name that is not UTF-8.
     """
-    try:
-        return dumps(row)
-    except TypeError:
-        return dumps(valid_texts(row, context))
+    return sorted(columns, key=lambda column: valid_name(column.name).encode())
 
 
 def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:

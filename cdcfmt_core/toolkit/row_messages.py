@@ -1,18 +1,18 @@
-"""How the rows of a table become messages, as data for the compiled kernel.
+"""How rows become messages, as data.
 
-The encoder stays the truth: the kernel writes only rows on which nothing is unusual, with the
-same bytes.  Everything else is the encoder's, so an encoder need not describe what is rare.
+:class:`~cdcfmt_core.toolkit.message_writer.MessageWriter` writes events by it, and so does the
+compiled kernel, with the same bytes: rows with whole images on which nothing is unusual.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import tzinfo
-from typing import Final, Literal, TypeAlias
+from collections.abc import Callable, Container, Mapping
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from cdcfmt_core.events import Op, TableSchema
+from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.events import Op, RowChange
 from cdcfmt_core.toolkit.encodings import Encoding
 
 Which: TypeAlias = Literal["before", "after"]
@@ -50,6 +50,8 @@ class Member:
       (:func:`~cdcfmt_core.toolkit.value_printers.value_printer`)
     - ``head``, ``tail``: what stands around a value
     - ``null``: what stands in place of all that for NULL
+    - ``printer``: prints what the kernel refuses, too, in place of ``encoding``
+    - ``invalid``: prints the text of a value that the type cannot hold (``InvalidValue``)
     """
 
     label: str | bytes
@@ -57,6 +59,8 @@ class Member:
     head: str | bytes = ""
     tail: str | bytes = ""
     null: str | bytes = "null"
+    printer: Callable[[Any], Any] | None = None
+    invalid: Callable[[str], Any] | None = None
 
 
 @attrs.frozen
@@ -64,10 +68,14 @@ class Members:
     """The columns of an image between ``head`` and ``tail``.
 
     - ``columns``: in this order, with ``separator`` between them
-    - ``missing``: what stands there for a row without this image; None: that is the encoder's
+    - ``counted``: behind ``head`` stands how many they are, as in an array of Avro's
+    - ``missing``: what stands there for a row without this image; None: that is an error
+    - ``absent``: what stands for a column that the image lacks; None: it is left out
     - ``changed``: only columns that differ from those of the other image as they are printed
     - ``by_value``: also those that are printed alike, but have other values (the two instants of an
-      hour that comes twice); a row without any is the encoder's
+      hour that comes twice)
+    - ``unchanged``: with ``by_value`` the columns that a row has in which nothing changed, all if
+      it has none of them
     """
 
     image: Which
@@ -78,11 +86,38 @@ class Members:
     separator: str = ","
     changed: bool = False
     by_value: bool = False
+    counted: bool = False
+    absent: bytes | None = None
+    unchanged: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Columns:
+    """Parts for each column that a row has in one of its images, with commas between them.
+
+    - ``empty``: what stands there for a row without columns
+    """
+
+    parts: Mapping[str, tuple[Part, ...]]
+    head: str = "{"
+    tail: str = "}"
+    empty: str = "{}"
+
+    def of(self, columns: Container[str]) -> tuple[Part, ...]:
+        """The parts of a row with these columns."""
+        parts: list[Part] = []
+        for name, some in self.parts.items():
+            if name in columns:
+                parts += (",", *some) if parts else some
+        return (self.head, *parts, self.tail)
 
 
 @attrs.frozen
 class Either:
-    """``above`` if the integer of a column is ``limit`` or more, else ``below``, as for NULL."""
+    """``above`` if the integer of a column is ``limit`` or more, else ``below``, as for NULL.
+
+    - ``image``: the one that counts, where the column is in both
+    """
 
     image: Which
     column: str
@@ -142,15 +177,15 @@ class RowNumber:
 
 @attrs.frozen
 class Choice:
-    """Parts by a text of the event's ``extra``; None: such a row is the encoder's.
+    """Parts by a text of the event's ``extra``; an error is raised for such a row.
 
     - ``among``: texts, and the parts of each of them
     - ``default``: for any other text, and for none
     """
 
     name: str
-    among: tuple[tuple[tuple[str, ...], tuple[Part, ...] | None], ...]
-    default: tuple[Part, ...] | None
+    among: tuple[tuple[tuple[str, ...], tuple[Part, ...] | EncodeError], ...]
+    default: tuple[Part, ...] | EncodeError
 
 
 @attrs.frozen
@@ -159,23 +194,43 @@ class Checksum:
 
     - ``kinds``: what counts of the columns, in this order: 64 bits of an integer, a double (of a
       FLOAT its nearest), or text (with instants in UTC) or bytes behind how many there are
+      None: the kernel does not write such a table
+    - ``write``: the same of an event
     """
 
-    kinds: Mapping[str, Literal["number", "float", "double", "text"]]
+    kinds: Mapping[str, Literal["number", "float", "double", "text"]] | None
+    write: Callable[[RowChange], bytes]
+
+
+@attrs.frozen
+class Mark:
+    """The place for what an encoder says of an unusual row, such as a claim check.
+
+    - ``default``: what stands there for any other row
+    """
+
+    default: bytes = b""
 
 
 ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
-Part: TypeAlias = str | bytes | Number | Members | Either | Digits | ByExtra | Checksum
+Part: TypeAlias = (
+    str | bytes | Number | Members | Columns | Either | Digits | ByExtra | Checksum | Mark
+)
 """What stands next in a message; text and bytes stand there as they are."""
 
 
 @attrs.frozen
 class RowMessage:
-    """The messages of one operation; ``compresses_key`` is for where values are compressed."""
+    """The messages of one operation.
+
+    - ``only``: the columns that are written of a row with a whole image; None: all
+    - ``compresses_key``: where values are compressed, keys are, too
+    """
 
     value: tuple[Part, ...]
     key: tuple[Part, ...] | None = None
     wire: Wire = "json"
+    only: tuple[str, ...] | None = None
     compresses_key: bool = False
 
 
@@ -207,7 +262,7 @@ class Version:
 
 @attrs.frozen
 class RowMessages:
-    """How the rows of a table are written, if they have whole images.
+    """How the rows of a table are written.
 
     - ``by_op``: by operation, after rows were renamed to those that the encoder has
     - ``version``: of rows that :meth:`~cdcfmt_core.Encoder.allow_rows` has to allow
@@ -215,86 +270,3 @@ class RowMessages:
 
     by_op: Mapping[Op, RowMessage]
     version: Version | None = None
-
-
-@attrs.frozen
-class Allowance:
-    """The permission to write rows of a table without the encoder.
-
-    - ``rows``: how many more
-    - ``until``: when the last one may be written, in microseconds, exclusive
-    - ``spend``: takes the number of rows that were written
-    """
-
-    rows: int
-    until: int
-    spend: Callable[[int], None]
-
-
-@attrs.frozen
-class RowBatches:
-    """How events of rows are put together in messages: each behind its length in eight bytes.
-
-    - ``max_rows``, ``max_bytes``: of a message, key and value together
-    - ``head``: what a key begins with
-    - ``framing``: bytes that a message of one event has beside the event's key and value
-    """
-
-    max_rows: int
-    max_bytes: int
-    head: bytes
-    framing: int
-
-
-@attrs.frozen
-class Held:
-    """The message that an encoder has begun: how many events, and their frames."""
-
-    rows: int
-    key: bytes
-    value: bytes
-
-
-@attrs.define
-class RowNumbers:
-    """The number of the last row, or its commit_ts, which encoder and kernel keep together."""
-
-    last: int = 0
-
-
-@attrs.frozen
-class RowRules:
-    """The settings of one writer, and how the messages of each table are made.
-
-    - ``ops``: the operation that a row is written as, and under what that is counted, if it is
-    - ``needs_commit_ts``: a row without one is the encoder's
-    - ``commit_ts``: the largest so far, where rows without one get one from their source time
-    - ``splits``: an update of the key is the encoder's, which makes two rows of it
-    - ``compress``: of values, if they are compressed
-    - ``max_bytes``: of key and value together; what has more is the encoder's
-    - ``time_zone``: of TIMESTAMP texts
-    - ``now``: the time in microseconds, for rows without an emit time
-    - ``partitions``: of the topic, if there is one
-    - ``partitioner``: what the partition of a row depends on, and its columns
-    - ``batches``: how messages of several rows are made; None: each row is one
-    - ``take_held``, ``hold``: begun messages by partition, the encoder's between the kernel's runs
-    - ``allow``: of a table, a partition and a version, if the next row may be the kernel's
-    - ``numbers``: those of rows, where the format has them
-    """
-
-    ops: Mapping[Op, tuple[Op, str | None]]
-    needs_commit_ts: bool
-    commit_ts: RowNumbers | None
-    splits: bool
-    compress: Callable[[bytes], bytes] | None
-    max_bytes: int
-    time_zone: tzinfo
-    now: Callable[[], int]
-    partitions: int | None
-    partitioner: tuple[str, tuple[str, ...]]
-    messages: Callable[[TableSchema], RowMessages | None]
-    allow: Callable[[TableSchema, int, int], Allowance | None]
-    batches: RowBatches | None
-    take_held: Callable[[], dict[int, Held]]
-    hold: Callable[[Mapping[int, Held]], None]
-    numbers: RowNumbers | None

@@ -6,32 +6,35 @@ Its half is ``spark_bridge/kernel/src/write/plan.rs``.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
 import attrs
 
 from cdcfmt_core import types as logical
+from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
+from cdcfmt_core.toolkit.avro_output import write_long
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import (
     Checksum,
     Choice,
+    Columns,
     Either,
+    Mark,
     Member,
     Members,
     Number,
     OfExtra,
     Part,
-    RowBatches,
     RowMessage,
     RowMessages,
     RowNumber,
-    RowRules,
     Texts,
 )
+from cdcfmt_core.toolkit.row_rules import RowBatches, RowRules
 from cdcfmt_core.types import LogicalType
 
 
@@ -52,8 +55,9 @@ def describe_table(
 
     types = {column.name: column.type for column in table.columns}
 
-    def parts(some: Iterable[Part]) -> list[Any]:
-        return [_part(part, places, types) for part in some]
+    def parts(message: RowMessage, some: Iterable[Part]) -> list[Any]:
+        only = places if message.only is None else message.only
+        return [_part(part, places, types) for part in _of_whole_rows(some, only)]
 
     return {
         "name": [table.database, table.schema or "", table.table],
@@ -67,8 +71,8 @@ def describe_table(
         "keys": [places[name] for name in table.key_columns if name in places],
         "messages": {
             op: {
-                "key": None if message.key is None else parts(message.key),
-                "value": parts(message.value),
+                "key": None if message.key is None else parts(message, message.key),
+                "value": parts(message, message.value),
                 "wire": message.wire,
                 "compresses_key": message.compresses_key,
                 "line": line_of(message),
@@ -95,7 +99,27 @@ def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
 
 def _bytes(text: str | bytes) -> str:
     """Bytes as characters, as JSON has none."""
-    return (text.encode() if isinstance(text, str) else text).decode("latin-1")
+    return _raw(text).decode("latin-1")
+
+
+def _raw(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+def _of_whole_rows(parts: Iterable[Part], only: Collection[str]) -> Iterator[Part]:
+    """The parts of rows with whole images, of which these columns are written."""
+    for part in parts:
+        if isinstance(part, Columns):
+            yield from part.of(only)
+        elif isinstance(part, Mark):
+            yield part.default
+        elif isinstance(part, Members):
+            columns = {name: each for name, each in part.columns.items() if name in only}
+            count = write_long(len(columns)) if part.counted else b""
+            head = _raw(part.head) + count
+            yield attrs.evolve(part, columns=columns, head=head)
+        else:
+            yield part
 
 
 def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> dict[str, Any]:
@@ -104,7 +128,7 @@ def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> 
     if isinstance(part, Number):
         return {"number": part.name}
     if isinstance(part, Checksum):
-        kinds = part.kinds.items()
+        kinds = (part.kinds or {}).items()
         columns = [{"place": places[name], "kind": kind} for name, kind in kinds]
         return {"checksum": {"columns": columns}}
     if isinstance(part, Texts):
@@ -123,7 +147,8 @@ def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> 
             described["column"] = {"image": image, "place": places[name]}
         return {"extra": described}
     if isinstance(part, Members):
-        del described["columns"]
+        for name in ("columns", "counted", "absent", "unchanged"):
+            del described[name]
         members = [
             _member(member, places[name], types[name]) for name, member in part.columns.items()
         ]
@@ -135,8 +160,10 @@ def _part(part: Part, places: dict[str, int], types: dict[str, LogicalType]) -> 
 def _choice(
     choice: Choice, places: dict[str, int], types: dict[str, LogicalType]
 ) -> dict[str, Any]:
-    def parts(some: tuple[Part, ...] | None) -> list[Any] | None:
-        return None if some is None else [_part(part, places, types) for part in some]
+    def parts(some: tuple[Part, ...] | EncodeError) -> list[Any] | None:
+        if isinstance(some, EncodeError):
+            return None
+        return [_part(part, places, types) for part in _of_whole_rows(some, places)]
 
     among = [(texts, parts(some)) for texts, some in choice.among]
     return {"name": choice.name, "among": among, "default": parts(choice.default)}

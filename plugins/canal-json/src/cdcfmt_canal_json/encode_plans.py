@@ -1,127 +1,125 @@
-"""How the rows of one table are written: made once per table schema, then looked up."""
+"""How the rows of one table are written: the parts of their messages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import attrs
 import orjson
 
-from cdcfmt_canal_json.templates import CANAL, Template
+from cdcfmt_canal_json.message import TYPE_OF_OP
+from cdcfmt_canal_json.templates import Template, parts_of
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import TableSchema
+from cdcfmt_core.events import Op, TableSchema
 from cdcfmt_core.mysql import PRIMARY_KEY_FLAG, jdbc_code, named_flags, signed_limit
-from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
-from cdcfmt_core.toolkit.json_output import escape_for_go
-from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.row_messages import Either, Part, Which
+from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.row_messages import (
+    Columns,
+    Either,
+    Mark,
+    Member,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+    Which,
+)
+from cdcfmt_core.types import is_lossless_text
 
-_COLUMN_BYTES: Final = 1_400
-"""Of a column of a plan, beside its schema."""
-_MAX_TYPES: Final = 1_000
+TIMES: Final[Mapping[str, Sequence[Part]]] = {
+    "es": [Number("source_millis")],
+    "ts": [Number("emit_millis")],
+}
+CANALS_OWN: Final[Mapping[str, Sequence[Part]]] = {
+    "gtid": [OfExtra("gtid", "text", '""')],
+    "id": [OfExtra("id", "integer", "0")],
+}
 
 
-@attrs.define
-class EncodePlan:
-    """A table's printer and the parts of a message that all its rows share.
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written.
 
-    ``names`` go into the layout's template; ``handle`` are the columns that identify a row.
+    - ``extension``: whether messages have ``_tidb``
+    - ``full_types``: whether ``mysqlType`` has lengths
+    - ``only_updated``: whether ``old`` has changed columns only
+    - ``cuts_deletes``: whether deleted rows have only their handle
     """
 
-    schema: TableSchema
-    names: dict[bytes, bytes]
-    print_row: RowPrinter
-    handle: tuple[str, ...]
-    _types: dict[str, ColumnType]
-    _texts: dict[str, str]
-    _unsigned: tuple[tuple[str, int], ...]
-    _known: dict[tuple[Any, ...], tuple[bytes, bytes]] = attrs.field(factory=dict)
+    context: EncoderContext
+    template: Template
+    extension: bool
+    full_types: bool
+    only_updated: bool
+    cuts_deletes: bool
 
-    def types(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """``sqlType`` and ``mysqlType`` of a row: an unsigned value beyond its signed
-        type's maximum has another code.  The values are good ones."""
-        large = tuple([(values.get(name) or 0) >= limit for name, limit in self._unsigned])
-        key = (large, None if len(values) == len(self._texts) else tuple(values))
-        found = self._known.get(key)
-        if found is None:
-            if len(self._known) >= _MAX_TYPES:
-                self._known.clear()
-            found = self._known[key] = self._make_types(values)
-        return found
-
-    def labels(self, names: Collection[str] | None) -> dict[str, str]:
-        """The text before the values of these columns, or of all, in the table's order."""
-        return {
-            name: escape_for_go(orjson.dumps(name)).decode() + ":"
-            for name in self._texts
-            if names is None or name in names
-        }
-
-    def type_parts(self, labels: Mapping[str, str], image: Which) -> tuple[list[Part], list[Part]]:
-        """``sqlType`` and ``mysqlType`` of rows with these columns, for the kernel."""
-        limits = dict(self._unsigned)
-        parts: list[Part] = ["{"]
-        for name, label in labels.items():
-            type_ = self._types[name]
-            parts.append(label if len(parts) == 1 else f",{label}")
-            code, limit = str(jdbc_code(type_, 0)), limits.get(name)
-            if limit is None:
-                parts.append(code)
-            else:
-                parts.append(Either(image, name, limit, code, str(jdbc_code(type_, limit))))
-        _, mysql_type = self.types(dict.fromkeys(labels))
-        return [*parts, "}"], [mysql_type.decode()]
-
-    def _make_types(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        names = [name for name in self._texts if name in values]
-        sql_type = {name: jdbc_code(self._types[name], values[name]) for name in names}
-        mysql_type = {name: self._texts[name] for name in names}
-        return escape_for_go(orjson.dumps(sql_type or None)), escape_for_go(
-            orjson.dumps(mysql_type)
-        )
-
-
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
-
-    def __init__(self, context: EncoderContext, layout: Template, *, full_types: bool) -> None:
-        self._context = context
-        self._layout = layout
-        self._full_types = full_types
-        self.find = Plans(self._make, _COLUMN_BYTES).find
-
-    def _make(self, table: TableSchema) -> EncodePlan:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown."""
-        zone = self._context.time_zone
-        types = {column.name: column_type(column) for column in table.columns}
-        texts = {name: type_text(type_, full=self._full_types) for name, type_ in types.items()}
-        printers = column_printers(
-            table.columns, lambda logical: text_printer(logical, time_zone=zone, dumps=orjson.dumps)
+        if not all(map(is_lossless_text, (table.database, table.table, *table.column_names))):
+            raise EncodeError("a name of the table or of a column is not UTF-8")
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
+        labels = {name: writer.name(name) + ":" for name in table.column_names}
+        columns = {name: Member(label) for name, label in labels.items()}
+        messages = {op: self._message(op, table, columns, writer) for op in TYPE_OF_OP}
+        return RowWriter(table, RowMessages(messages), writer)
+
+    def _message(
+        self, op: Op, table: TableSchema, columns: Mapping[str, Member], writer: MessageWriter
+    ) -> RowMessage:
+        image: Which = "before" if op == "delete" else "after"
+        sql_types: dict[str, tuple[Part, ...]] = {}
+        mysql_types: dict[str, tuple[Part, ...]] = {}
+        for column in table.columns:
+            label, type_ = columns[column.name].label, column_type(column)
+            # An unsigned value beyond its signed type's maximum has another code.
+            code, limit = str(jdbc_code(type_, 0)), signed_limit(type_)
+            sql_types[column.name] = label, code
+            if limit is not None:
+                large = str(jdbc_code(type_, limit))
+                sql_types[column.name] = label, Either(image, column.name, limit, code, large)
+            text = type_text(type_, full=self.full_types)
+            mysql_types[column.name] = label, writer.json(text)
+        old: Part = "null"
+        if op == "update":
+            old = Members("before", columns, "[{", "}]", changed=self.only_updated)
+        extension: Sequence[Part] = ()
+        if self.extension:
+            extension = ',"_tidb":{"commitTs":', Number("commit_ts"), Mark(), "}"
+        handle = handle_of(table)
+        return RowMessage(
+            parts_of(
+                self.template.row,
+                {
+                    "database": [writer.name(table.database)],
+                    "table": [writer.name(table.table)],
+                    "pkNames": [writer.json(primary_key(table) or self.template.no_key)],
+                    "type": [writer.json(TYPE_OF_OP[op])],
+                    "sqlType": [Columns(sql_types, empty="null")],
+                    "mysqlType": [Columns(mysql_types)],
+                    "old": [old],
+                    "data": [Members(image, columns)],
+                    "_tidb": extension,
+                    **TIMES,
+                    **CANALS_OWN,
+                },
+            ),
+            # Without a handle nothing can be left out.
+            only=(handle or None) if op == "delete" and self.cuts_deletes else None,
         )
-        self._context.note_zoneless_timestamps(table)
-        try:
-            pk_names = _primary_key(table)
-            # TiCDC says [] of a table without a primary key, Canal null.
-            no_key: list[str] | None = None if self._layout is CANAL else []
-            names = {
-                b"database": escape_for_go(orjson.dumps(table.database)),
-                b"table": escape_for_go(orjson.dumps(table.table)),
-                b"pkNames": escape_for_go(orjson.dumps(pk_names or no_key)),
-            }
-            orjson.dumps(list(texts))
-        except TypeError:
-            raise EncodeError("a name of the table or of a column is not UTF-8") from None
-        limits = ((name, signed_limit(type_)) for name, type_ in types.items())
-        unsigned = tuple((name, limit) for name, limit in limits if limit is not None)
-        handle = table.key_columns or tuple(pk_names)
-        return EncodePlan(table, names, RowPrinter(printers), handle, types, texts, unsigned)
 
 
-def _primary_key(table: TableSchema) -> list[str]:
+def handle_of(table: TableSchema) -> tuple[str, ...]:
+    """The columns that identify a row."""
+    return table.key_columns or tuple(primary_key(table))
+
+
+def primary_key(table: TableSchema) -> list[str]:
     """``pkNames``: the primary key by the columns' flags, else the key columns."""
     flags = {column.name: named_flags(column.flags) for column in table.columns}
     if any(flags.values()):

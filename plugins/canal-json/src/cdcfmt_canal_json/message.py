@@ -46,9 +46,5 @@ OP_OF_TYPE: Final[dict[str, Op]] = {
 }
 """``INIT`` (Huawei DRS, Flink's tests) is a snapshot row; ``ROW`` is what Paimon accepts."""
 
-TYPE_OF_OP: Final[dict[Op, bytes]] = {
-    "insert": b"INSERT",
-    "update": b"UPDATE",
-    "delete": b"DELETE",
-}
+TYPE_OF_OP: Final[dict[Op, str]] = {"insert": "INSERT", "update": "UPDATE", "delete": "DELETE"}
 """What is written; snapshot rows are inserts."""

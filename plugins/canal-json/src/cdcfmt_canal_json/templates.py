@@ -1,7 +1,4 @@
-"""The order of a message's fields, as templates: TiCDC's, and Alibaba Canal's (alphabetical).
-
-What is put in is JSON text already, but for the numbers and ``type``.
-"""
+"""The order of a message's fields, as templates: TiCDC's, and Alibaba Canal's (alphabetical)."""
 
 from __future__ import annotations
 
@@ -13,43 +10,46 @@ import attrs
 
 from cdcfmt_core.toolkit.row_messages import Part
 
-_SLOT = re.compile(r"%\((\w+)\)[bd]")
+_find_slots = re.compile(r"%(\w+)%").split
 
 
 @attrs.frozen
 class Template:
-    """``row`` is a DML message of one row, ``other`` one of DDL or a watermark."""
+    """``row`` is a DML message of one row, ``other`` one of DDL or a watermark.
 
-    row: bytes
-    other: bytes
+    ``no_key`` is ``pkNames`` of a table without a primary key.
+    """
 
-    def row_parts(self, slots: Mapping[str, Iterable[Part]]) -> tuple[Part, ...]:
-        """``row`` as data for the kernel, with these parts in its places."""
-        parts: list[Part] = []
-        for number, text in enumerate(_SLOT.split(self.row.decode())):
-            # Every other one is the name of a place.
-            for part in slots[text] if number % 2 else (text,):
-                if isinstance(part, str) and parts and isinstance(parts[-1], str):
-                    parts[-1] += part
-                else:
-                    parts.append(part)
-        return tuple(parts)
+    row: str
+    other: str
+    no_key: list[str] | None
+
+
+def parts_of(template: str, slots: Mapping[str, Iterable[Part]]) -> tuple[Part, ...]:
+    """A template with these parts in its places."""
+    parts: list[Part] = []
+    # Every other one is the name of a place.
+    for number, text in enumerate(_find_slots(template)):
+        parts += slots[text] if number % 2 else (text,)
+    return tuple(parts)
 
 
 TICDC: Final = Template(
-    row=b'{"id":0,"database":%(database)b,"table":%(table)b,"pkNames":%(pkNames)b,"isDdl":false,'
-    b'"type":"%(type)b","es":%(es)d,"ts":%(ts)d,"sql":"","sqlType":%(sqlType)b,'
-    b'"mysqlType":%(mysqlType)b,"old":%(old)b,"data":[%(data)b]%(_tidb)b}',
-    other=b'{"id":0,"database":%(database)b,"table":%(table)b,"pkNames":null,"isDdl":%(isDdl)b,'
-    b'"type":"%(type)b","es":%(es)d,"ts":%(ts)d,"sql":%(sql)b,"sqlType":null,"mysqlType":null,'
-    b'"data":null,"old":null%(_tidb)b}',
+    row='{"id":0,"database":%database%,"table":%table%,"pkNames":%pkNames%,"isDdl":false,'
+    '"type":%type%,"es":%es%,"ts":%ts%,"sql":"","sqlType":%sqlType%,"mysqlType":%mysqlType%,'
+    '"old":%old%,"data":[%data%]%_tidb%}',
+    other='{"id":0,"database":%database%,"table":%table%,"pkNames":null,"isDdl":%isDdl%,'
+    '"type":%type%,"es":%es%,"ts":%ts%,"sql":%sql%,"sqlType":null,"mysqlType":null,"data":null,'
+    '"old":null%_tidb%}',
+    no_key=[],
 )
 
 CANAL: Final = Template(
-    row=b'{"data":[%(data)b],"database":%(database)b,"es":%(es)d,"gtid":%(gtid)b,"id":%(id)d,'
-    b'"isDdl":false,"mysqlType":%(mysqlType)b,"old":%(old)b,"pkNames":%(pkNames)b,"sql":"",'
-    b'"sqlType":%(sqlType)b,"table":%(table)b,"ts":%(ts)d,"type":"%(type)b"}',
-    other=b'{"data":null,"database":%(database)b,"es":%(es)d,"gtid":%(gtid)b,"id":%(id)d,'
-    b'"isDdl":%(isDdl)b,"mysqlType":null,"old":null,"pkNames":null,"sql":%(sql)b,"sqlType":null,'
-    b'"table":%(table)b,"ts":%(ts)d,"type":"%(type)b"}',
+    row='{"data":[%data%],"database":%database%,"es":%es%,"gtid":%gtid%,"id":%id%,"isDdl":false,'
+    '"mysqlType":%mysqlType%,"old":%old%,"pkNames":%pkNames%,"sql":"","sqlType":%sqlType%,'
+    '"table":%table%,"ts":%ts%,"type":%type%}',
+    other='{"data":null,"database":%database%,"es":%es%,"gtid":%gtid%,"id":%id%,"isDdl":%isDdl%,'
+    '"mysqlType":null,"old":null,"pkNames":null,"sql":%sql%,"sqlType":null,"table":%table%,'
+    '"ts":%ts%,"type":%type%}',
+    no_key=None,
 )

@@ -1,81 +1,112 @@
-"""How the rows of one table are written: made once per table schema, then looked up."""
+"""How the rows of one table are written: the parts of their messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 import orjson
 
+from cdcfmt_cloudcanal_json.message import ACTION_OF_OP, ROW_DATA
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql import jdbc_code, parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_name
-from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
-from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
-from cdcfmt_core.types import Binary, LogicalType, Unknown
+from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.row_messages import (
+    MYSQL_TEXT,
+    Columns,
+    Member,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+)
+from cdcfmt_core.types import Binary, Unknown
 
-_COLUMN_BYTES: Final = 500
-"""Of a column of a plan, beside its schema."""
-
-
-@attrs.define
-class EncodePlan:
-    """The common parts of a table's rows; ``names`` are its database, schema and table."""
-
-    schema: TableSchema
-    names: dict[str, str]
-    pks: list[str]
-    print_row: RowPrinter
-    db_types: dict[str, str]
-    jdbc_types: dict[str, int]
-    members: dict[str, Member]
+_BINARY: Final = {"latin1": MYSQL_TEXT, "base64": Encoding("base64"), "hex": Encoding("hex")}
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written."""
 
-    def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
-        self._context = context
-        self._binary = _BINARY[options["binaryEncoding"]]
-        self.find = Plans(self._make, _COLUMN_BYTES).find
+    context: EncoderContext
+    binary_encoding: str
 
-    def _make(self, table: TableSchema) -> EncodePlan:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown."""
-        self._context.note_zoneless_timestamps(table)
-        database = valid_name(table.database)
-        return EncodePlan(
-            table,
-            {
-                "db": database,
-                # Of MySQL, which has no schemas, CloudCanal writes the database twice.
-                "schema": database if table.schema is None else valid_name(table.schema),
-                "table": valid_name(table.table),
-            },
-            [valid_name(name) for name in table.key_columns],
-            RowPrinter(column_printers(table.columns, self._printer)),
-            type_texts(table),
-            jdbc_types(table),
-            {
-                column.name: Member(
-                    orjson.dumps(valid_name(column.name)) + b":", self._encoding(column.type)
-                )
-                for column in table.columns
-            },
-        )
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("orjson", self.context, dumps=orjson.dumps, table=table)
+        labels = {name: writer.name(name) + ":" for name in table.column_names}
+        columns = {
+            column.name: Member(
+                labels[column.name],
+                _BINARY[self.binary_encoding] if isinstance(column.type, Binary) else MYSQL_TEXT,
+            )
+            for column in table.columns
+        }
 
-    def _encoding(self, logical: LogicalType) -> Encoding:
-        return self._binary if isinstance(logical, Binary) else MYSQL_TEXT
+        def types(by_column: Mapping[str, Any]) -> Columns:
+            return Columns({n: (labels[n], writer.json(type_)) for n, type_ in by_column.items()})
 
-    def _printer(self, logical: LogicalType) -> Callable[[Any], Any]:
-        tools = PrinterTools(self._context.time_zone, dumps=orjson.dumps)
-        return value_printer(self._encoding(logical), logical, tools)
+        of_table = {
+            "db": table.database,
+            # Of MySQL, which has no schemas, CloudCanal writes the database twice.
+            "schema": table.database if table.schema is None else table.schema,
+            "table": table.table,
+            "pks": list(table.key_columns),
+            "dbValType": types(type_texts(table)),
+            "jdbcType": types(jdbc_types(table)),
+            "sql": OfExtra("sql", "text", '""'),
+        }
+
+        def message(op: Op) -> RowMessage:
+            before: Any = []
+            if op == "update":
+                before = Members("before", columns, "[{", "}]", missing="[]")
+            data = Members("before" if op == "delete" else "after", columns, "[{", "}]")
+            fields = {**of_table, "action": ACTION_OF_OP[op], "before": before, "data": data}
+            return RowMessage(message_parts(writer, fields), wire="orjson")
+
+        messages = RowMessages({op: message(op) for op in ACTION_OF_OP})
+        return RowWriter(table, messages, writer)
+
+
+def message_parts(writer: MessageWriter, fields: Mapping[str, Any]) -> tuple[Part, ...]:
+    """A message with these fields, JSON values or parts, and all others empty.
+
+    They are in the order of the document's examples.
+    """
+    parts: list[Part] = []
+    for name, field in {
+        "action": "",
+        "before": [],
+        "bid": OfExtra("bid", "integer", "0"),
+        "data": [],
+        "db": "",
+        "dbValType": {},
+        "isDdl": False,
+        "entryType": ROW_DATA,
+        "execTs": Number("executed_millis"),
+        "jdbcType": {},
+        "pks": [],
+        "schema": "",
+        "sendTs": Number("emit_millis"),
+        "sql": "",
+        "table": "",
+        **fields,
+    }.items():
+        is_part = isinstance(field, Columns | Members | Number | OfExtra)
+        label = f'{"," if parts else "{"}"{name}":'
+        parts += label, field if is_part else writer.json(field)
+    return (*parts, "}")
 
 
 def type_texts(table: TableSchema) -> dict[str, str]:
@@ -111,10 +142,3 @@ def _type_of(column: Column) -> ColumnType:
         # In a schema it may stand as it came; in a row its values cannot.
         return parse_column_type(column.source_type)
     return column_type(column)
-
-
-_BINARY: Final = {
-    "latin1": MYSQL_TEXT,
-    "base64": Encoding("base64"),
-    "hex": Encoding("hex"),
-}

@@ -33,6 +33,7 @@ KNOWN_FIELDS: Final = frozenset(
 )
 
 OP_OF_ACTION: Final[dict[str, Op]] = {"INSERT": "insert", "UPDATE": "update", "DELETE": "delete"}
+ACTION_OF_OP: Final = {op: action for action, op in OP_OF_ACTION.items()}
 
 STATUS_OF_ENTRY_TYPE: Final[dict[str, Literal["begin", "commit"]]] = {
     "TRANSACTIONBEGIN": "begin",

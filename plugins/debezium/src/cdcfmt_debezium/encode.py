@@ -7,7 +7,6 @@ document: they are as its encoder writes them (``debezium/codec.go``).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, ClassVar
 
 from cdcfmt_core import Encoder, EncoderContext
@@ -22,6 +21,8 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES
+from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_debezium.connect_output import (
     DDL_KEY,
@@ -31,9 +32,8 @@ from cdcfmt_debezium.connect_output import (
     sanitized,
 )
 from cdcfmt_debezium.ddl_output import table_changes
-from cdcfmt_debezium.encode_plans import EncodePlan, EncodePlans
-from cdcfmt_debezium.payload_output import OP_WORDS, dumps, row_head, source
-from cdcfmt_debezium.row_parts import row_message
+from cdcfmt_debezium.encode_plans import RowParts, without_image
+from cdcfmt_debezium.payload_output import OP_WORDS, dumps, source
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -60,30 +60,25 @@ class _Encoder(Encoder):
         self._old_values: bool = options["debeziumOutputOldValue"]
         self._cluster: str = options["clusterId"]
         self.kinds = frozenset({"row", "ddl", "watermark"} if self._extension else {"row", "ddl"})
-        self._plans = EncodePlans(
+        parts = RowParts(
             context,
             self._cluster,
             with_schema=not options["debeziumDisableSchema"],
             tidb_types=self._extension,
+            old_values=self._old_values,
         )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
         self._ends = {
-            "ddl": (self._plans.end(DDL_KEY), self._plans.end(DDL_VALUE)),
+            "ddl": (parts.end(DDL_KEY), parts.end(DDL_VALUE)),
             "watermark": (
-                self._plans.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
-                self._plans.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
+                parts.end(key_schema_of(f"{sanitized(self._cluster)}.watermark", [])),
+                parts.end(envelope_schema(f"{sanitized(self._cluster)}.watermark", [])),
             ),
         }
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        if not table.columns:
-            return None
-        return RowMessages(
-            {
-                op: row_message(op, table, self._plans, self._cluster, old_values=self._old_values)
-                for op in OP_WORDS
-                if op != "truncate"
-            }
-        )
+        by_op = self._rows.find(table).messages.by_op
+        return RowMessages({op: by_op[op] for op in self.ops - {"truncate"}})
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -111,76 +106,41 @@ class _Encoder(Encoder):
         return [self._message({}, value, *self._ends["watermark"])]
 
     def _row(self, event: RowChange) -> Message:
-        table = event.table
-        assert event.commit_ts is not None
-        plan = self._plans.find(table)
-        if plan.unsure and self._plans.with_schema:
-            # The schema has the unit of each message; without one it is milliseconds.
-            fine = tuple(name for name in plan.unsure if _has_microseconds(event, name))
-            if fine:
-                plan = self._plans.find(table, fine)
-        value = row_head(
-            self._cluster,
-            table,
-            event.op,
-            commit_ts=event.commit_ts,
-            source_millis=event.commit_ts >> 18,
-            emit_millis=self._context.emit_millis(event),
-            transaction=(event.extra or {}).get("transaction"),
-        )
-        key: dict[str, Any] = {}
-        if event.op == "delete":
-            value["after"] = None
-            before = self._deleted(event, plan)
-            key = self._image(event.before, plan)
-            value["before"] = key if before else None
-        elif event.op == "truncate":
-            value["before"] = value["after"] = None
-        else:
-            if event.op != "update":
-                value["before"] = None
-            elif self._old_values and event.before is not None:
-                value["before"] = self._image(self._whole(event.before, plan), plan)
-            key = value["after"] = self._image(self._whole(event.after, plan), plan)
-        keys = {name: key[name] for name in plan.keys if name in key}
-        return self._message(keys, value, plan.key_end, plan.value_end)
-
-    def _deleted(self, event: RowChange, plan: EncodePlan) -> bool:
-        """Whether the delete has an image, and not its key only."""
-        image = event.before
-        if image is not None and not image.complete and image.values.keys() == set(plan.keys):
-            return False
-        self._whole(image, plan)
-        return True
-
-    def _whole(self, image: Image | None, plan: EncodePlan) -> Image:
-        if image is None:
-            raise UnsupportedEventError("the row has no image")
-        if not image.complete or len(image.values) < len(plan.print_row):
-            raise UnsupportedEventError(
-                "the row is incomplete, which Debezium's JSON has no mark for"
-            )
-        return image
-
-    def _image(self, image: Image | None, plan: EncodePlan) -> dict[str, Any]:
-        if image is None:
-            raise UnsupportedEventError("the row has no image")
-        return plan.print_row(image.values)
+        rows = self._rows.find(event.table)
+        message = rows.messages.by_op[event.op]
+        if event.op == "delete" and _is_key(event.before, event.table):
+            message = without_image(message)
+        elif event.op != "truncate":
+            _check_whole(event.before if event.op == "delete" else event.after, event.table)
+            if event.op == "update" and self._old_values and event.before is not None:
+                _check_whole(event.before, event.table)
+        key, value = rows.write(event, message=message)
+        assert key is not None
+        return self._checked(key, value)
 
     def _message(
         self, key: dict[str, Any], value: dict[str, Any], key_end: bytes, value_end: bytes
     ) -> Message:
-        message = Message(
-            self._large.compressed(b'{"payload":%b%b' % (dumps(key), key_end)),
-            self._large.compressed(b'{"payload":%b%b' % (dumps(value), value_end)),
+        return self._checked(
+            b'{"payload":%b%b' % (dumps(key), key_end),
+            b'{"payload":%b%b' % (dumps(value), value_end),
         )
+
+    def _checked(self, key: bytes, value: bytes) -> Message:
+        message = Message(self._large.compressed(key), self._large.compressed(value))
         self._large.check(message.key, message.value or b"")
         return message
 
 
-def _has_microseconds(event: RowChange, name: str) -> bool:
-    for image in (event.before, event.after):
-        value = image.values.get(name) if image is not None else None
-        if isinstance(value, datetime) and value.microsecond % 1_000:
-            return True
-    return False
+def _is_key(image: Image | None, table: TableSchema) -> bool:
+    """Whether an image is the key alone."""
+    if image is None or image.complete:
+        return False
+    return image.values.keys() == set(table.key_columns) & set(table.column_names)
+
+
+def _check_whole(image: Image | None, table: TableSchema) -> None:
+    if image is None:
+        raise UnsupportedEventError("the row has no image")
+    if not image.complete or len(image.values) < len(table.columns):
+        raise UnsupportedEventError("the row is incomplete, which Debezium's JSON has no mark for")

@@ -1,117 +1,137 @@
-"""How the rows of one table are written: made once per table schema, then looked up."""
+"""How the rows of one table are written: the parts of their messages."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
-from cdcfmt_core.events import TableSchema
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers
+from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
 from cdcfmt_core.toolkit.json_output import valid_name
-from cdcfmt_core.toolkit.plans import Plans
+from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.row_messages import (
+    Digits,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+    Slots,
+    Which,
+)
 from cdcfmt_core.types import DateTime
 from cdcfmt_debezium.connect_output import envelope_schema, field_of, key_schema_of, schema_name
 from cdcfmt_debezium.encoding import Encoding
+from cdcfmt_debezium.payload_output import OP_WORDS, dumps, row_head
 from cdcfmt_debezium.value_encodings import value_encoding
-from cdcfmt_debezium.values_output import renderer
-
-_COLUMN_BYTES: Final = 600
-"""Of a column of a plan, beside its schema."""
+from cdcfmt_debezium.values_output import member_of
 
 
-@attrs.define
-class EncodePlan:
-    """How the rows of a table are written.
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written."""
 
-    - ``encodings``, ``fields``: of the columns, and their Connect schemas
-    - ``unsure``: DATETIME columns of unknown digits: milliseconds serve until a value has more
-    - ``keys``: the columns of keys
-    - ``name``: what the schemas are named after
-    - ``value_end``, ``key_end``: what follows the payload of value and key
-    """
-
-    schema: TableSchema
-    encodings: dict[str, ValueEncoding]
-    fields: dict[str, dict[str, Any]]
-    unsure: tuple[str, ...]
-    print_row: RowPrinter
-    keys: tuple[str, ...]
-    name: str
-    value_end: bytes
-    key_end: bytes
-
-
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
-
-    def __init__(
-        self, context: EncoderContext, cluster: str, *, with_schema: bool, tidb_types: bool
-    ) -> None:
-        self._context = context
-        self._cluster = cluster
-        self.with_schema = with_schema
-        self._tidb_types = tidb_types
-        self._plans = Plans(self._make, _COLUMN_BYTES)
-
-    def find(self, table: TableSchema, fine: tuple[str, ...] = ()) -> EncodePlan:
-        """``fine`` are DATETIME columns whose values have more digits than milliseconds.
-
-        :raises EncodeError: for a column whose type is unknown.
-        """
-        return self._plans.find(table, fine)
+    context: EncoderContext
+    cluster: str
+    with_schema: bool
+    tidb_types: bool
+    old_values: bool
 
     def end(self, schema: dict[str, Any]) -> bytes:
         """The end of a message, behind its payload."""
         return b',"schema":%b}' % orjson.dumps(schema) if self.with_schema else b"}"
 
-    def _make(self, table: TableSchema, fine: tuple[str, ...]) -> EncodePlan:
-        fields, encodings, printers = {}, {}, []
+    def open(self, table: TableSchema) -> RowWriter:
+        """:raises EncodeError: for a column whose type is unknown."""
+        writer = MessageWriter("jsoniter", self.context, dumps=dumps, table=table)
+        slots = Slots()
+        fields: dict[str, Any] = {}
+        columns = {}
         for column in table.columns:
-            valid_name(column.name)
-            logical = column.type
-            milliseconds = (
-                isinstance(logical, DateTime)
-                and (logical.fsp or 0) <= 3
-                and column.name not in fine
+            name, logical = column.name, column.type
+            in_millis = isinstance(logical, DateTime) and (logical.fsp or 0) <= 3
+            fields[name] = field = self._field(column, table, in_millis=in_millis)
+            units = Encoding(datetimes="ms" if in_millis else "us")
+            encoding = value_encoding(column, field["type"], units)
+            if logical == DateTime(None) and self.with_schema:
+                # The schema has the unit of each message; without one it is milliseconds.
+                encoding = ValueEncoding("epoch-guessed")
+                fine = self._field(column, table, in_millis=False)
+                texts = (orjson.dumps(each).decode() for each in (field, fine))
+                fields[name] = _slot(slots, Digits(name, *texts))
+            label = writer.name(name) + ":"
+            columns[name] = member_of(
+                column, label, encoding, nullable=field["optional"], counts=self.context.counts
             )
-            field = fields[column.name] = field_of(
-                column,
-                column_type(column),
-                nullable=_nullable(column.nullable, column.name in table.key_columns),
-                milliseconds=milliseconds,
-                tidb_type=self._tidb_types,
-            )
-            encoding = encodings[column.name] = value_encoding(
-                column, field["type"], Encoding(datetimes="ms" if milliseconds else "us")
-            )
-            ((name, render),) = column_printers(
-                (column,),
-                lambda logical, f=field, e=encoding: renderer(  # type: ignore[misc]
-                    e, logical, nullable=f["optional"], counts=self._context.counts
-                ),
-            )
-            printers.append((name, render))
-        name = schema_name(self._cluster, valid_name(table.database), valid_name(table.table))
+        name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
         # In the key they have the order of the table.
-        keys = tuple(n for n in table.column_names if n in table.key_columns)
-        return EncodePlan(
-            table,
-            encodings,
-            fields,
-            tuple(column.name for column in table.columns if column.type == DateTime(None)),
-            RowPrinter(tuple(printers)),
-            keys,
-            name,
-            self.end(envelope_schema(name, list(fields.values()))),
-            self.end(key_schema_of(name, [fields[key] for key in keys])),
+        keys = {name: each for name, each in columns.items() if name in table.key_columns}
+        envelope = envelope_schema(name, list(fields.values()))
+        end = "}", *slots.split(self.end(envelope))
+        key_schema = key_schema_of(name, [fields[name] for name in keys])
+        key_end = slots.split(self.end(key_schema))
+
+        def message(op: Op) -> RowMessage:
+            image: Which = "before" if op == "delete" else "after"
+            whole = Members(image, columns, missing=None)
+            missing = '{"payload":{}' if op == "truncate" else None
+            value: tuple[Part, ...] = ',"before":null,"after":', whole
+            if op == "delete":
+                value = ',"after":null,"before":', whole
+            elif op == "truncate":
+                value = (',"before":null,"after":null',)
+            elif op == "update":
+                old: Part = ""
+                if self.old_values:
+                    old = Members("before", columns, ',"before":{', missing="")
+                value = old, ',"after":', whole
+            return RowMessage(
+                (*self._head(op, table), *value, *end),
+                (Members(image, keys, '{"payload":{', missing=missing), *key_end),
+                wire="jsoniter",
+                compresses_key=True,
+            )
+
+        return RowWriter(table, RowMessages({op: message(op) for op in OP_WORDS}), writer)
+
+    def _field(self, column: Column, table: TableSchema, *, in_millis: bool) -> dict[str, Any]:
+        """A column's Connect schema; ``in_millis`` is the unit of a DATETIME."""
+        nullable = column.nullable
+        if nullable is None:
+            # Where it is unknown, NULL is allowed in all columns but the key's.
+            nullable = column.name not in table.key_columns
+        return field_of(
+            column,
+            column_type(column),
+            nullable=nullable,
+            milliseconds=in_millis,
+            tidb_type=self.tidb_types,
         )
 
+    def _head(self, op: Op, table: TableSchema) -> tuple[Part, ...]:
+        slots = Slots()
+        head = row_head(
+            self.cluster,
+            table,
+            op,
+            commit_ts=_slot(slots, Number("commit_ts")),
+            source_millis=_slot(slots, Number("source_millis")),
+            emit_millis=_slot(slots, Number("emit_millis")),
+            transaction=_slot(slots, OfExtra("transaction", "json", "null")),
+        )
+        return slots.split(b'{"payload":' + dumps(head).removesuffix(b"}"))
 
-def _nullable(nullable: bool | None, is_key: bool) -> bool:
-    """Whether NULL is allowed; where it is unknown, in all columns but the key's."""
-    return not is_key if nullable is None else nullable
+
+def _slot(slots: Slots, part: Part) -> orjson.Fragment:
+    return orjson.Fragment(slots.add(part))
+
+
+def without_image(message: RowMessage) -> RowMessage:
+    """The message of a deleted row of which only the key is known."""
+    value = tuple("null" if isinstance(part, Members) else part for part in message.value)
+    return attrs.evolve(message, value=value)

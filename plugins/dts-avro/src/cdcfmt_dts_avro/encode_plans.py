@@ -1,32 +1,57 @@
-"""How the rows of one table are written: made once per table schema, then looked up."""
+"""How the rows of one table are written: the parts of their records."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+import attrs
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql import parse_column_type, resolve_type
 from cdcfmt_core.mysql.codes import CODE_NAMES
-from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
-from cdcfmt_core.toolkit.avro_output import NULL, write_array, write_long, write_text
+from cdcfmt_core.toolkit.avro_output import (
+    NULL,
+    write_array,
+    write_long,
+    write_optional,
+    write_text,
+)
 from cdcfmt_core.toolkit.json_output import valid_name
-from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.row_messages import Member, Members, Which
+from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.row_messages import (
+    Choice,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+    RowNumber,
+    Texts,
+)
+from cdcfmt_core.toolkit.row_rules import RowNumbers
 from cdcfmt_core.types import Decimal, Int, LogicalType, Unknown
-from cdcfmt_dts_avro.message import EMPTY_OBJECT
-from cdcfmt_dts_avro.message import NULL as NULL_BRANCH
-from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, family_of
-from cdcfmt_dts_avro.values_output import Form, form_of
+from cdcfmt_dts_avro.message import (
+    ABSENT,
+    DEFAULT_SOURCE,
+    EMPTY_OBJECT,
+    OP_OF_OPERATION,
+    OPERATIONS,
+    SOURCE_TYPES,
+)
+from cdcfmt_dts_avro.plans import PK_TAG
+from cdcfmt_dts_avro.record import DOT
+from cdcfmt_dts_avro.types import NUMBER_FLAG, POSTGRESQL, Family, sources_of
+from cdcfmt_dts_avro.values_output import member_of
 
-_COLUMN_BYTES: Final = 800
-"""Of a column of a plan, beside its schema."""
 _ARRAY: Final = write_long(2)
-_SQL_NULL: Final = write_long(NULL_BRANCH)
-_ABSENT: Final = write_long(EMPTY_OBJECT) + write_long(1)
+_ABSENT: Final = write_long(EMPTY_OBJECT) + write_long(ABSENT)
+_FAMILIES: Final[tuple[Family, ...]] = ("mysql", "postgresql", "other")
 
 _MYSQL: Final = {
     name: number
@@ -44,75 +69,110 @@ _GEOMETRIES: Final = frozenset(
 _POSTGRESQL: Final = {name: number for number, (name, _) in POSTGRESQL.items()}
 
 
-class EncodePlan:
-    """A table's ``fields`` as they stand in each record, and how its values are written."""
+TRANSACTION_ID: Final = OfExtra("transaction_id", "text", write_text(""))
 
-    def __init__(self, table: TableSchema, source_type: str, context: EncoderContext) -> None:
-        self.schema = table
-        fields = []
-        self._forms: list[tuple[str, Form]] = []
+
+def record_parts(
+    operation: str,
+    name: str | None,
+    *rest: Part,
+    tags: Mapping[str, str],
+    transaction_id: Part = TRANSACTION_ID,
+) -> tuple[Part, ...]:
+    """A record: its envelope, and ``rest``: fields and both images.
+
+    ``name`` is ``objectName``; ``tags`` are those that an event's own ones may lack.
+    """
+    zero, empty = write_long(0), write_text("")
+    sources = [((source,), (write_long(number),)) for number, source in enumerate(SOURCE_TYPES)]
+    return (
+        OfExtra("version", "integer", zero),
+        RowNumber("id"),
+        Number("executed_seconds"),
+        OfExtra("source_position", "text", empty),
+        OfExtra("safe_source_position", "text", empty),
+        transaction_id,
+        Choice("source_type", tuple(sources), dict(sources)[(DEFAULT_SOURCE,)]),
+        OfExtra("source_version", "text", empty),
+        write_long(OPERATIONS.index(operation)),
+        write_optional(name, write_text),
+        OfExtra("process_timestamps", "integers", NULL, head="\2"),
+        Texts("tags", tags),
+        *rest,
+        OfExtra("born_timestamp", "integer", b""),
+    )
+
+
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written; ``numbers`` are those of records."""
+
+    context: EncoderContext
+    numbers: RowNumbers
+
+    def open(self, table: TableSchema) -> RowWriter:
+        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+        name = object_name(table.database, table.schema, table.table)
+        tags = {}
+        if table.key_columns:
+            keys = {"PRIMARY": list(map(valid_name, table.key_columns))}
+            tags[PK_TAG] = json.dumps(keys, ensure_ascii=False)
+        rows = {sources_of(family): self._rows(table, family) for family in _FAMILIES}
+
+        def images(op: Op) -> Choice:
+            """``fields`` and both images, by the numbers that types have in the source."""
+            among = {
+                sources: parts if isinstance(parts, EncodeError) else parts[op]
+                for sources, parts in rows.items()
+            }
+            default = next(parts for sources, parts in among.items() if DEFAULT_SOURCE in sources)
+            return Choice("source_type", tuple(among.items()), default)
+
+        messages = {
+            op: RowMessage(record_parts(operation, name, images(op), tags=tags), wire="avro")
+            for operation, op in OP_OF_OPERATION.items()
+        }
+        writer = MessageWriter("avro", self.context, table=table, numbers=self.numbers)
+        return RowWriter(table, RowMessages(messages), writer)
+
+    def _rows(
+        self, table: TableSchema, family: Family
+    ) -> Mapping[Op, tuple[Part, ...]] | EncodeError:
+        """The fields and images of rows of such a source."""
+        fields, members = [], {}
         for column in table.columns:
             try:
-                number = _number_of(column, source_type)
-                form = form_of(column, number, family_of(source_type), context)
+                number = _number_of(column, family)
+                members[column.name] = member_of(column, number, family, self.context)
             except EncodeError as error:
-                raise error.at(column=column.name) from error
+                return error.at(column=column.name)
             fields.append((valid_name(column.name), number))
-            self._forms.append((column.name, form))
-        self.fields = _ARRAY + write_array(fields, lambda f: write_text(f[0]) + write_long(f[1]))
-        self.size = len(fields)
-        self._head = _ARRAY + write_long(self.size)
-
-    def image(self, values: Mapping[str, Any]) -> bytes:
-        """An image of a row.
-
-        :raises EncodeError: naming the column of a value that is not of its type, or one
-            that the table's schema lacks.
-        """
-        parts = [self._head]
-        name = ""
-        value: Any = None
-        try:
-            for name, form in self._forms:
-                if name not in values:
-                    parts.append(_ABSENT)
-                    continue
-                value = values[name]
-                if value is None:
-                    parts.append(_SQL_NULL)
-                else:
-                    parts += form.head, form.render(value), form.tail
-        except BAD_VALUE as error:
-            raise value_error(name, value, error) from error
-        except EncodeError as error:
-            raise error.at(column=name) from error
-        if unknown := values.keys() - {name for name, _ in self._forms}:
-            raise EncodeError("the table's schema has no such column", column=min(unknown))
-        parts.append(b"\x00")
-        return b"".join(parts)
-
-    def members(self, which: Which) -> Members:
-        """The same of a whole image, as data for the kernel."""
-        members = {
-            name: Member("", form.encoding, form.head, form.tail, _SQL_NULL)
-            for name, form in self._forms
+        of_table = _ARRAY + write_array(fields, lambda f: write_text(f[0]) + write_long(f[1]))
+        head = _ARRAY + write_long(len(members))
+        before, after = (
+            Members(image, members, head, b"\0", NULL, separator="", absent=_ABSENT)
+            for image in ("before", "after")
+        )
+        return {
+            "insert": (of_table, NULL, after),
+            "read": (of_table, NULL, after),
+            "update": (of_table, before, after),
+            "delete": (of_table, before, NULL),
         }
-        return Members(which, members, self._head, b"\x00", NULL, separator="")
 
 
-class EncodePlans:
-    """Plans by table schema, compared by identity, and source."""
+def object_name(database: str, schema: str | None, table: str) -> str:
+    """``objectName``."""
+    parts = [database, table] if schema is None else [database, schema, table]
+    if not table:
+        parts = [database]
+    for part in parts:
+        if DOT in valid_name(part):
+            raise EncodeError(f"a name has {DOT}, which would be read as a dot", sample=part)
+    return ".".join(part.replace(".", DOT) for part in parts)
 
-    def __init__(self, context: EncoderContext) -> None:
-        self._context = context
-        self.find = Plans(self._make, _COLUMN_BYTES).find
 
-    def _make(self, table: TableSchema, source_type: str) -> EncodePlan:
-        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
-        return EncodePlan(table, source_type, self._context)
-
-
-def _number_of(column: Column, source_type: str) -> int:
+def _number_of(column: Column, family: Family) -> int:
     """``dataTypeNumber``: the one that came, else that of the column's type."""
     text = column.source_type
     for flag in column.flags:
@@ -121,11 +181,10 @@ def _number_of(column: Column, source_type: str) -> int:
             return int(number)
     if text.startswith("type ") and text[5:].isdecimal() and len(text) < 16:
         return int(text[5:])
-    family = family_of(source_type)
     if family == "postgresql" and text in _POSTGRESQL:
         return _POSTGRESQL[text]
     if family != "mysql":
-        raise EncodeError(f"{text or 'its type'} has no number of {source_type} that is known")
+        raise EncodeError(f"{text or 'its type'} has no known type number for this source_type")
     # As the decoder names it: such a type has no lengths.
     if text in _MYSQL and (isinstance(column.type, Unknown) or _holds(text, column.type)):
         return _MYSQL[text]

@@ -7,27 +7,19 @@ ways (YEAR as Integer, BINARY as Character), one is chosen for each type.
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
-
-import attrs
+from typing import Any, Final
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
-from cdcfmt_core.mysql.members import enum_name, set_names
-from cdcfmt_core.mysql.number_output import (
-    check_int,
-    finite_text,
-    print_bool,
-    print_decimal,
-)
+from cdcfmt_core.mysql.number_output import print_decimal
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_text
-from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT
+from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
+from cdcfmt_core.toolkit.value_printers import Print
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -40,7 +32,6 @@ from cdcfmt_core.types import (
     Geometry,
     GeometryValue,
     Int,
-    InvalidValue,
     Json,
     LogicalType,
     Set,
@@ -62,8 +53,6 @@ from cdcfmt_dts_avro.calendar_output import (
 from cdcfmt_dts_avro.charsets import BINARY, codec_of
 from cdcfmt_dts_avro.types import Family
 
-Render: TypeAlias = Callable[[Any], bytes]
-
 _BYTES_OF_INTEGER: Final = {1: 1, 2: 2, 9: 4, 3: 4, 8: 8, 16: 8}
 """MySQL's number → the ``precision`` of an Integer, which is in bytes."""
 _BLOBS: Final = frozenset({249, 250, 251, 252})
@@ -78,37 +67,23 @@ _TEXT: Final = Encoding("text")
 _PARTS: Final = Encoding("calendar-parts")
 _OTHER: Final = Encoding("other")
 _ASCII: Final = "".join(map(chr, range(128)))
-_pack_double = struct.Struct("<d").pack
+_SQL_NULL: Final = write_long(wire.NULL)
 
 
-@attrs.frozen
-class Form:
-    """How the values of a column are written, NULL apart.
+def member_of(column: Column, number: int, family: Family, context: EncoderContext) -> Member:
+    """A column of an image, whose values have the number of their branch before them.
 
-    - ``head``: the number of the branch, and the fields before the value
-    - ``render``: the value; ``encoding`` says the same to the kernel
-    - ``tail``: the fields behind it
+    :raises EncodeError: for a type that the format lacks.
     """
-
-    head: bytes
-    render: Render
-    encoding: Encoding
-    tail: bytes = b""
-
-
-def form_of(column: Column, number: int, family: Family, context: EncoderContext) -> Form:
-    """:raises EncodeError: for a type that the format lacks."""
     logical = column.type
     if isinstance(logical, (Int, Bool)) or _is_integer(logical, number, family):
         return _integer(logical, number, family)
     if isinstance(logical, Text):
         kind = _KINDS[family].get(number)
-        if kind is not None:
-            # Of another DTS record: its definition is not on the wire.
-            return _text_object(kind, lambda value: valid_text(_text(value), context))
-        return _character(logical)
+        # The definition of such a column is in another DTS record, or in none.
+        return _character(logical) if kind is None else _valid_object(kind, context)
     if isinstance(logical, Json):
-        return _text_object("json", lambda value: valid_text(_text(value), context))
+        return _valid_object("json", context)
     if isinstance(logical, Geometry):
         return _geometry(column, context)
     if isinstance(logical, Unknown):
@@ -116,11 +91,15 @@ def form_of(column: Column, number: int, family: Family, context: EncoderContext
         def refuse(value: Any) -> bytes:
             raise unknown_type(logical)
 
-        return Form(b"", refuse, _OTHER)
+        return _member(b"", _OTHER, printer=refuse)
     open_one = _FORMS.get(type(logical))
     if open_one is None:
         raise EncodeError(f"DTS has no {column.source_type or type(logical).__name__}")
     return open_one(logical, number, family)
+
+
+def _member(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> Member:
+    return Member("", encoding, head, tail, _SQL_NULL, **more)
 
 
 def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
@@ -133,49 +112,32 @@ def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
 # Numbers
 
 
-def _integer(logical: LogicalType, number: int, family: Family) -> Form:
+def _integer(logical: LogicalType, number: int, family: Family) -> Member:
     size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
-    encoding = MYSQL_TEXT
-    if isinstance(logical, Int):
-        size = size if family == "mysql" else logical.bits // 8
-        print_value: Callable[[Any], str] = _checked(check_int(*logical.bounds))
-    elif isinstance(logical, Bool):
-        print_value = print_bool
-    elif isinstance(logical, Bit):
-        print_value = _checked(check_int(0, (1 << (logical.bits or 64)) - 1))
-    else:
-        print_value, encoding = _integral, Encoding("integer-text")
+    if isinstance(logical, Int) and family != "mysql":
+        size = logical.bits // 8
     head = write_long(wire.INTEGER) + write_long(size)
-    return Form(head, lambda value: write_text(print_value(value)), encoding)
+    if isinstance(logical, Decimal):
+        return _member(head, Encoding("integer-text"), printer=_integral)
+    return _member(head, MYSQL_TEXT)
 
 
-def _checked(check: Callable[[Any], int]) -> Callable[[Any], str]:
-    return lambda value: str(check(value))
-
-
-def _integral(value: Any) -> str:
+def _integral(value: Any) -> bytes:
     text = print_decimal(value)
     if "." in text:
         raise ValueError("not an integer")
-    return text
+    return write_text(text)
 
 
-def _decimal(logical: Any, number: int, family: Family) -> Form:
-    def render(value: Any) -> bytes:
-        # NaN of PostgreSQL is such a value.
-        return write_text(value.text if type(value) is InvalidValue else print_decimal(value))
-
+def _decimal(logical: Any, number: int, family: Family) -> Member:
     tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
-    return Form(write_long(wire.DECIMAL), render, MYSQL_TEXT, tail)
+    # NaN of PostgreSQL is a value beyond its type.
+    return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=write_text)
 
 
-def _float(logical: Any, number: int, family: Family) -> Form:
-    def render(value: Any) -> bytes:
-        finite_text(value)
-        return _pack_double(value)
-
+def _float(logical: Any, number: int, family: Family) -> Member:
     tail = write_long(24 if logical.bits == 32 else 53) + write_long(0)
-    return Form(write_long(wire.FLOAT), render, Encoding("json-number", doubles=True), tail)
+    return _member(write_long(wire.FLOAT), Encoding("json-number", doubles=True), tail)
 
 
 # Text and bytes
@@ -187,7 +149,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _character(logical: Text) -> Form:
+def _character(logical: Text) -> Member:
     charset = logical.charset or _UTF8
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
@@ -205,7 +167,7 @@ def _character(logical: Text) -> Form:
         return write_bytes(data)
 
     head = write_long(wire.CHARACTER) + write_text(charset)
-    return Form(head, render, _text_encoding(codec))
+    return _member(head, _text_encoding(codec), printer=render)
 
 
 @functools.cache
@@ -226,17 +188,21 @@ def _latin1(character: str) -> bytes:
         return character.encode("latin_1")
 
 
-def _binary(logical: Any, number: int, family: Family) -> Form:
+def _binary(logical: Any, number: int, family: Family) -> Member:
     kind = "blob" if number in _BLOBS else "binary"
-    return Form(write_long(wire.BINARY_OBJECT) + write_text(kind), write_bytes, MYSQL_TEXT)
+    return _member(write_long(wire.BINARY_OBJECT) + write_text(kind), MYSQL_TEXT)
 
 
-def _text_object(kind: str, print_value: Callable[[Any], str]) -> Form:
-    head = write_long(wire.TEXT_OBJECT) + write_text(kind)
-    return Form(head, lambda value: write_text(print_value(value)), _TEXT)
+def _text_object(kind: str, printer: Print | None = None) -> Member:
+    return _member(write_long(wire.TEXT_OBJECT) + write_text(kind), _TEXT, printer=printer)
 
 
-def _geometry(column: Column, context: EncoderContext) -> Form:
+def _valid_object(kind: str, context: EncoderContext) -> Member:
+    """Text that the format has in UTF-8 alone."""
+    return _text_object(kind, lambda value: write_text(valid_text(_text(value), context)))
+
+
+def _geometry(column: Column, context: EncoderContext) -> Member:
     kind = write_text(column.source_type or "geometry")
 
     def render(value: Any) -> bytes:
@@ -250,28 +216,29 @@ def _geometry(column: Column, context: EncoderContext) -> Form:
             raise ValueError("a geometry without WKB and WKT")
         return write_long(wire.TEXT_GEOMETRY) + kind + write_text(value.wkt)
 
-    return Form(b"", render, _OTHER)
+    return _member(b"", _OTHER, printer=render)
 
 
-def _parts(render: Render) -> Callable[[Any, int, Family], Form]:
-    return lambda logical, number, family: Form(write_long(wire.DATETIME), render, _PARTS)
+def _parts(printer: Print) -> Callable[[Any, int, Family], Member]:
+    return lambda *_: _member(write_long(wire.DATETIME), _PARTS, printer=printer)
 
 
-def _timestamp(logical: Any, number: int, family: Family) -> Form:
+def _timestamp(logical: Any, number: int, family: Family) -> Member:
     if family == "postgresql":
-        return Form(write_long(wire.ZONED_TIMESTAMP), render_zoned, _PARTS, write_text("+00:00"))
-    return Form(write_long(wire.TIMESTAMP), render_instant, Encoding("epoch-pair"))
+        zone = write_text("+00:00")
+        return _member(write_long(wire.ZONED_TIMESTAMP), _PARTS, zone, printer=render_zoned)
+    return _member(write_long(wire.TIMESTAMP), Encoding("epoch-pair"), printer=render_instant)
 
 
-_FORMS: Final[dict[type, Callable[[Any, int, Family], Form]]] = {
+_FORMS: Final[dict[type, Callable[[Any, int, Family], Member]]] = {
     Binary: _binary,
     Bit: _integer,
     Date: _parts(render_date),
     DateTime: _parts(render_datetime),
     Decimal: _decimal,
-    Enum: lambda logical, number, family: _text_object("enum", enum_name(logical.names)),
+    Enum: lambda *_: _text_object("enum"),
     Float: _float,
-    Set: lambda logical, number, family: _text_object("set", set_names(logical.names)),
+    Set: lambda *_: _text_object("set"),
     Time: _parts(render_time),
     Timestamp: _timestamp,
     Year: _parts(render_year),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.toolkit.large_message_output import RECORD_OVERHEAD
-from cdcfmt_core.toolkit.row_messages import Held, RowBatches
+from cdcfmt_core.toolkit.row_rules import Held, RowBatches
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
 
 

@@ -7,7 +7,6 @@ message, large ones and the fields of keys are TiCDC's own (``open_protocol_enco
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any, Final
 
 import orjson
@@ -25,17 +24,17 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_text
 from cdcfmt_core.toolkit.large_message_output import KeyValue
-from cdcfmt_core.toolkit.row_messages import Held, RowBatches, RowMessages
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
+from cdcfmt_core.toolkit.plans import Plans
+from cdcfmt_core.toolkit.row_messages import RowMessages
+from cdcfmt_core.toolkit.row_rules import Held, RowBatches
 from cdcfmt_open_protocol.batches import Batch
 from cdcfmt_open_protocol.ddl import ddl_code
-from cdcfmt_open_protocol.encode_plans import Cells, EncodePlan, EncodePlans, table_part
+from cdcfmt_open_protocol.encode_plans import RowParts
 from cdcfmt_open_protocol.frames import FRAMING, HEAD, framed
-from cdcfmt_open_protocol.row_parts import row_message
 
 _ONLY_HANDLE_KEY: Final = b',"ohk":true'
-_INT64: Final = 1 << 63
 
 
 def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder:
@@ -52,29 +51,23 @@ class _Encoder(Encoder):
         self._context = context
         self._large = context.large_messages
         self._old_values: bool = options["outputOldValue"]
-        self._only_updated: bool = options["onlyOutputUpdatedColumns"]
         self._handle_key_deletes: bool = options["deleteOnlyOutputHandleKeyColumns"]
-        self._plans = EncodePlans(context)
+        parts = RowParts(
+            context,
+            old_values=self._old_values,
+            only_updated=options["onlyOutputUpdatedColumns"],
+            cuts_deletes=self._handle_key_deletes,
+        )
+        self._rows = Plans(parts.open, COLUMN_BYTES)
+        self._writer = MessageWriter("json", context, dumps=orjson.dumps)
         self._batch = Batch(options["maxBatchSize"], self._large.max_message_bytes)
         ops: set[Op] = {"insert", "update", "delete"}
         self.ops = frozenset(ops if self._old_values else ops | {"upsert"})
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        plan = self._plans.find(table)
-        if not table.columns:
-            return None
-        messages = {}
-        for op in self.ops:
-            message = row_message(
-                op,
-                plan,
-                old_values=self._old_values,
-                only_updated=self._only_updated,
-                handle_key_deletes=self._handle_key_deletes,
-            )
-            if message is not None:
-                messages[op] = message
-        return RowMessages(messages)
+        by_op = self._rows.find(table).messages.by_op
+        refused = {"delete"} if self._handle_key_deletes and not table.key_columns else set()
+        return RowMessages({op: by_op[op] for op in self.ops - refused})
 
     @property
     def row_batches(self) -> RowBatches:
@@ -91,10 +84,11 @@ class _Encoder(Encoder):
             return self._batch.add(*self._row(event))
         if isinstance(event, SchemaChange):
             assert event.commit_ts is not None
-            key = b'{"ts":%d,%b"t":2}' % (event.commit_ts, table_part(event.database, event.table))
-            query = escape_for_go(orjson.dumps(valid_text(event.query, self._context)))
-            value = self._large.compressed(b'{"q":%b,"t":%d}' % (query, ddl_code(event)))
-            message = Message(HEAD + framed(key), framed(value))
+            names = self._writer.names(scm=event.database, tbl=event.table)
+            key = f'{{"ts":{event.commit_ts},{names}"t":2}}'
+            value = f'{{"q":{self._writer.json(event.query)},"t":{ddl_code(event)}}}'
+            compressed = self._large.compressed(value.encode())
+            message = Message(HEAD + framed(key.encode()), framed(compressed))
             self._large.check(message.key, message.value or b"")
             return [message]
         assert isinstance(event, Watermark)
@@ -106,112 +100,63 @@ class _Encoder(Encoder):
 
     def _row(self, event: RowChange) -> tuple[bytes, bytes]:
         """Key and value of the event."""
-        assert event.commit_ts is not None
-        plan = self._plans.find(event.table)
-        said = b""
         row, _ = images_of(event)
-        only = None
-        if event.op == "delete" and self._handle_key_deletes and row.complete:
-            only = self._handle(plan)
-        if not row.complete and not self._is_plainly_incomplete(event, row, plan):
-            said = _ONLY_HANDLE_KEY
-        key = self._key(event, plan, said)
-        value = self._large.compressed(self._value(event, plan, row, only, bool(said)))
+        is_marked = not row.complete and not self._is_plainly_incomplete(event, row)
+        is_cut = event.op == "delete" and self._handle_key_deletes and row.complete
+        self._check_before(event, row, is_marked)
+        mark = _ONLY_HANDLE_KEY if is_marked else None
+        key, value = self._written(event, mark, self._handle(event) if is_cut else None)
         if self._large.fits(key, value, FRAMING):
             return key, value
 
         def rewrite(location: str | None) -> KeyValue:
-            said = _ONLY_HANDLE_KEY
+            mark = _ONLY_HANDLE_KEY
             if location is not None:
-                said = b',"ccl":' + escape_for_go(orjson.dumps(location))
-            reduced = self._value(event, plan, row, self._handle(plan), True)
-            return self._key(event, plan, said), self._large.compressed(reduced)
+                mark = f',"ccl":{self._writer.json(location)}'.encode()
+            return self._written(event, mark, self._handle(event))
 
         whole = HEAD + framed(key), framed(value)
         new_key, value = self._large.replace((key, value), rewrite, framing=FRAMING, stored=whole)
         assert new_key is not None
         return new_key, value
 
-    def _handle(self, plan: EncodePlan) -> tuple[str, ...]:
-        if not plan.handle:
+    def _written(
+        self, event: RowChange, mark: bytes | None, only: tuple[str, ...] | None
+    ) -> tuple[bytes, bytes]:
+        row, _ = images_of(event)
+        if not row.values or (only is not None and row.values.keys().isdisjoint(only)):
+            raise UnsupportedEventError(NO_COLUMNS)
+        key, value = self._rows.find(event.table).write(event, mark=mark, only=only)
+        assert key is not None
+        return key, self._large.compressed(value)
+
+    def _handle(self, event: RowChange) -> tuple[str, ...]:
+        if not event.table.key_columns:
             raise EncodeError(
                 "the table has no key columns to cut the row down to; raise maxMessageBytes, or "
                 "leave deleteOnlyOutputHandleKeyColumns off"
             )
-        return plan.handle
+        return event.table.key_columns
 
-    def _is_plainly_incomplete(self, event: RowChange, row: Image, plan: EncodePlan) -> bool:
+    def _is_plainly_incomplete(self, event: RowChange, row: Image) -> bool:
         """A delete of the key alone needs no mark, unless it had one."""
-        return (
-            event.op == "delete"
-            and row.values.keys() <= set(plan.handle)
-            and not (event.extra or {}).get("only_handle_key")
-        ) or (event.op == "delete" and self._handle_key_deletes)
+        if event.op != "delete":
+            return False
+        is_key = row.values.keys() <= set(event.table.key_columns)
+        had_mark = (event.extra or {}).get("only_handle_key")
+        return self._handle_key_deletes or (is_key and not had_mark)
 
-    def _key(self, event: RowChange, plan: EncodePlan, said: bytes) -> bytes:
-        extra = event.extra or {}
-        ids = b""
-        row_id = extra.get("row_id")
-        if row_id is None and plan.row_id is not None:
-            image = event.after or event.before
-            row_id = image.values.get(plan.row_id) if image else None
-        # As Go leaves out what is zero.
-        if type(row_id) is int and row_id:
-            ids += b'"rid":%d,' % (row_id - 2 * _INT64 if row_id >= _INT64 else row_id)
-        if type(extra.get("partition_id")) is int:
-            ids += b'"ptn":%d,' % extra["partition_id"]
-        return b'{"ts":%d,%b%b"t":1%b}' % (int(event.commit_ts or 0), plan.scm_tbl, ids, said)
-
-    def _value(
-        self,
-        event: RowChange,
-        plan: EncodePlan,
-        row: Image,
-        only: tuple[str, ...] | None,
-        is_reduced: bool,
-    ) -> bytes:
-        cells = plan.cells(row.values, only)
-        if not cells:
-            raise UnsupportedEventError(NO_COLUMNS)
-        if event.op == "delete":
-            return self._dumps({"d": cells})
+    def _check_before(self, event: RowChange, row: Image, is_marked: bool) -> None:
+        """Refuse an update whose image before it would be misread."""
         if event.op != "update" or not self._old_values:
-            return self._dumps({"u": cells})
+            return
         if event.before is None:
             raise UnsupportedEventError(
                 "an update without old values would be read as an insert; set "
                 "outputOldValue=false if the reader knows that"
             )
-        old = plan.cells(event.before.values, only)
-        if not is_reduced and cells.keys() - old.keys():
+        if not is_marked and row.values.keys() - event.before.values.keys():
             raise UnsupportedEventError(
                 "the image before the update lacks columns, which would mean that they did not "
                 "change"
             )
-        if self._only_updated:
-            changed = {
-                name: cell
-                for name, cell in old.items()
-                if name not in cells or _differ(event.before.values[name], row.values[name])
-            }
-            # Without any old value it would be an insert.
-            old = changed or {n: cell for n, cell in old.items() if "h" in cell} or old
-        return self._dumps({"u": cells, "p": old})
-
-    def _dumps(self, row: dict[str, Cells]) -> bytes:
-        try:
-            data = orjson.dumps(row)
-        except TypeError:
-            for cells in row.values():
-                for name, cell in cells.items():
-                    if isinstance(cell["v"], str):
-                        cell["v"] = valid_text(cell["v"], self._context, column=name)
-            data = orjson.dumps(row)
-        return escape_for_go(data)
-
-
-def _differ(value: Any, other: Any) -> bool:
-    if value != other:
-        return True
-    # -0.0 and 0.0 are equal, and so are 1.0 and 1.00.
-    return isinstance(value, (float, Decimal)) and str(value) != str(other)

@@ -1,4 +1,4 @@
-"""How the rows of one table are written: made once per table schema, then looked up.
+"""How the rows of one table are written: the parts of their messages.
 
 Sources: TiCDC Open Protocol, "Column type code" and "Column flags"; TiCDC's messages, where
 the columns of a row are in the order of their names.
@@ -6,15 +6,14 @@ the columns of a row are in the order of their names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import attrs
 import orjson
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql.codes import (
     BINARY_FLAG,
     HANDLE_KEY_FLAG,
@@ -24,13 +23,22 @@ from cdcfmt_core.mysql.codes import (
     named_flags,
 )
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name
-from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT
-from cdcfmt_core.toolkit.value_printers import PrinterTools, value_printer
+from cdcfmt_core.toolkit.json_output import go_order
+from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
+from cdcfmt_core.toolkit.row_messages import (
+    MYSQL_TEXT,
+    Mark,
+    Member,
+    Members,
+    Number,
+    OfExtra,
+    Part,
+    RowMessage,
+    RowMessages,
+    Which,
+)
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -43,14 +51,6 @@ from cdcfmt_core.types import (
     Text,
     Year,
 )
-
-Render: TypeAlias = Callable[[Any], Any]
-"""A value as the JSON writer takes it."""
-
-Cells: TypeAlias = dict[str, dict[str, Any]]
-
-_COLUMN_BYTES: Final = 800
-"""Of a column of a plan, beside its schema."""
 
 _CODES: Final = {
     "tinyint": 1,
@@ -90,91 +90,84 @@ _CODES: Final = {
 _BASE64_CODES: Final = frozenset({249, 250, 251, 252})
 
 
-@attrs.define
-class EncodePlan:
-    """A table's columns, in the order of their names.
+@attrs.frozen
+class RowParts:
+    """How the rows of a table are written.
 
-    - ``encodings``: of the columns' values
-    - ``scm_tbl``: the part of a key that names the table
-    - ``columns``: name, cell and renderer; a cell is all that the wire has of a column
-    - ``row_id``: the integer column that TiDB takes for a row's handle, if there is one
+    - ``old_values``: whether updates have the image before them
+    - ``only_updated``: whether that has changed columns only
+    - ``cuts_deletes``: whether deleted rows have only their handle
     """
 
-    schema: TableSchema
-    encodings: dict[str, ValueEncoding]
-    scm_tbl: bytes
-    columns: tuple[tuple[str, dict[str, Any], Render], ...]
-    handle: tuple[str, ...]
-    row_id: str | None
+    context: EncoderContext
+    old_values: bool
+    only_updated: bool
+    cuts_deletes: bool
 
-    def cells(self, values: dict[str, Any], only: Iterable[str] | None = None) -> Cells:
-        """The cells of a row; of these columns ``only``, if they are given.
-
-        :raises EncodeError: naming the column of a value that is not of its type, or one
-            that the table's schema lacks.
-        """
-        unknown = values.keys() - self.encodings.keys()
-        if unknown:
-            raise EncodeError("the table's schema has no such column", column=min(unknown))
-        cells: Cells = {}
-        for name, cell, render in self.columns:
-            if name not in values or (only is not None and name not in only):
-                continue
-            value = values[name]
-            try:
-                cells[name] = {**cell, "v": None if value is None else render(value)}
-            except BAD_VALUE as error:
-                raise value_error(name, value, error) from error
-        return cells
-
-
-class EncodePlans:
-    """Plans by table schema, compared by identity."""
-
-    def __init__(self, context: EncoderContext) -> None:
-        self._context = context
-        self.find = Plans(self._make, _COLUMN_BYTES).find
-
-    def _make(self, table: TableSchema) -> EncodePlan:
+    def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
-        self._context.note_zoneless_timestamps(table)
-        handle = table.key_columns
-        # Go sorts the members of a map by their bytes.
-        columns = sorted(table.columns, key=lambda column: valid_name(column.name).encode())
-        tools = PrinterTools(
-            time_zone=self._context.time_zone, number=orjson.Fragment, dumps=orjson.dumps
+        self.context.note_zoneless_timestamps(table)
+        writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
+        columns = {
+            column.name: _member(column, column.name in table.key_columns, writer)
+            for column in go_order(table.columns)
+        }
+        row = Members("after", columns, '{"u":{', missing=None)
+        old = Members(
+            "before",
+            columns,
+            ',"p":{',
+            missing=None,
+            changed=self.only_updated,
+            by_value=self.only_updated,
+            # Without any old value it would be an insert.
+            unchanged=table.key_columns,
         )
-        encodings, made = {}, []
-        for column in columns:
-            encoding, cell = self._column(column, column.name in handle)
-            encodings[column.name] = encoding
-            try:
-                render = value_printer(encoding, column.type, tools)
-            except EncodeError as error:
-                raise error.at(column=column.name) from error
-            made.append((column.name, cell, render))
-        keys = [column for column in columns if column.name in handle]
-        return EncodePlan(
-            table,
-            encodings=encodings,
-            scm_tbl=table_part(table.database, table.table),
-            columns=tuple(made),
-            handle=handle,
-            row_id=keys[0].name if len(keys) == 1 and isinstance(keys[0].type, Int) else None,
-        )
+        values: dict[Op, tuple[Part, ...]] = {
+            "insert": (row, "}"),
+            "upsert": (row, "}"),
+            "update": (row, old, "}") if self.old_values else (row, "}"),
+            "delete": (Members("before", columns, '{"d":{', missing=None), "}"),
+        }
+        messages = {
+            op: RowMessage(
+                value,
+                _key(table, "before" if op == "delete" else "after", writer),
+                only=table.key_columns if op == "delete" and self.cuts_deletes else None,
+            )
+            for op, value in values.items()
+        }
+        return RowWriter(table, RowMessages(messages), writer)
 
-    def _column(self, column: Column, is_handle: bool) -> tuple[ValueEncoding, dict[str, Any]]:
-        """How values are encoded, and the column's cell."""
-        parsed = column_type(column)
-        code = _CODES.get(parsed.base)
-        if code is None:
-            raise EncodeError(f"the Open Protocol has no {parsed.base}", column=column.name)
-        cell: dict[str, Any] = {"t": code}
-        if is_handle:
-            cell["h"] = True
-        cell["f"] = _flags(column, parsed, is_handle)
-        cell["v"] = None
-        return _encoding(column.type, code), cell
+
+def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
+    """A column's cell."""
+    parsed = column_type(column)
+    code = _CODES.get(parsed.base)
+    if code is None:
+        raise EncodeError(f"the Open Protocol has no {parsed.base}", column=column.name)
+    handle = '"h":true,' if is_handle else ""
+    cell = f'{{"t":{code},{handle}"f":{_flags(column, parsed, is_handle)},"v":'
+    label = f"{writer.name(column.name)}:{cell}"
+    return Member(label, _encoding(column.type, code), tail="}", null="null}")
+
+
+def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, ...]:
+    keys = [column for column in table.columns if column.name in table.key_columns]
+    # TiDB takes such a column for the row's handle.
+    is_row_id = len(keys) == 1 and isinstance(keys[0].type, Int)
+    column = (row, keys[0].name) if is_row_id else None
+    return (
+        '{"ts":',
+        Number("commit_ts"),
+        "," + writer.names(scm=table.database, tbl=table.table),
+        # As Go leaves out what is zero.
+        OfExtra("row_id", "integer", "", '"rid":', ",", zero="", column=column),
+        OfExtra("partition_id", "integer", "", '"ptn":', ","),
+        '"t":1',
+        Mark(),
+        "}",
+    )
 
 
 def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
@@ -201,12 +194,3 @@ def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     if parsed.unsigned or isinstance(column.type, (Bit, Year)):
         flags |= UNSIGNED_FLAG
     return flags
-
-
-def table_part(database: str, table: str) -> bytes:
-    """``"scm":…,"tbl":…,`` without what is empty, as Go leaves it out."""
-    parts = b""
-    for field, name in ((b"scm", database), (b"tbl", table)):
-        if name:
-            parts += b'"%b":%b,' % (field, escape_for_go(orjson.dumps(valid_name(name))))
-    return parts

@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.toolkit.row_messages import Allowance
+from cdcfmt_core.toolkit.row_rules import Allowance
 from cdcfmt_simple.schema_output import BootstrapTable
 
 _NEVER: Final = (1 << 63) - 1

@@ -54,15 +54,13 @@ class Checksums:
             "previous": self._compute(event.table, event.before),
         }
 
-    def for_kernel(self, table: TableSchema) -> Checksum | None:
-        """The same as data for the kernel; None where it cannot compute them."""
-        kinds = {}
-        for column in table.columns:
-            kind = _kind(column)
-            if kind is None:
-                return None
-            kinds[column.name] = kind
-        return Checksum(kinds)
+    def part(self, table: TableSchema, write: Callable[[Wire], bytes]) -> Checksum:
+        """The checksums of a table's rows, as ``write`` writes them."""
+        kinds = {column.name: _kind(column) for column in table.columns}
+        known = {name: kind for name, kind in kinds.items() if kind is not None}
+        return Checksum(
+            known if len(known) == len(kinds) else None, lambda row: write(self.of(row))
+        )
 
     def _compute(self, schema: TableSchema, image: Image | None) -> int:
         if image is None:

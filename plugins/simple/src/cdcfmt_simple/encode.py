@@ -6,10 +6,9 @@ Source: TiCDC Simple Protocol, "Message format"; large messages are TiCDC's own
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import tzinfo
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -27,8 +26,10 @@ from cdcfmt_core.events import (
 )
 from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
 from cdcfmt_core.toolkit.large_message_output import KeyValue
+from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.toolkit.row_messages import Allowance, Checksum, RowMessage, RowMessages, Version
+from cdcfmt_core.toolkit.row_messages import Checksum, RowMessage, RowMessages, Version
+from cdcfmt_core.toolkit.row_rules import Allowance
 from cdcfmt_simple.bootstraps import Bootstraps
 from cdcfmt_simple.checksum_output import Checksums
 from cdcfmt_simple.instants import zone_with_location
@@ -41,34 +42,26 @@ from cdcfmt_simple.schema_output import (
     version_of,
 )
 
-_COLUMN_BYTES: Final = 600
-"""Of a column of a plan, beside its schema."""
-
-
-class RowPlan(Protocol):
-    """How the rows of one table are written."""
-
-    def write(
-        self,
-        event: RowChange,
-        table_id: int,
-        version: int,
-        build_ts: int,
-        marks: Marks | None = None,
-    ) -> bytes:
-        """:raises EncodeError: naming the column of a value that is not of its type, or one
-        that the table's schema lacks."""
-
-    def message(self, op: Op, version: int, checksum: Checksum | None) -> RowMessage:
-        """The same of rows with whole images, as data for the kernel; ``version`` is that of rows
-        that say none."""
-
 
 class Form(Protocol):
     """One of the encodings."""
 
-    def open_plan(self, schema: TableSchema) -> RowPlan:
-        """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
+    def writer(self, table: TableSchema) -> MessageWriter:
+        """The writer of a table's rows."""
+
+    def rows(
+        self, table: TableSchema, version: int, checksum: Checksum | None
+    ) -> dict[Op, RowMessage]:
+        """The messages of rows; ``version`` is that of rows that say none.
+
+        :raises EncodeError: for a column whose type the format lacks.
+        """
+
+    def mark(self, claim_check: str) -> bytes:
+        """The mark of a row that is its handle key only; ``claim_check`` may be empty."""
+
+    def checksum(self, wire: Wire) -> bytes:
+        """``checksum``, as JSON has it."""
 
     def bootstrap(self, table: Wire, build_ts: int) -> bytes:
         """``table`` is ``tableSchema``, as JSON has it."""
@@ -83,24 +76,12 @@ class Form(Protocol):
 
 
 @attrs.define
-class Marks:
-    """Optional members of a row's message.
-
-    ``only`` are the columns to be written where a message is cut down, else all are.
-    """
-
-    handle_key_only: bool = False
-    claim_check: str = ""
-    checksum: Wire | None = None
-    only: tuple[str, ...] | None = None
-
-
-@attrs.define
 class _Table:
-    """A table's plan and made-up version."""
+    """How a table's rows are written, whole ones and incomplete ones, and its made-up version."""
 
     schema: TableSchema
-    plan: RowPlan
+    rows: RowWriter
+    incomplete: RowWriter
     made_version: int
 
 
@@ -133,7 +114,7 @@ class _Encoder(Encoder):
             options["sendBootstrapInMsgCount"],
             context.now,
         )
-        self._tables = Plans(self._make_table, _COLUMN_BYTES)
+        self._tables = Plans(self._make_table, COLUMN_BYTES)
 
     def encode(self, event: Event) -> list[Message]:
         if isinstance(event, RowChange):
@@ -150,13 +131,10 @@ class _Encoder(Encoder):
     # For the kernel
 
     def row_messages(self, table: TableSchema) -> RowMessages | None:
-        checksum = None if self._checksums is None else self._checksums.for_kernel(table)
-        if not table.columns or (checksum is None and self._checksums is not None):
-            return None
-        known = self._tables.find(table)
-        version = known.made_version
-        by_op = {op: known.plan.message(op, version, checksum) for op in sorted(self.ops)}
-        return RowMessages(by_op, Version("schema_version", version))
+        messages = self._tables.find(table).rows.messages
+        parts = messages.by_op["insert"].value
+        unknown = any(isinstance(part, Checksum) and part.kinds is None for part in parts)
+        return None if unknown else messages
 
     def row_time_zone(self) -> tzinfo | None:
         return zone_with_location(self._context)[0]
@@ -194,26 +172,15 @@ class _Encoder(Encoder):
         if not image.values:
             raise UnsupportedEventError(NO_COLUMNS)
         table = self._tables.find(event.table)
-        extra = event.extra
-        table_id, version = id_of(extra), table.made_version
-        if extra is not None and "schema_version" in extra:
-            version = version_of(event.table, extra)
+        version = version_of(table.made_version, event.extra)
         build_ts = self._context.emit_millis(event)
-        marks = None
-        if not image.complete or (event.before is not None and not event.before.complete):
-            marks = Marks(handle_key_only=True)
-        elif self._checksums is not None:
-            marks = Marks(checksum=self._checksums.of(event))
-        value = self._large.compressed(table.plan.write(event, table_id, version, build_ts, marks))
-        if not self._large.fits(None, value):
-            write = functools.partial(table.plan.write, event, table_id, version, build_ts)
-            value = self._reduced(value, event, marks, write)
+        value = self._value(event, table)
         # A row that cannot be written must not count as one whose schema was sent.
         messages: list[Message] = []
         sent = self._bootstraps.find(event.table, version)
         if sent is None:
             messages.append(
-                self._bootstrap(BootstrapTable(event.table, version, table_id), build_ts)
+                self._bootstrap(BootstrapTable(event.table, version, id_of(event.extra)), build_ts)
             )
             sent = self._bootstraps.find(event.table, version)
             assert sent is not None
@@ -224,26 +191,34 @@ class _Encoder(Encoder):
         return messages
 
     def _make_table(self, schema: TableSchema) -> _Table:
-        return _Table(schema, self._form.open_plan(schema), made_version(schema))
+        version = made_version(schema)
+        writer = self._form.writer(schema)
 
-    def _reduced(
-        self,
-        value: bytes,
-        event: RowChange,
-        marks: Marks | None,
-        write: Callable[[Marks], bytes],
-    ) -> bytes:
-        """The message that replaces one that is too large."""
-        handle = event.table.key_columns
+        def open_rows(checksum: Checksum | None) -> RowWriter:
+            by_op = self._form.rows(schema, version, checksum)
+            return RowWriter(schema, RowMessages(by_op, Version("schema_version", version)), writer)
+
+        rows = incomplete = open_rows(None)
+        if self._checksums is not None:
+            rows = open_rows(self._checksums.part(schema, self._form.checksum))
+        return _Table(schema, rows, incomplete, version)
+
+    def _value(self, event: RowChange, table: _Table) -> bytes:
+        images = event.before, event.after
+        is_whole = all(image is None or image.complete for image in images)
+        rows = table.rows if is_whole else table.incomplete
+        _, value = rows.write(event, mark=None if is_whole else self._form.mark(""))
+        value = self._large.compressed(value)
+        if self._large.fits(None, value):
+            return value
 
         def rewrite(location: str | None) -> KeyValue:
+            handle = event.table.key_columns
             if not handle:
                 raise EncodeError(
                     "the table has no key columns to cut the row down to; raise maxMessageBytes"
                 )
-            reduced = attrs.evolve(
-                marks or Marks(), handle_key_only=True, claim_check=location or "", only=handle
-            )
-            return None, self._large.compressed(write(reduced))
+            _, reduced = rows.write(event, mark=self._form.mark(location or ""), only=handle)
+            return None, self._large.compressed(reduced)
 
         return self._large.replace((None, value), rewrite)[1]

@@ -98,12 +98,15 @@ def bootstrap_table(schema: TableSchema, extra: Mapping[str, Any] | None) -> Boo
     if indexes is None and "schema_version" in extra and not schema.key_columns:
         indexes = []
     hidden = extra.get("hidden_columns") or ()
-    return BootstrapTable(schema, version_of(schema, extra), id_of(extra), indexes, hidden)
+    return BootstrapTable(
+        schema, version_of(made_version(schema), extra), id_of(extra), indexes, hidden
+    )
 
 
-def version_of(schema: TableSchema, extra: Mapping[str, Any] | None) -> int:
+def version_of(made: int, extra: Mapping[str, Any] | None) -> int:
+    """The version in an event's ``extra``, or the one ``made`` for its schema."""
     version = (extra or {}).get("schema_version")
-    return version if type(version) is int else made_version(schema)
+    return version if type(version) is int else made
 
 
 def id_of(extra: Mapping[str, Any] | None) -> int:

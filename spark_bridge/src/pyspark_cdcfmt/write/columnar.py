@@ -19,13 +19,14 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import RowChange, TableSchema
 from cdcfmt_core.io.sources.whole_messages import begins_message
 from cdcfmt_core.toolkit.go_quote import printable_spans
-from cdcfmt_core.toolkit.row_messages import Allowance, Held, RowMessage, RowMessages, RowRules
+from cdcfmt_core.toolkit.row_messages import RowMessage, RowMessages
 from cdcfmt_core.toolkit.row_plans import (
     describe_batches,
     describe_offsets,
     describe_partitions,
     describe_table,
 )
+from cdcfmt_core.toolkit.row_rules import Allowance, Held, RowRules
 from cdcfmt_core.toolkit.value_printers import ROUNDED
 from cdcfmt_core.types import Json
 from pyspark_cdcfmt.kernel.formats import is_installed
@@ -134,9 +135,8 @@ class KernelWriter:
 
     def take(self) -> Taken:
         """The messages since the last call."""
-        if self._line_format is not None:
-            return self._kernel.take_lines()
-        return pa.record_batch(self._kernel.take())
+        is_lines, kernel = self._line_format is not None, self._kernel
+        return kernel.take_lines() if is_lines else pa.record_batch(kernel.take())
 
     def goes_on(self, learn: Callable[[], bool]) -> bool:
         """Whether the kernel writes the row at which it stopped after all.

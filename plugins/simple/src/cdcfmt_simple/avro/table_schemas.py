@@ -14,18 +14,13 @@ from cdcfmt_core.toolkit.avro_output import (
     write_optional,
     write_text,
 )
+from cdcfmt_core.toolkit.avro_printers import signed
 from cdcfmt_simple.message import Wire
 
-INT64: Final = 1 << 63
 _WITH_SIGN: Final = frozenset(
     {"tinyint", "smallint", "mediumint", "int", "bigint", "float", "double", "bit", "year"}
     | {"decimal"}
 )
-
-
-def signed(value: int) -> int:
-    """64 bits without sign as a long."""
-    return value - 2 * INT64 if value >= INT64 else value
 
 
 def write_table_schema(wire: Wire) -> bytes:

@@ -1,0 +1,51 @@
+"""The printers of value encodings in Avro: the bytes of a value, behind the number of its branch.
+
+The compiled kernel's are in ``spark_bridge/kernel/src/write/binary.rs``.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
+from cdcfmt_core.types import Binary, Float, LogicalType
+
+_INT64: Final = 1 << 63
+_pack_float = struct.Struct("<f").pack
+_pack_double = struct.Struct("<d").pack
+
+
+def signed(value: int) -> int:
+    """The long with the same 64 bits as an integer without sign."""
+    return value - 2 * _INT64 if value >= _INT64 else value
+
+
+def avro_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    """The printer of a column's values, but for NULL.
+
+    :raises EncodeError: for a column of unknown type.
+    """
+    if encoding.name == "json-number":
+        if isinstance(logical, Float):
+            is_single = logical.bits == 32 and not encoding.doubles
+            return _float_printer(_pack_float if is_single else _pack_double)
+        number = value_printer(encoding, logical, tools)
+        return lambda value: write_long(signed(number(value)))
+    if isinstance(logical, Binary):
+        return write_bytes
+    text = value_printer(encoding, logical, tools)
+    return lambda value: write_text(text(value))
+
+
+def _float_printer(pack: Callable[[float], bytes]) -> Print:
+    def print_float(value: Any) -> bytes:
+        if type(value) is float and math.isfinite(value):
+            return pack(value)
+        raise ValueError("not a finite number")
+
+    return print_float

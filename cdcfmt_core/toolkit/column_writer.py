@@ -1,0 +1,193 @@
+"""The columns of a row, written as the parts of its message say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, tzinfo
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from cdcfmt_core.encoder import EncoderContext
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.mysql.text_output import BAD_VALUE, value_error
+from cdcfmt_core.toolkit.avro_output import write_long
+from cdcfmt_core.toolkit.avro_printers import avro_printer
+from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.row_messages import Digits, Either, Member, Members, Which
+from cdcfmt_core.toolkit.value_printers import Print, PrinterTools, value_printer
+from cdcfmt_core.toolkit.wire_text import Dumps, JsonNumber, WireText
+from cdcfmt_core.types import InvalidValue, LogicalType
+
+_OTHER: Final[Mapping[Which, Which]] = {"before": "after", "after": "before"}
+
+
+@attrs.define
+class Row:
+    """An event that is written.
+
+    - ``images``: the columns that are wanted of each
+    - ``printed``: their columns, which are printed alike wherever they stand
+    """
+
+    event: Any
+    mark: bytes | None = None
+    images: Mapping[str, Mapping[str, Any] | None] = attrs.field(factory=dict)
+    printed: dict[str, dict[str, bytes]] = attrs.field(
+        factory=lambda: {"before": {}, "after": {}}, init=False
+    )
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        return self.event.extra or {}
+
+    def has_all(self, columns: Collection[str]) -> bool:
+        return any(values and len(values) == len(columns) for values in self.images.values())
+
+    def columns(self) -> set[str]:
+        return {name for values in self.images.values() for name in values or ()}
+
+    def is_fine(self, column: str) -> bool:
+        """Whether a DATETIME of either image has more digits than milliseconds."""
+        cells = (values.get(column) for values in self.images.values() if values)
+        return any(isinstance(cell, datetime) and cell.microsecond % 1_000 for cell in cells)
+
+    def digits(self, part: Digits) -> bytes:
+        return (part.fine if self.is_fine(part.column) else part.coarse).encode()
+
+
+Step: TypeAlias = Callable[[Row], bytes]
+PrintColumn: TypeAlias = Callable[[Any, Row], bytes]
+
+
+def to_bytes(text: str | bytes) -> bytes:
+    """Text as UTF-8."""
+    return text.encode() if isinstance(text, str) else text
+
+
+class ColumnWriter:
+    """Writes images and values of rows; ``types`` are those of the table's columns."""
+
+    def __init__(
+        self,
+        wire: WireText,
+        types: Mapping[str, LogicalType],
+        context: EncoderContext,
+        dumps: Dumps,
+        time_zone: tzinfo | None,
+    ) -> None:
+        self._wire = wire
+        self._types = types
+        self._known: dict[int, tuple[Member, PrintColumn]] = {}
+        self._tools = PrinterTools(
+            time_zone or context.time_zone,
+            lambda text: JsonNumber(text.encode()),
+            dumps,
+            context.counts,
+        )
+
+    def members(self, part: Members) -> Step:
+        columns = {name: self._column(name, member) for name, member in part.columns.items()}
+        other = _OTHER[part.image]
+        head, tail, separator = map(to_bytes, (part.head, part.tail, part.separator))
+        missing = None if part.missing is None else to_bytes(part.missing)
+
+        def is_alike(row: Row, name: str, text: bytes) -> bool:
+            """Whether a column is the same in the other image."""
+            values, others = row.images[part.image], row.images[other]
+            if values is None or others is None or name not in others:
+                return False
+            if part.by_value and values[name] != others[name]:
+                return False
+            if name not in row.printed[other]:
+                row.printed[other][name] = columns[name](others[name], row)
+            return row.printed[other][name] == text
+
+        def texts(row: Row, values: Mapping[str, Any], *, changed: bool) -> list[bytes]:
+            known, found = row.printed[part.image], []
+            others = (changed and row.images[other]) or {}
+            for name, print_column in columns.items():
+                if name in values:
+                    if isinstance(values[name], str) and values[name] == others.get(name):
+                        continue
+                    text = known.get(name)
+                    if text is None:
+                        text = known[name] = print_column(values[name], row)
+                    if not (changed and is_alike(row, name, text)):
+                        found.append(text)
+                elif part.absent is not None:
+                    found.append(part.absent)
+            return found
+
+        def step(row: Row) -> bytes:
+            values = row.images[part.image]
+            if values is None:
+                if missing is None:
+                    raise UnsupportedEventError("the row has no image")
+                return missing
+            found = texts(row, values, changed=part.changed)
+            if part.by_value and not found:
+                some = {name: values[name] for name in part.unchanged if name in values}
+                found = texts(row, some or values, changed=False)
+            count = write_long(len(found)) if part.counted and found else b""
+            return self._wire.escaped(head + count + separator.join(found) + tail)
+
+        return step
+
+    def _column(self, name: str, member: Member) -> PrintColumn:
+        _, known = self._known.get(id(member), (None, None))
+        if known is None:
+            known = self._open_column(name, member)
+            self._known[id(member)] = member, known
+        return known
+
+    def _open_column(self, name: str, member: Member) -> PrintColumn:
+        if member.encoding.name == "epoch-guessed":
+            coarse, fine = (
+                self._open_column(name, attrs.evolve(member, encoding=Encoding(unit)))
+                for unit in ("epoch-millis", "epoch-micros")
+            )
+            return lambda value, row: (fine if row.is_fine(name) else coarse)(value, row)
+        label, tail = to_bytes(member.label), to_bytes(member.tail)
+        null, head = label + to_bytes(member.null), label + to_bytes(member.head)
+        printer = self._printer(name, member)
+        write = None if self._wire.is_avro else self._wire.printed
+
+        def print_column(value: Any, row: Row) -> bytes:
+            if value is None:
+                return null
+            try:
+                printed = printer(value)
+                return head + (printed if write is None else write(printed, name)) + tail
+            except (*BAD_VALUE, EncodeError) as error:
+                raise value_error(name, value, error) from error
+
+        return print_column
+
+    def _printer(self, name: str, member: Member) -> Print:
+        open_printer = avro_printer if self._wire.is_avro else value_printer
+        try:
+            printer = member.printer or open_printer(
+                member.encoding, self._types[name], self._tools
+            )
+        except EncodeError as error:
+            raise error.at(column=name) from error
+        print_invalid = member.invalid
+        if print_invalid is None:
+            return printer
+
+        def print_any(value: Any) -> Any:
+            is_invalid = type(value) is InvalidValue
+            return print_invalid(value.text) if is_invalid else printer(value)
+
+        return print_any
+
+    def either(self, part: Either) -> Step:
+        below, above = part.below.encode(), part.above.encode()
+
+        def step(row: Row) -> bytes:
+            values, others = row.images[part.image] or {}, row.images[_OTHER[part.image]] or {}
+            value = values[part.column] if part.column in values else others.get(part.column)
+            return above if type(value) is int and value >= part.limit else below
+
+        return step
