@@ -24,7 +24,7 @@ from pyspark_cdcfmt.rows.event_rows import columns_of
 from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
-from pyspark_cdcfmt.rows.variant import VariantEncoder
+from pyspark_cdcfmt.rows.variant import field_order
 
 _PLAIN: dict[type, str] = {
     logical.Bool: "bool",
@@ -143,7 +143,7 @@ def _event(
     if _has_images(shape):
         names = sorted(table.column_names)
         if shape.events == "variant":
-            names = list(VariantEncoder(table.column_names).ordered)
+            names = field_order(table.column_names)
     places = {name: place for place, name in enumerate(table.column_names)}
     parts = [
         {

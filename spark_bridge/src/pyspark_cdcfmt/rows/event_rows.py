@@ -136,7 +136,7 @@ def image_writer(
     values_of = image_values(table, policy, as_json=as_json)
     if as_json:
         return lambda image: image_to_json(values_of(image))
-    encode = VariantEncoder(table.column_names).encode_object
+    encode = VariantEncoder(table.column_names).encode
     return lambda image: encode(values_of(image))
 
 

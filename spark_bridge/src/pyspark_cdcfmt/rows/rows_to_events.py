@@ -142,15 +142,10 @@ class EventInput:
     def _images(
         self, op: str, row: dict[str, Any], source: dict[str, Any]
     ) -> tuple[TableSchema, Image | None, Image | None]:
-        pairs = row.get("before"), row.get("after")
         name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
         columns = row.get("columns")
         wanted = _WANTED.get(op, 1)
-        if columns is not None and (wanted is None or pairs[wanted] is not None):
-            found = self._tables.read(name, keys, columns, protocol, pairs)
-            if found is not None:
-                return found
-        images = variant_cell(pairs[0]), variant_cell(pairs[1])
+        images = variant_cell(row.get("before")), variant_cell(row.get("after"))
         for image, which in zip(images, ("before", "after"), strict=True):
             if image is not None and not isinstance(image, dict):
                 raise EncodeError("the image is a variant, but not an object", column=which)
