@@ -122,11 +122,6 @@ class SchemaDirectory:
         filesystem, root = self._open()
         return list(self._read(filesystem, f"{root}/{_folder_of(database, schema, table)}"))
 
-    def load_all(self) -> Iterator[SchemaRecord]:
-        """All schemas of all tables."""
-        filesystem, root = self._open()
-        yield from self._read(filesystem, root)
-
     def entries(self) -> Iterator[Entry]:
         """Every schema file, in the order of their names, also those that cannot be read.
 

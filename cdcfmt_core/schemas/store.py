@@ -98,8 +98,7 @@ class SchemaStore:
         Statements may know some of its columns only.
         """
         for known in chain(self.tables(), self.statements.tables()):
-            parts = known.database, known.schema, known.table
-            if tuple(part for part in parts if part is not None) == table:
+            if known.name == table:
                 yield known
 
     def records_of(self, table: TableName) -> Iterator[SchemaRecord]:

@@ -20,6 +20,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
     TableSchemaEvent,
+    full_name,
 )
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
@@ -134,8 +135,8 @@ def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
         of = event.table if isinstance(event, RowChange) else event
         of = event.table_schema if isinstance(event, TableSchemaEvent) else of
         if isinstance(of, TableSchema | SchemaChange):
-            names = (of.database, of.schema, of.table)
-            found.setdefault(tuple(name for name in names if name is not None), []).append(event)
+            name = full_name(of.database, of.schema, of.table)
+            found.setdefault(name, []).append(event)
     return found
 
 

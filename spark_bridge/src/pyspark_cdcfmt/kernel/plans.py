@@ -19,8 +19,8 @@ from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.event_fields import fields_of_columns
 from pyspark_cdcfmt.kernel.settings import Shape, Unlike, _has_images, _target
-from pyspark_cdcfmt.rows.event_rows import columns_of
 from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
@@ -160,7 +160,7 @@ def _event(
         parts.append({"name": "sequence_commit", "path": None, "without": (), "default": None})
     return {
         "key_columns": shape.key_of(table),
-        "columns": columns_of(table) if shape.shows_columns else (),
+        "columns": fields_of_columns(table) if shape.shows_columns else (),
         "images": {
             "order": [places[name] for name in names],
             "names": names,

@@ -15,7 +15,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import PolicyError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
+from cdcfmt_core.filters import EventFilter, nearest_tables, split_name, table_names
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import ReadOptions
@@ -169,8 +169,8 @@ def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
 
 
 def _wants(pattern: EventFilter, table: TableName) -> bool:
-    database, *schema, name = table
-    return pattern.wants_table(database, name, schema[0] if schema else None)
+    database, schema, name = split_name(table)
+    return pattern.wants_table(database, name, schema)
 
 
 def _names_in(schemas: Iterable[TableSchema]) -> list[str]:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.column_names import clashes, fold
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
-from cdcfmt_core.filters import nearest_tables, table_names
+from cdcfmt_core.filters import nearest_tables, split_name, table_names
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
@@ -242,8 +242,8 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     if not isinstance(store, KeptSchemaStore):
         return None
     assert options.table is not None
-    database, *schema, table = options.table
-    name = (database, table, schema[0] if schema else None)
+    database, schema, table = split_name(options.table)
+    name = (database, table, schema)
     records = store.reload(*name)
     if not records:
         source = open_input(options)

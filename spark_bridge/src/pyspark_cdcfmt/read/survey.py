@@ -24,8 +24,9 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
     TableSchemaEvent,
+    full_name,
 )
-from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.filters import EventFilter, split_name
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
@@ -46,10 +47,6 @@ class Decodes(Protocol):
     """A message decoder, as far as it is used here."""
 
     def decode(self, message: Message) -> Sequence[Event]: ...
-
-
-def name_of(table: TableSchema) -> TableName:
-    return _name(table.database, table.schema, table.table)
 
 
 @attrs.define
@@ -96,7 +93,7 @@ class Survey:
         return [schema for schema, whole in self._tables.get(table, {}).items() if whole]
 
     def add_schema(self, table: TableSchema, *, complete: bool = True) -> None:
-        known = self._known(name_of(table))
+        known = self._known(table.name)
         if table not in known or (complete and not known[table]):
             self.changes += 1
             known[table] = complete
@@ -112,15 +109,15 @@ class Survey:
                 self.first_positions[event.table] = message.position
                 self.examples[event.table] = _examples(event)
                 if not event.commit_ts and not event.sequence_commit and message.topic is None:
-                    self.by_file_offset.add(name_of(event.table))
+                    self.by_file_offset.add(event.table.name)
             self._add_event(event)
 
     def _add_event(self, event: Event) -> None:
         if isinstance(event, RowChange):
             images = [image for image in (event.before, event.after) if image is not None]
-            self.rows[name_of(event.table)] += 1
+            self.rows[event.table.name] += 1
             for column in (event.extra or {}).get("ambiguous_unsigned", ()):
-                self.negative.setdefault(name_of(event.table), set()).add(column)
+                self.negative.setdefault(event.table.name, set()).add(column)
             self.add_schema(event.table, complete=any(image.complete for image in images))
         elif isinstance(event, TableSchemaEvent):
             self.add_schema(event.table_schema)
@@ -129,12 +126,12 @@ class Survey:
                 if schema is not None:
                     self.add_schema(schema)
             if event.table:
-                self._known(_name(event.database, event.schema, event.table))
+                self._known(full_name(event.database, event.schema, event.table))
         elif isinstance(event, Corrupt):
             error = event.error
             self.bad = self.bad or str(error)
             if isinstance(error, MissingSchemaError):
-                self._known(_name(error.database, error.schema, error.table))
+                self._known(full_name(error.database, error.schema, error.table))
 
     def _known(self, table: TableName) -> dict[TableSchema, bool]:
         if table not in self._tables:
@@ -245,11 +242,7 @@ def _cut(value: object) -> object:
 
 def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:
     if options.table is not None:
-        database, *schema, table = options.table
+        database, schema, table = split_name(options.table)
         # A kept store has in memory what was asked for.
-        schemas.find(database, table, None, schema=schema[0] if schema else None)
+        schemas.find(database, table, None, schema=schema)
     return schemas.tables()
-
-
-def _name(database: str, schema: str | None, table: str) -> TableName:
-    return (database, table) if schema is None else (database, schema, table)

@@ -15,14 +15,13 @@ from cdcfmt_core.events import (
     Corrupt,
     Event,
     Image,
-    LogicalMessage,
     Message,
     RowChange,
     SchemaChange,
     TableSchema,
-    Transaction,
 )
 from cdcfmt_core.texts import qualified
+from cdcfmt_core.toolkit.event_fields import extra_of, fields_of_columns, fields_of_schema
 from cdcfmt_core.toolkit.row_changes import split_key_update
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
@@ -86,9 +85,9 @@ class EventRows:
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
     ) -> Row:
         commit_ts: int | None = getattr(event, "commit_ts", None)
-        extra = _extra_of(event)
+        extra = extra_of(event)
         if self.wants_columns:
-            extra = (extra or {}) | _unsaid(event)
+            extra = extra | _unsaid(event)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
@@ -112,7 +111,7 @@ class EventRows:
             "key_columns": list(keys),
         }
         if self.wants_columns:
-            values["columns"] = columns_of(table)
+            values["columns"] = fields_of_columns(table)
         if self._wants_images:
             write = self._writer(table)
             if event.before is not None and not (self._after_only and event.after is not None):
@@ -168,16 +167,6 @@ def image_values(
     return values_of
 
 
-def _extra_of(event: Any) -> dict[str, Any] | None:
-    """``extra``, with the fields of kinds that have no column of their own."""
-    extra: dict[str, Any] | None = getattr(event, "extra", None)
-    if isinstance(event, Transaction):
-        return {"status": event.status, "transaction_id": event.transaction_id} | (extra or {})
-    if isinstance(event, LogicalMessage):
-        return {"prefix": event.prefix, "content": event.content} | (extra or {})
-    return extra
-
-
 UNSAID = ("sequence_commit", "partial")
 """Names in ``extra`` under ``includeColumns``."""
 
@@ -230,35 +219,12 @@ def _of_table_event(event: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
     schema: TableSchema | None = getattr(event, "table_schema", None)
     if schema is not None:
-        values = {
-            "database": schema.database,
-            "schema": schema.schema,
-            "table": schema.table,
-            "key_columns": list(schema.key_columns),
-            "table_schema": {
-                "database": schema.database,
-                "schema": schema.schema,
-                "table": schema.table,
-                "columns": columns_of(schema),
-                "key_columns": list(schema.key_columns),
-            },
-        }
+        fields = fields_of_schema(schema)
+        values = {name: fields[name] for name in fields if name != "columns"}
+        values["table_schema"] = fields
     if isinstance(event, SchemaChange):
         values["database"] = event.database
         values["schema"] = event.schema
         values["table"] = event.table
         values["ddl"] = {"query": event.query, "type": event.ddl_type}
     return values
-
-
-def columns_of(table: TableSchema) -> list[dict[str, Any]]:
-    """``columns`` of events of a table."""
-    return [
-        {
-            "name": column.name,
-            "source_type": column.source_type,
-            "nullable": column.nullable,
-            "key": column.key,
-        }
-        for column in table.columns
-    ]

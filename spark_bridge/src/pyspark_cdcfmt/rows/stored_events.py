@@ -32,6 +32,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.filters import split_name
 from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
@@ -228,10 +229,10 @@ _RESTORE: dict[type[LogicalType], Restore] = {
 
 def is_of_table(table: tuple[str, ...]) -> Column:
     """Whether an event is of the table."""
-    database, *schema, name = table
+    database, schema, name = split_name(table)
     return (
         (f.col("database") == database)
-        & f.col("schema").eqNullSafe(f.lit(schema[0] if schema else None))
+        & f.col("schema").eqNullSafe(f.lit(schema))
         & (f.col("table") == name)
     )
 
