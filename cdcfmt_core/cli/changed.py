@@ -1,4 +1,4 @@
-"""What a reader changes without an error: values that become NULL, other text, or a guess."""
+"""Values that a reader changes without an error: to NULL, to other text, or to a guess."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IN_SPARK = {
     NO_VARIANT: "the document's text; jsonAs=string gives all of the column as text",
     TWICE: "the last one counts",
 }
-"""What becomes of it in Spark, and the option that mends it."""
+"""The value in Spark, and the option that changes that."""
 
 _COUNTED = ("timestamp ", "nanoseconds ")
 _MOST_KINDS = 10_000

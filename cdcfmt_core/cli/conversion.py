@@ -32,7 +32,7 @@ class Conversion:
     counts: Counter[str]
 
     def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the whole input.
+        """The converted messages of the whole input.
 
         ``as_lines``: whole messages in lines will do.  Where an engine is installed it goes on
         behind the first messages.

@@ -45,10 +45,12 @@ class SchemaStore:
     """The schemas of many tables; plain data, which can be sent to other processes.
 
     Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
-    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
-    might need is an error, never an older schema.  ``changes`` grows whenever it is given
-    something new.  ``statements`` are the DDL statements that it was told,
-    which are never kept in a folder.  ``lookups`` takes note of what is asked for, if it is set.
+    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  A row that may
+    need a forgotten schema gets an error, never an older schema.
+
+    - ``changes``: grows with every new schema and statement
+    - ``statements``: the added DDL statements, which are never kept in a folder
+    - ``lookups``: records requests, if it is set
     """
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:

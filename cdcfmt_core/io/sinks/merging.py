@@ -3,8 +3,8 @@
 A stream that runs for months makes a manifest for each batch, and readers open all of them.
 So ten of them become one file, ten such files the next larger one, and so on: of a million
 commits there are some fifty files, and each manifest was copied six times.  A merged file
-holds manifests as they were, and its parts go when it is there: whoever reads both, or
-stops at any step, or merges at the same time, ends up with the same commits.
+holds manifests as they were, and its parts are removed once it is there.  A process that
+reads both, stops at any step, or merges at the same time gets the same commits.
 """
 
 from __future__ import annotations

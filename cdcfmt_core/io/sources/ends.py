@@ -1,4 +1,4 @@
-"""The first and last messages of files, read without what lies between."""
+"""The first and last messages of files; the middle is not read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_ends(
 ) -> Iterator[Message | BadLine]:
     """The first and last messages of whole ``files``, ``each`` of them at either end; lazily.
 
-    Of many files less, unless ``each`` is given.
+    Fewer of many files, unless ``each`` is given.
 
     The first file's beginning and the last one's end come first, then the other files.  A
     compressed file has no end to go to: without ``compressed_tails`` it shows its beginning

@@ -1,4 +1,4 @@
-"""Offsets as users ask for them; meaning and names are those of Spark's own sources of topics."""
+"""Requested offsets; names and meaning are those of Spark's own sources of topics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def offset_request(
     As in Spark ``startingTimestamp`` goes before ``startingOffsetsByTimestamp``, and that
     before ``startingOffsets``.
 
-    :raises OptionError: for text that says no offsets.
+    :raises OptionError: for text that is not offsets.
     """
     strategy: Literal["error", "latest"] = "latest"
     if side == "starting":

@@ -14,7 +14,7 @@ from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.cli.converter import Converter
 from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.write.columnar import KernelWriter
 
@@ -37,7 +37,7 @@ def convert(
     *,
     as_lines: bool,
 ) -> Iterator[Message | LinesOfMessages]:
-    """What becomes of the messages, the first of which has this number."""
+    """The converted messages; ``number`` is that of the first one."""
     looked_at = 0
     for block in blocks:
         for message in islice(one_by_one([block]), _LOOKED_AT - looked_at):
@@ -90,6 +90,6 @@ def _open(
     )
     try:
         return Converter(conversion, format_, shape, writer, number)
-    except Unlike as error:
+    except Unsupported as error:
         logger.debug("not by the kernel: %s", error)
         return None

@@ -92,7 +92,7 @@ class Converter:
     def parts(
         self, blocks: Iterator[Message | BadLine | Lines]
     ) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the messages."""
+        """The converted messages."""
         errors: list[Exception] = []
         try:
             for chunk in cut_chunks(_until_error(blocks, errors), self._format.reads):
@@ -138,7 +138,7 @@ class Converter:
                     at = end
 
     def _is_refused(self, message: Message | BadLine) -> bool:
-        """Whether the kernel refused the next message, which may be one that nobody wants.
+        """Whether the reference has to read the next message; unwanted ones are skipped.
 
         So many next ones are for the reference as ``step`` says.
         """
@@ -175,7 +175,7 @@ class Converter:
         self._learner.forget_old_plans()
 
     def _rows(self, run: Sequence[Message | BadLine]) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the messages that the kernel has read."""
+        """The converted messages of a run that the kernel has read."""
         number, self._last_run = self._number, self._kernel.messages
         if not self._last_run:
             return

@@ -89,7 +89,7 @@ def every_table(settings: Settings) -> EveryTable:
 
 
 class EveryTable:
-    """The columns of all tables as ``format("cdc")`` infers each, from one look at the input."""
+    """The columns of all tables as ``format("cdc")`` infers each, from one pass over the input."""
 
     def __init__(self, settings: Settings) -> None:
         self._new = partial(UnitedColumns, _type_options(settings))
@@ -125,7 +125,7 @@ class EveryTable:
 def _note_digits(table: tuple[str, ...], columns: list[str]) -> None:
     note(
         f"{table_names([table])}: the messages do not have the digits of DECIMAL columns "
-        f"({', '.join(columns)}), whose scale is that of the values looked at: write the source's"
+        f"({', '.join(columns)}), whose scale is that of the sampled values: write the source's"
     )
 
 

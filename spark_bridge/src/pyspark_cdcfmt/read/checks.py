@@ -20,9 +20,9 @@ from pyspark_cdcfmt.read.survey import Survey, Surveyor, TableName
 logger = open_logger("pyspark_cdcfmt")
 
 _MESSAGES_OF_LAST = 400
-"""Of the last slice, for what the table has become: a slice may have many files."""
+"""Sampled messages of the last slice, for the newest schema of the table."""
 _BATCHES = 3
-"""Micro-batches that a stream looks at for names that the first one lacks."""
+"""Micro-batches whose names a stream checks."""
 _STREAM_SECONDS = 3.0
 _MAY_COME = (
     "the stream goes on, since it may come later; a row of the table that lacks a column of "
@@ -80,7 +80,7 @@ def check_batch(
 
 
 def _look_on(surveyor: Surveyor, options: ReadOptions, *, zones: bool) -> None:
-    """Look at some more messages, for warnings about events."""
+    """Sample more messages, for warnings about events."""
 
     def answered(survey: Survey) -> bool:
         return not zones and bool(survey.tables) and unmatched_exclusion(survey, options) is None
@@ -113,7 +113,7 @@ class StreamCheck:
         self._noticed: set[str] = set()
 
     def look(self, source: Input, slices: Sequence[Slice]) -> None:
-        """Look at the next micro-batch.
+        """Check the next micro-batch.
 
         :raises PolicyError: for a declared type that cannot hold a column.
         """
@@ -124,7 +124,7 @@ class StreamCheck:
             source,
             slices,
             self._options,
-            # What the driver reads here is no part of the stream.
+            # The stream itself must not depend on this sample.
             SchemaStore(self._options["maxCachedSchemaBytes"]),
             survey=self._survey,
             seconds=_STREAM_SECONDS,
@@ -144,7 +144,7 @@ class StreamCheck:
             self._options,
             self._schema,
             inferred=self._declared is None,
-            # Others will come.
+            # More files will come.
             many_files=isinstance(source, FilesInput),
         )
         for notice in found:

@@ -96,7 +96,7 @@ class GivenNames:
     def unknown(self, survey: Survey) -> str | None:
         """The error of the first name that the survey did not find; None if it found all.
 
-        An input without tables says nothing.
+        An input without tables is not checked.
         """
         if not survey.tables:
             return None
@@ -200,7 +200,7 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
     logical.Json: "1",
     logical.Vector: [1.0],
 }
-"""Of each type the value that most Spark types can hold."""
+"""A value of each type that most Spark types can hold."""
 
 
 def check_declared_types(schema: StructType, survey: Survey, options: ReadOptions) -> None:

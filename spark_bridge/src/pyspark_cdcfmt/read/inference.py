@@ -114,8 +114,8 @@ class UnitedColumns:
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
         """Add the columns that only these schemas have, in their order; rows' types go first.
 
-        What the table had from the first on, and no row has, the wire leaves out (virtual
-        columns), unless that schema knows the table in part.
+        A column of the first schema that no row has is left out by the wire (a virtual column),
+        unless that schema is partial.
         """
         same = partial(fold, case_sensitive=self._options.case_sensitive)
         known = set(map(same, self._types))

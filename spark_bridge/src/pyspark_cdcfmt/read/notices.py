@@ -1,4 +1,4 @@
-"""Warnings on the driver, of input whose reading may not be as the user meant it."""
+"""Warnings on the driver, of input that may be read otherwise than the user expects."""
 
 from __future__ import annotations
 

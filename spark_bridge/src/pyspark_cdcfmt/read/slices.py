@@ -20,7 +20,7 @@ from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
 
 SECONDS_BETWEEN_NEWS = 10.0
-"""Of what the driver or a task waits for, in its log."""
+"""Between log lines of a driver or task that waits."""
 
 
 @attrs.frozen
@@ -69,8 +69,8 @@ class Input(ABC):
     ) -> Iterator[Message | BadLine]:
         """The first and last messages of every file or topic partition of ``slices``; lazily.
 
-        A bounded look of about ``seconds`` at most.  ``thorough`` also reads what has no end to
-        go to: the last compressed files.  A message may come twice.
+        Takes about ``seconds`` at most.  ``thorough`` also reads the last compressed files,
+        which have to be read whole.  A message may come twice.
         """
 
     def has_many_files(self, slices: Sequence[Slice]) -> bool:

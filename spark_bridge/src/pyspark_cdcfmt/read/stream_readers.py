@@ -199,9 +199,9 @@ class FileStreamReader(_StreamReader):
 
 
 class Watch:
-    """Warns of files that the stream will not read, as far as this run knows.
+    """Warnings of files that the stream will not read.
 
-    What lay there when the run began, and only its time says that it was read, is not judged.
+    Files that were there before the run began, and are old, may have been read: no warning.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """A survey of an input on the driver, before any task runs: its tables and their columns.
 
-The ends of every file and topic partition are looked at, and what the schema store was given.
-Inference, the check of names and checks of types all use what is found.
+It samples the ends of every file and topic partition, and takes the schemas of the schema store.
+Inference, the check of names and checks of types use the result.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LONGEST = 100
 
 
 class Decodes(Protocol):
-    """A message decoder, as far as it is used here."""
+    """The part of a message decoder that is used here."""
 
     def decode(self, message: Message) -> Sequence[Event]: ...
 
@@ -53,7 +53,7 @@ class Decodes(Protocol):
 class Survey:
     """The result of a survey.
 
-    ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
+    ``messages`` counts the sampled ones, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``examples`` has for each schema the first
     row's values of columns of unknown type, cut where they are long, and
     ``first_positions`` the position of that row's message.
@@ -144,10 +144,10 @@ Question: TypeAlias = Callable[[Survey], bool]
 
 
 class Surveyor:
-    """Looks at the slices of a batch until a question is answered.
+    """Samples the slices of a batch until a question is answered.
 
     ``schemas`` are those that the scan for table schemas has found, which stay as they are;
-    ``survey`` is an earlier one to go on with.  Every look takes about ``seconds`` at most.
+    ``survey`` is an earlier one to extend.  Each pass takes about ``seconds`` at most.
     """
 
     def __init__(
@@ -213,7 +213,7 @@ class Surveyor:
                 self._seen.add(place)
             changes = self.survey.changes
             self.survey.add(message, self._decoder)
-            # Most messages say nothing new, and names may be many.
+            # Most messages add nothing, and names may be many.
             if self.survey.changes > changes and until(self.survey):
                 return
             if time.monotonic() > deadline:
@@ -243,6 +243,6 @@ def _cut(value: object) -> object:
 def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:
     if options.table is not None:
         database, schema, table = split_name(options.table)
-        # A kept store has in memory what was asked for.
+        # A kept store loads a table when it is first requested.
         schemas.find(database, table, None, schema=schema)
     return schemas.tables()

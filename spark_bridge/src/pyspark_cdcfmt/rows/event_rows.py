@@ -144,7 +144,7 @@ def image_values(
 ) -> Callable[[Image], dict[str, Any]]:
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
-    # Most types stand for themselves; only these need a look at each value.
+    # Values of most types stay as they are; only those of these types are converted.
     place = qualified(table.database, table.table)
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
@@ -172,7 +172,7 @@ UNSAID = ("sequence_commit", "partial")
 
 
 def _unsaid(event: Any) -> dict[str, Any]:
-    """Parts of an event that ``changes`` needs and no column has; ``includeColumns`` adds them."""
+    """Fields for ``changes`` without a column; ``includeColumns`` adds them to ``extra``."""
     unsaid: dict[str, Any] = {}
     if getattr(event, "sequence_commit", None) is not None:
         unsaid["sequence_commit"] = event.sequence_commit
@@ -186,7 +186,7 @@ def _unsaid(event: Any) -> dict[str, Any]:
 
 def microseconds(milliseconds: int | None) -> int | None:
     """A time since 1970, if it is one that a timestamp can show."""
-    # What no timestamp can show was never a time.
+    # A number beyond all timestamps is not a time.
     if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
         return None
     return milliseconds * 1000

@@ -138,7 +138,7 @@ def array_builder(
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     """Values of any type but variants."""
-    # As strings, bytes would be decoded to see whether they can be.
+    # As strings, Arrow would decode bytes to check them.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
     try:
         if pa.types.is_binary(first) and sum(map(len, filter(None, values))) >= _LARGE:

@@ -1,7 +1,7 @@
 """Rows of the events shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.event_rows`.
 
-What that shape does not hold cannot come back: which columns of a before image were
-completed, flags of columns, the schema before a DDL statement.  An image is complete if it
+Lost in that shape: which columns of a before image were completed, flags of columns, the
+schema before a DDL statement.  An image is complete if it
 has all of the row's ``columns``.
 """
 

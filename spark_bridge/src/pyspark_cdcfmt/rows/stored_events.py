@@ -1,8 +1,8 @@
 """The changes of one table out of events that were decoded, and perhaps stored, before.
 
-An event of the events shape becomes the core's event again, and from there on everything is
-as if the message had been read with the option ``table``.  What a variant does not keep is
-known from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
+An event of the events shape becomes the core's event again, and from there on it is
+handled like a message read with the option ``table``.  Types that a variant does not keep come
+from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
 decimal.
 """
 
@@ -51,13 +51,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @attrs.define
 class StoredMessage(Message):
-    """The message that an event came from, as far as the events shape keeps it."""
+    """The parts of an event's message that the events shape keeps."""
 
     event: dict[str, Any] = attrs.field(factory=dict)
 
 
 class StoredEvents:
-    """Makes events of rows of the events shape; stands where a MessageDecoder does."""
+    """Decoder of rows of the events shape, with the interface of a MessageDecoder."""
 
     def __init__(self, type_map: str | None) -> None:
         self._type_map = type_map
@@ -129,7 +129,7 @@ class StoredEvents:
 
 
 class StoredError(DecodeError):
-    """The text of a corrupt event, which already has protocol and place."""
+    """The error of a corrupt event, whose text already has protocol and place."""
 
     def at(self, **_: Any) -> StoredError:
         return self

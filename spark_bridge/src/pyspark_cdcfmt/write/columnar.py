@@ -289,7 +289,7 @@ class RowWriter:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
 
     def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
-        """Whether the table of a row could be made known."""
+        """Add the table of a row; whether that was possible."""
         try:
             (read,) = self._rows.events([batch.slice(at, 1)])
         except EncodeError:
