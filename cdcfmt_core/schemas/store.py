@@ -28,7 +28,7 @@ from cdcfmt_core.schemas.versions import Position, Versions, alike, with_newest
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
-"""Of one schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
+"""The largest schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
 _POSITION = 300
 
 

@@ -166,7 +166,7 @@ class Checksum:
 
 ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
 Part: TypeAlias = str | bytes | Number | Members | Either | Digits | ByExtra | Checksum
-"""What stands next in a message; text and bytes stand there as they are."""
+"""The next part of a message; text and bytes are written as they are."""
 
 
 @attrs.frozen

@@ -28,7 +28,7 @@ _TABLES_SHOWN = 4
 
 @attrs.define
 class Found:
-    """What was seen of one format."""
+    """The counts of one format."""
 
     messages: int = 0
     corrupt: int = 0

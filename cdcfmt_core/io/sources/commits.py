@@ -159,7 +159,7 @@ class Committed:
         return visible is None or name in visible
 
     def ls(self, folder: str) -> list[dict[str, Any]]:
-        """What is in a folder."""
+        """The entries of a folder."""
         key = folder.rstrip("/")
         while True:
             # First the manifests: the files that they list are in their place by then.

@@ -15,17 +15,17 @@ from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, HowToRead, read_s
 from cdcfmt_core.io.sources.splits import FileSplit
 
 MAX_FILES = 100
-"""Files that are opened at most; of more, these spread evenly over their order."""
+"""The most files that are opened, spread evenly over all."""
 
 _BLOCK_BYTES = 1 << 16
 _TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
-"""How far before a plain file's end its last lines are looked for: further while there is none."""
+"""Bytes before a plain file's end that are searched for its last lines, until some are found."""
 
 _MAX_COMPRESSED_BYTES = 64 << 20
 """Stored bytes of compressed files that are read through for their last lines, in all."""
 
 _MAX_HELD_BYTES = 16 << 20
-"""Of a file's last messages, which are all read before the first of them can be given."""
+"""The most bytes of a file's last messages, which are held together."""
 
 _MESSAGES = 10_000
 

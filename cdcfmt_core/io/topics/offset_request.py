@@ -52,7 +52,7 @@ class OffsetRequest:
 def offset_request(
     values: Mapping[str, Any], side: Literal["starting", "ending"]
 ) -> OffsetRequest | None:
-    """What the options of one side ask for; None without any.
+    """The request of the options of one side; None without any.
 
     As in Spark ``startingTimestamp`` goes before ``startingOffsetsByTimestamp``, and that
     before ``startingOffsets``.

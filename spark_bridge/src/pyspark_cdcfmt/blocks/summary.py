@@ -34,7 +34,7 @@ class Group:
 
     @property
     def table(self) -> tuple[Any, ...]:
-        """What :func:`is_of_group` compares."""
+        """The key that :func:`is_of_group` compares."""
         return tuple(self.summary[name] for name in ("database", "schema", "table", "is_read"))
 
 

@@ -27,7 +27,7 @@ _TIMES: Final = ("commit_ts", "source_time", "emit_time")
 _COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
 _ROW_BYTES: Final = 100
 _LOOKED_AT: Final = 64
-"""So many messages may say how all are decoded."""
+"""The first messages that may choose the decoder of all."""
 
 
 def convert(

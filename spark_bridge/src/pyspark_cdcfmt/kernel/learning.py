@@ -36,10 +36,10 @@ _LEARNT = ("unknown", "a time zone that the kernel lacks")
 """Reasons of the kernel that a new plan or zone resolves."""
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
-"""Bytes of a message that may be looked at once more, for its schema."""
+"""The most bytes of a message that is read again for its schema."""
 _PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
-"""So many messages read by the kernel pay for one more plan of a table."""
+"""Messages read by the kernel that pay for one more plan of a table."""
 _TABLE_BYTES = 8 << 20
 
 

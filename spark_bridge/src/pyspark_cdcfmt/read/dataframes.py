@@ -39,7 +39,7 @@ ColumnName: TypeAlias = "str | Column"
 Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
 KAFKA_COLUMNS = {name: name for name in ("key", "topic", "partition", "offset", "timestamp")}
-"""What Spark's Kafka source calls its columns: ``decode(df, **KAFKA_COLUMNS)``."""
+"""The columns of Spark's Kafka source: ``decode(df, **KAFKA_COLUMNS)``."""
 
 _NO_OFFSET = (
     "cdc: decode is given no offset, so {0} does not order messages without a commit_ts, nor rows "

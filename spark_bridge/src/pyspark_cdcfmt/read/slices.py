@@ -25,7 +25,7 @@ SECONDS_BETWEEN_NEWS = 10.0
 
 @attrs.frozen
 class Slice(InputPartition):
-    """What one task reads; ``schemas`` are the table schemas found before it.
+    """A part of the input for one task; ``schemas`` are the table schemas found before it.
 
     Row changes with a commit_ts below ``low_watermark`` are duplicates (``deduplicate``).
     """
@@ -34,7 +34,7 @@ class Slice(InputPartition):
     low_watermark: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:
-        """Its place, for the task's log line."""
+        """The place in the input, for the task's log line."""
         return {}
 
 

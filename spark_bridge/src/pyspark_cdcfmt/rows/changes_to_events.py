@@ -29,12 +29,12 @@ from pyspark_cdcfmt.rows.types import logical_type
 from pyspark_cdcfmt.write_options import WriteOptions
 
 MAX_WAITING = 10_000
-"""So many preimages may wait for their postimages."""
+"""The most preimages that wait for their postimages."""
 
 FIRST_TSO = 1_000_000_000_000 << 18
-"""Of September 2001: a smaller commit_ts is no TSO, but some other number."""
+"""The TSO of September 2001; a smaller number is no commit_ts."""
 _CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
-"""Of these types a column has other values in Spark than in events; all others have the same."""
+"""Types whose values in Spark differ from those in events."""
 
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 

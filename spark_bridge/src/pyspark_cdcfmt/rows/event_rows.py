@@ -32,7 +32,7 @@ from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _COLUMN_BYTES = 1_000
-"""Of a column of a writer, beside its schema."""
+"""Bytes of a column of a writer, beside its schema."""
 _LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]

@@ -23,7 +23,7 @@ from pyspark_cdcfmt.rows.columns import ColumnCells
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
 
 _COLUMN_BYTES = 1_000
-"""Of a column, beside its schema."""
+"""Bytes of a column, beside its schema."""
 _DEFAULT_TYPE_MAP = "mysql"
 
 

@@ -37,7 +37,7 @@ Source: TypeAlias = tuple[str | None, str | None, int | None]
 
 _OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
 _WANTED = {"delete": 0, "truncate": None}
-"""Which of the images a row needs, if not the one after it."""
+"""The required image by op; the after image by default."""
 
 _DDL_TYPES = frozenset(
     {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
@@ -83,7 +83,7 @@ class EventInput:
             yield from self._of_batch(batch)
 
     def flush(self) -> Iterator[InputEvent]:
-        """Nothing: an event is one row."""
+        """No events: each row was one."""
         return iter(())
 
     @property

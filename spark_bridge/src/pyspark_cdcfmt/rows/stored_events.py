@@ -44,7 +44,7 @@ STORED_COLUMNS = (
     *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
     *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
 )
-"""What :class:`StoredEvents` needs of events."""
+"""The columns of events that :class:`StoredEvents` needs."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

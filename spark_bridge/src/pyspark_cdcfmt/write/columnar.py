@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cdcfmt_kernel import Writer
 
 ENOUGH: Final = 64
-"""So many rows in a row are worth the kernel's while."""
+"""Rows in sequence that are worth another call of the kernel."""
 MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
 _MOST: Final = (1 << 63) - 1

@@ -62,7 +62,7 @@ _KEPT_BATCHES = 3
 
 @attrs.define
 class KeptWatermarks:
-    """Of one batch of a stream; ``checkpoint`` is the option checkpointLocation."""
+    """The watermarks at one batch of a stream; ``checkpoint`` is the option checkpointLocation."""
 
     checkpoint: str | None
     batch: int
