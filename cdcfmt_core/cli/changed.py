@@ -142,7 +142,7 @@ def _refuse(text: str) -> NoReturn:
 def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
 
-    def look(members: list[tuple[str, Any]]) -> None:
+    def note_twice(members: list[tuple[str, Any]]) -> None:
         if len(members) != len({name for name, _ in members}):
             found.extend(
                 name for name, count in Counter(n for n, _ in members).items() if count > 1
@@ -150,7 +150,7 @@ def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:
 
     for document in _documents(decoded, options):
         try:
-            json.loads(document, object_pairs_hook=look)
+            json.loads(document, object_pairs_hook=note_twice)
         except (ValueError, RecursionError):
             continue  # corrupt, and counted as such
     return found

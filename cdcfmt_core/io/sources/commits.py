@@ -155,7 +155,7 @@ class Committed:
         folder, _, name = path.rpartition("/")
         if not is_ours(name):
             return True
-        visible = self._look(folder)
+        visible = self._committed_in(folder)
         return visible is None or name in visible
 
     def ls(self, folder: str) -> list[dict[str, Any]]:
@@ -163,7 +163,7 @@ class Committed:
         key = folder.rstrip("/")
         while True:
             # First the manifests: the files that they list are in their place by then.
-            self._look(key)
+            self._committed_in(key)
             listed = self._filesystem.ls(folder, detail=True)
             if self._has_all(key, (str(info["name"]) for info in listed)):
                 return listed
@@ -175,7 +175,7 @@ class Committed:
             sinks = [path[: -len(MARKER) - 1] for path in found if path.endswith(f"/{MARKER}")]
             new = [sink for sink in sinks if sink not in self._folders]
             for sink in new:
-                self._look(sink)
+                self._committed_in(sink)
             if not new and all(self._has_all(sink, found) for sink in sinks):
                 return found
             self._filesystem.invalidate_cache()
@@ -187,9 +187,9 @@ class Committed:
             return True
         # Overwritten meanwhile, or removed by hand.
         del self._folders[folder]
-        return self._look(folder) == visible
+        return self._committed_in(folder) == visible
 
-    def _look(self, folder: str) -> set[str] | None:
+    def _committed_in(self, folder: str) -> set[str] | None:
         if folder not in self._folders:
             visible = None
             # A folder without it is a copy of committed files.

@@ -48,7 +48,7 @@ class SchemaSearch:
         self._reach = reach
         self._partitions: list[_Partition] | None = None
 
-    def look(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
+    def search(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
         """The schemas of one stretch after the other, perhaps none; lazily.
 
         First before the range, then behind it, as far as the log goes now; ``on``: however

@@ -26,7 +26,7 @@ logger = open_logger("pyspark_cdcfmt")
 _TIMES: Final = ("commit_ts", "source_time", "emit_time")
 _COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
 _ROW_BYTES: Final = 100
-_LOOKED_AT: Final = 64
+_MAX_SAMPLED: Final = 64
 """The first messages that may choose the decoder of all."""
 
 
@@ -38,10 +38,10 @@ def convert(
     as_lines: bool,
 ) -> Iterator[Message | LinesOfMessages]:
     """The converted messages; ``number`` is that of the first one."""
-    looked_at = 0
+    sampled = 0
     for block in blocks:
-        for message in islice(one_by_one([block]), _LOOKED_AT - looked_at):
-            looked_at += 1
+        for message in islice(one_by_one([block]), _MAX_SAMPLED - sampled):
+            sampled += 1
             if not isinstance(message, Message):
                 continue
             converter = _open(conversion, message, number, as_lines=as_lines)

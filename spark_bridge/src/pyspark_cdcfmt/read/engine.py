@@ -37,8 +37,8 @@ logger = open_logger("pyspark_cdcfmt")
 
 _MOST_COUNTS = 100
 """The most counts in the log line of a task."""
-_LOOKED_AT = 64
-_LOOKED_AT_BYTES = 1 << 20
+_MAX_SAMPLED = 64
+_MAX_SAMPLED_BYTES = 1 << 20
 """The first messages, and bytes of them, that may choose the decoder of all."""
 
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
@@ -190,15 +190,15 @@ class Engine:
         size = 0
         if self._opening is None or self.chunks is not None:
             return items
-        for item in islice(items, _LOOKED_AT):
+        for item in islice(items, _MAX_SAMPLED):
             held.append(item)
-            for message in islice(one_by_one([item]), _LOOKED_AT):
+            for message in islice(one_by_one([item]), _MAX_SAMPLED):
                 if isinstance(message, Message):
                     self.chunks = self._opening.open(message)
                 if self.chunks is not None:
                     break
             size += len(item.data if isinstance(item, Lines) else item.value or b"")
-            if self.chunks is not None or size > _LOOKED_AT_BYTES:
+            if self.chunks is not None or size > _MAX_SAMPLED_BYTES:
                 break
         held.reverse()
         # None of them is held beside the next one.

@@ -30,7 +30,7 @@ from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
 
 logger = open_logger("pyspark_cdcfmt")
 
-_LOOKED_AT_FOR_NAMES = 10_000
+_MAX_SAMPLED = 10_000
 
 
 def infer_columns(
@@ -205,7 +205,7 @@ def _nothing_found(
     messages: Iterable[Message | BadLine], decoder: Decodes, table: tuple[str, ...]
 ) -> str:
     survey = Survey()
-    for message in islice(messages, _LOOKED_AT_FOR_NAMES):
+    for message in islice(messages, _MAX_SAMPLED):
         survey.add(message, decoder)
     text = f"no row of table {table_names([table])} is in the input"
     if not survey.messages:

@@ -170,7 +170,7 @@ class MissingSchemas:
         waits = self._policy == "wait"
         known = self._newest(error)
         while True:
-            for _ in self._look(wanted, message, on=waits):
+            for _ in self._search_places(wanted, message, on=waits):
                 if self._known.get(wanted) if error.exact else self._newest(error) is not known:
                     return True
                 now = time.monotonic()
@@ -207,7 +207,7 @@ class MissingSchemas:
             # It is forgotten, so any schema found now is new.
             return None
 
-    def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
+    def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
         """Add the schemas of one place after the other."""
         if isinstance(self._store, KeptSchemaStore):
             # The store has these already, and its folder.
@@ -217,7 +217,7 @@ class MissingSchemas:
             self._searched = True
             self._search = self._open_search()
         if self._search is not None:
-            for records in self._search.look(message.timestamp, on=on):
+            for records in self._search.search(message.timestamp, on=on):
                 for record in records:
                     self._store.add(record)
                     self._note_known([record])

@@ -115,7 +115,7 @@ class TopicStreamReader(_StreamReader):
         # The end offset alone: a batch that runs again must read the same.
         offset = StreamOffset.of_json(end)
         slices = slices_of(offset.ranges(), self._options, self._source)
-        self._check.look(self._input, slices)
+        self._check.check(self._input, slices)
         schemas = open_store(self._options)
         return [
             attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_, offset.starts))
@@ -159,7 +159,7 @@ class FileStreamReader(_StreamReader):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         offset = FileOffset.from_json(start)
         self._files = self._target if self._target is not None else self._list()
-        self._watch.look(self._files, offset)
+        self._watch.compare(self._files, offset)
         self._offset = offset.advance(
             self._files,
             limit=_files_of(limit),
@@ -188,7 +188,7 @@ class FileStreamReader(_StreamReader):
             )
         files = [FileInfo(path, size) for path, size in after.batch.items()]
         slices = self._files_input.slices_of(files)
-        self._check.look(self._input, slices)
+        self._check.check(self._input, slices)
         if self._options["schemaStore"] is None:
             # The schemas in its own files would depend on where a micro-batch ends.
             return slices
@@ -210,7 +210,7 @@ class Watch:
         self._known: set[str] | None = None
         self._warned: dict[str, float | None] = {}
 
-    def look(self, files: list[FileInfo], offset: FileOffset) -> None:
+    def compare(self, files: list[FileInfo], offset: FileOffset) -> None:
         known = self._known
         self._known = {file.path for file in files}
         late = [

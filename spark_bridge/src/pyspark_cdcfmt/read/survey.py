@@ -176,7 +176,7 @@ class Surveyor:
             on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
         )
 
-    def look_at_ends(
+    def sample_ends(
         self, until: Question, *, thorough: bool = True, most: int | None = None
     ) -> None:
         """Take in the first and last messages of every slice, until ``until`` is satisfied.
@@ -187,7 +187,7 @@ class Surveyor:
         """
         if not until(self.survey):
             ends = self._source.ends(self._slices, seconds=self._seconds, thorough=thorough)
-            self._look(islice(ends, most), until)
+            self._sample(islice(ends, most), until)
 
     def read_on(self, until: Question) -> None:
         """Read from the input's beginning, at most 100 000 messages.
@@ -196,9 +196,9 @@ class Surveyor:
         """
         deadline = time.monotonic() + self._seconds
         messages = self._source.read_all(self._slices)
-        self._look(islice(messages, _MOST_MESSAGES), until, deadline)
+        self._sample(islice(messages, _MOST_MESSAGES), until, deadline)
 
-    def _look(
+    def _sample(
         self,
         messages: Iterable[Message | BadLine],
         until: Question,

@@ -42,7 +42,7 @@ _WANTED = {"delete": 0, "truncate": None}
 _DDL_TYPES = frozenset(
     {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
 )
-_NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
+_IGNORED = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
 _NO_SOURCE: dict[str, Any] = {}
 
@@ -93,9 +93,7 @@ class EventInput:
 
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
         names = [
-            name
-            for name in self._types
-            if name in batch.schema.names and name not in _NOT_LOOKED_AT
+            name for name in self._types if name in batch.schema.names and name not in _IGNORED
         ]
         columns = [
             column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
