@@ -207,12 +207,14 @@ class CodecSpec:
         return super().__new__(cls)
 
     def __attrs_post_init__(self) -> None:
-        """:raises ValueError: for names that users cannot write, and unknown kinds of events."""
+        """:raises ValueError: for names that users cannot write, and what does not go together."""
         for name in (self.name, *self.aliases):
             if _NAME.fullmatch(name) is None:
                 raise ValueError(f"format {name!r}: a name has letters, digits and dashes between")
         if unknown := self.emits - set(get_args(Kind)):
             raise ValueError(f"format {self.name}: emits unknown kinds: {join_names(unknown)}")
+        if self.needs_schemas and self.scan_schemas is None:
+            raise ValueError(f"format {self.name}: needs_schemas without scan_schemas to find them")
         for options in (self.options, self.encode_options):
             names = Counter(option.name.lower() for option in options)
             if twice := [name for name, count in names.items() if count > 1]:

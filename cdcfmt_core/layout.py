@@ -51,7 +51,8 @@ Role: TypeAlias = Literal[
   stands for null and for no such member.
 - ``op``: the word of the operation.
 - ``commit_ts``: a TSO, from 0 to 2^63-1.
-- ``source_time``, ``other_time``: times in the layout's unit, within its range.
+- ``source_time``, ``other_time``: times in the layout's unit, within its range.  A row needs a
+  ``commit_ts`` or a ``source_time``; where no member is a ``commit_ts``, any time.
 - ``position``: an integer by which schemas of a stream are ordered; else as ``extra``.
 - ``before``, ``after``: images, objects of column → value.  ``deleted``: the image of a deleted
   row, where it has a member of its own.
@@ -155,7 +156,7 @@ class Layout:
       depend on the members ``same``.  Without it events are the decoder's.
     - ``limits(envelope, schemas)``, for schemas that come from other messages: the numbers between
       which some members, by their paths, must lie for the schema to be the same; None where that
-      cannot be known.
+      cannot be known.  Such members are a ``commit_ts``, a time, or a ``position``.
     """
 
     members: Members

@@ -26,9 +26,11 @@ class _Imported:
 def function_of(given: Callable[..., Any] | str | None) -> Any:
     """A function, or what calls the function of a path such as ``package.module:function``.
 
-    :raises ValueError: for text that is not a path.
+    :raises ValueError: for anything else but None.
     """
     if not isinstance(given, str):
+        if given is not None and not callable(given):
+            raise ValueError(f"{given!r} is no function: give one, or its path")
         return given
     if _PATH.fullmatch(given) is None:
         raise ValueError(f"{given!r} names no function: write package.module:function")

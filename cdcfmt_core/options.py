@@ -57,7 +57,7 @@ class Option:
     hidden: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """:raises OptionError: for a name that users cannot write, or a default of another type."""
+        """:raises OptionError: for what users cannot write, or a default of another type."""
         owner = f"option {self.name}"
         if _NAME.fullmatch(self.name) is None:
             raise OptionError(f"option {self.name!r}: a name has letters, digits and any of ._-")
@@ -65,6 +65,9 @@ class Option:
             raise OptionError(f"{owner}: type {self.type!r} is not one of {', '.join(_PARSERS)}")
         if (self.type == "choice") != bool(self.choices):
             raise OptionError(f"{owner}: choices are those of type choice, which needs them")
+        bounds = [bound for bound in (self.minimum, self.maximum) if bound is not None]
+        if bounds and (self.type not in ("int", "bytes") or bounds != sorted(bounds)):
+            raise OptionError(f"{owner}: bounds are of type int or bytes, the smaller one first")
         parsed = self.parse(self.default)
         if parsed != self.default or type(parsed) is not type(self.default):
             raise OptionError(

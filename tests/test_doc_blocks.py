@@ -30,6 +30,7 @@ RUN_BY = {
     "docs/layouts.md": "tests/test_new_plugin.py",
     "docs/rocketmq.md": "tests/test_rocketmq_docs.py",
     "docs/security.md": "tests/test_kafka_docs.py",
+    "docs/types-in-other-messages.md": "tests/test_new_plugin.py",
     "docs/write-a-format.md": "tests/test_new_plugin.py",
     "docs/write-a-transport.md": "tests/test_new_transport.py",
     "docs/sync.md": "tests/test_sync.py",

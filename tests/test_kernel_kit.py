@@ -79,9 +79,10 @@ def test_false_layouts_are_caught(
 def test_layouts_that_authors_begin_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh_registry: None
 ) -> None:
-    """The example of the docs, and what the template makes."""
-    fresh = create_plugin("acme-json", tmp_path)
-    for name, folder in ("acme-json", fresh), ("maxwell", ROOT / "docs/example/cdcfmt-maxwell"):
+    """The examples of the docs, and what the template makes."""
+    folders = {"acme-json": create_plugin("acme-json", tmp_path)}
+    folders |= {name: ROOT / f"docs/example/cdcfmt-{name}" for name in ("maxwell", "dms")}
+    for name, folder in folders.items():
         monkeypatch.syspath_prepend(folder / "src")
         importlib.invalidate_caches()
         plugin = importlib.import_module(f"cdcfmt_{name.replace('-', '_')}")

@@ -1,6 +1,6 @@
 """New plugins as their authors and users meet them: wheels in an environment of their own.
 
-One is the example of the docs, one is fresh from the template, and some are bad.
+Two are the examples of the docs, one is fresh from the template, and some are bad.
 """
 
 from __future__ import annotations
@@ -26,9 +26,12 @@ from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.types import Unknown
 
 MAXWELL = ROOT / "docs/example/cdcfmt-maxwell"
+DMS = ROOT / "docs/example/cdcfmt-dms"
 DOC = "docs/write-a-format.md"
+DMS_DOC = "docs/types-in-other-messages.md"
 SNIPPETS = snippets(DOC)
 RUNNABLE = [snippet for snippet in SNIPPETS if snippet.runs]
+(DMS_RUNNABLE,) = [snippet for snippet in snippets(DMS_DOC) if snippet.runs]
 
 GOOD = """
 from cdcfmt_core import CodecSpec, hookimpl
@@ -65,7 +68,7 @@ REASONS = {
     "versions of cdcfmt-future and cdcfmt-core that fit",
     "twice": "format 'twice' is registered by cdcfmt-one 1.0 and cdcfmt-two 1.0: uninstall one, "
     "or leave one out with CDCFMT_DISABLED_PLUGINS",
-    "debezium": "unknown format 'debezium'; installed: acme-json, maxwell, slow. Install it: "
+    "debezium": "unknown format 'debezium'; installed: acme-json, dms, maxwell, slow. Install it: "
     "pip install cdcfmt-debezium",
 }
 """Format that is asked for → what the user is told, without Spark and with it."""
@@ -85,9 +88,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def venv(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Venv:
-    projects = [ROOT, ROOT / "spark_bridge", MAXWELL, template]
+    projects = [ROOT, ROOT / "spark_bridge", MAXWELL, DMS, template]
     wheels = build_wheels(projects, tmp_path_factory.mktemp("wheels"))
-    assert len(wheels) == 4
+    assert len(wheels) == 5
     return make_venv(tmp_path_factory.mktemp("fresh") / "venv", wheels)
 
 
@@ -122,10 +125,10 @@ def test_the_kit_is_in_cores_wheel(venv: Venv, tmp_path: Path) -> None:
     assert venv.run("-c", modules).stdout == "set()\n"
 
 
-def test_both_are_listed(venv: Venv) -> None:
+def test_all_are_listed(venv: Venv) -> None:
     listing = venv.run("-m", "cdcfmt_core")
     assert listing.returncode == 0, listing.stderr
-    for name in ("acme-json", "maxwell"):
+    for name in ("acme-json", "dms", "maxwell"):
         assert f"cdcfmt-{name} 0.1.0" in listing.stdout
     assert "canal-json" not in listing.stdout
 
@@ -155,6 +158,14 @@ def test_the_commands_of_the_docs(venv: Venv, template: Path, tmp_path: Path) ->
     for path in example.glob("cases/*/events.json"):
         assert path.read_bytes() == (MAXWELL / path.relative_to(example)).read_bytes()
     assert len(list(example.glob("cases/*/events.json"))) == 2
+
+
+def test_the_other_example_passes_the_kit(venv: Venv, tmp_path: Path) -> None:
+    """Without the kernel, which is not installed there (tests/test_kernel_kit.py has it)."""
+    example = tmp_path / "cdcfmt-dms"
+    shutil.copytree(DMS, example)
+    done = venv.run("-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=example)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_example_is_short() -> None:
@@ -198,11 +209,13 @@ cdc = lambda name: spark.read.format("cdc").option("protocol", name)
 events = spark.read.format("cdc").option("protocol", "maxwell").load(folder)
 scope = {"spark": spark}
 exec(sys.argv[4], scope)
+exec(sys.argv[5], scope)
 result = {
     "pair": [list(row) for row in scope["pair"].collect()],
     "kinds": [row.kind for row in events.select("kind").collect()],
     "after": [row[0] for row in events.where("table = 'pair' and op = 'read'")
               .selectExpr("to_json(after)").collect()],
+    "films": [scope["films"].dtypes[:6], *map(str, scope["films"].collect())],
     "slow": __import__("pathlib").Path(sys.argv[3]).exists(),
     "errors": {},
 }
@@ -223,7 +236,9 @@ def test_spark_reads_the_example_and_tells_what_is_bad(
     slow = bad_plugins / "cdcfmt_slow.imported"
     (tmp_path / "dump").mkdir()
     shutil.copy(MAXWELL / "cases/rows/messages.jsonl", tmp_path / "dump")
-    arguments = ("dump", ",".join(REASONS), str(slow), RUNNABLE[1].code)
+    (tmp_path / "dms").mkdir()
+    shutil.copy(DMS / "cases/postgresql/messages.jsonl", tmp_path / "dms")
+    arguments = ("dump", ",".join(REASONS), str(slow), RUNNABLE[1].code, DMS_RUNNABLE.code)
     kept = {name: value for name, value in java.items() if not name.startswith("PYSPARK")}
     environment = {**kept, "PYTHONPATH": str(bad_plugins), "PYSPARK_PYTHON": venv.python}
     done = venv.run("-c", SPARK, *arguments, cwd=tmp_path, **environment)
@@ -240,6 +255,14 @@ def test_spark_reads_the_example_and_tells_what_is_bad(
     ]
     assert result["pair"][:2] == [[1, "x", "v1", 1, "insert"], [1, "y", "v2", 2, "insert"]]
     assert [1, "x", "v1", 2, "update_postimage"] in result["pair"]
+    types, *films = result["films"]
+    strings = ("title", "kind", "len")
+    assert dict(types) == dict.fromkeys(strings, "string") | {
+        "code": "string",
+        "did": "int",
+        "date_prod": "date",
+    }
+    assert len(films) == 2
     # The docs show these events, too.
     assert "|heartbeat|" in done.stdout
     assert not result["slow"]
@@ -252,15 +275,17 @@ def test_spark_reads_the_example_and_tells_what_is_bad(
 
 def test_quoted_code_is_the_examples() -> None:
     quoted = 0
-    for snippet in [*SNIPPETS, *snippets("docs/conformance-kit.md"), *snippets("docs/layouts.md")]:
+    pages = (DOC, DMS_DOC, "docs/conformance-kit.md", "docs/layouts.md")
+    for snippet in (snippet for page in pages for snippet in snippets(page)):
         first, _, code = snippet.code.partition("\n")
         match = re.fullmatch(r"# ([\w./-]+\.(?:py|toml))", first)
         if match is None or match[1] == "cdcfmt_tinyint1.py":
             continue
-        folder = ROOT if match[1].startswith("docs/") else MAXWELL
+        example = DMS if snippet.file == DMS_DOC else MAXWELL
+        folder = ROOT if match[1].startswith("docs/") else example
         assert code in (folder / match[1]).read_text(encoding="utf-8"), snippet.id
         quoted += 1
-    assert quoted == 12
+    assert quoted == 21
 
 
 def test_the_lists_of_the_kits_docs_are_ones() -> None:
@@ -290,6 +315,9 @@ def test_quoted_messages_and_events_are_the_examples() -> None:
     message, key, event = (s.code.strip() for s in SNIPPETS if s.language == "json")
     assert {message.encode(), key.encode()} <= known
     assert event in (MAXWELL / "cases/rows/events.json").read_text(encoding="utf-8")
+    (control,) = (s.code.strip() for s in snippets(DMS_DOC) if s.language == "json")
+    known_to_dms = read_messages(DMS / "cases/postgresql/messages.jsonl")
+    assert control.encode() in {message.value for message in known_to_dms}
 
 
 def test_the_type_map_is_that_of_the_reference() -> None:

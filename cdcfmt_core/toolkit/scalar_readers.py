@@ -1,4 +1,4 @@
-"""Values that JSON has no type for: times as numbers, integers as base64, ISO 8601 instants."""
+"""Values that JSON has no type for: times as numbers, integers as base64."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from cdcfmt_core.types import InvalidValue
 _DAY_ZERO: Final = date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = date.max.toordinal()
 _MICROSECONDS: Final = {"ms": 1_000, "us": 1}
-_ZONED_MARKS: Final = frozenset({"--T::Z", "--T::."})
 _MOST_BYTES: Final = 32
 """65 digits take 27 bytes."""
 _WIDE: Final = decimal.Context(prec=400)
@@ -57,18 +56,6 @@ def time_of(microseconds: int) -> timedelta | None:
     except OverflowError:
         return None
     return time if -MAX_TIME <= time <= MAX_TIME else None
-
-
-def read_instant(text: str) -> datetime | None:
-    """``2023-12-27T04:27:23.123456Z``; None for anything else."""
-    if text[-1:] == "Z" and text[4:20:3] in _ZONED_MARKS and len(text) <= 27:
-        try:
-            instant = datetime.fromisoformat(text)
-        except ValueError:
-            return None
-        if instant.hour or text[11] == "0":
-            return instant
-    return None
 
 
 def _bytes_of(value: Any) -> bytes:

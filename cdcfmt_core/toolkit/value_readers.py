@@ -24,13 +24,12 @@ from cdcfmt_core.toolkit.scalar_readers import (
     datetime_at,
     read_bits,
     read_days,
-    read_instant,
     read_unscaled,
     scaled,
     time_of,
     unit_reader,
 )
-from cdcfmt_core.toolkit.wire_json import parse_base64
+from cdcfmt_core.toolkit.wire_json import parse_base64, read_instant
 from cdcfmt_core.types import InvalidValue, LogicalType, Time, Year
 
 Read: TypeAlias = Callable[[Any], object]

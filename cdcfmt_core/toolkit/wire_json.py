@@ -10,10 +10,12 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.toolkit.json_size import depth_exceeds
 from cdcfmt_core.toolkit.large_messages import compression_hint
 from cdcfmt_core.types import MAX_TIMESTAMP
@@ -21,6 +23,8 @@ from cdcfmt_core.types import MAX_TIMESTAMP
 MAX_COMMIT_TS = 2**63 - 1
 _MAX_NUMBER_LENGTH = 1000
 _MAX_DEPTH = 1024
+_MICROSECOND = timedelta(microseconds=1)
+_ZONED_MARKS = frozenset({"--T::Z", "--T::."})
 _WORDS = ("true", "false", "null")
 _CUT_NUMBER = re.compile(r"-|\.|[eE][+-]?").fullmatch
 _CUT_ESCAPE = re.compile(r"\\?u?[0-9a-fA-F]{0,4}").fullmatch
@@ -124,6 +128,18 @@ def parse_base64(text: str) -> bytes:
         raise ValueError(f"not base64 ({error})") from None
 
 
+def read_instant(text: str) -> datetime | None:
+    """``2023-12-27T04:27:23.123456Z``; None for anything else."""
+    if text[-1:] == "Z" and text[4:20:3] in _ZONED_MARKS and len(text) <= 27:
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+        if instant.hour or text[11] == "0":
+            return instant
+    return None
+
+
 def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
     """Text, or "" where the field is null or missing; ``path`` stands before it in errors."""
     value = wire.get(field)
@@ -134,27 +150,27 @@ def text_of(wire: Mapping[str, Any], field: str, path: str = "") -> str:
     raise DecodeError("is not text", field=path + field, sample=value)
 
 
-def object_of(wire: Mapping[str, Any], field: str) -> dict[str, Any] | None:
-    """An object; None where the field is null or missing."""
+def object_of(wire: Mapping[str, Any], field: str, path: str = "") -> dict[str, Any] | None:
+    """An object; None where the field is null or missing; ``path`` stands before it in errors."""
     value = wire.get(field)
     if value is None or type(value) is dict:
         return value
-    raise DecodeError("is not an object", field=field, sample=value)
+    raise DecodeError("is not an object", field=path + field, sample=value)
 
 
-def list_of(wire: Mapping[str, Any], field: str) -> list[Any] | None:
-    """A list; None where the field is null or missing."""
+def list_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[Any] | None:
+    """A list; None where the field is null or missing; ``path`` stands before it in errors."""
     value = wire.get(field)
     if value is None or type(value) is list:
         return value
-    raise DecodeError("is not a list", field=field, sample=value)
+    raise DecodeError("is not a list", field=path + field, sample=value)
 
 
-def names_of(wire: Mapping[str, Any], field: str) -> list[str] | None:
-    """A list of names; None where the field is null or missing."""
-    value = list_of(wire, field)
+def names_of(wire: Mapping[str, Any], field: str, path: str = "") -> list[str] | None:
+    """A list of names; None where the field is null or missing; ``path`` stands before it."""
+    value = list_of(wire, field, path)
     if value is not None and not all(type(name) is str for name in value):
-        raise DecodeError("is not a list of names", field=field, sample=value)
+        raise DecodeError("is not a list of names", field=path + field, sample=value)
     return value
 
 
@@ -168,13 +184,27 @@ def commit_ts_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | N
     return value
 
 
-def milliseconds_of(wire: Mapping[str, Any], field: str) -> int | None:
-    """A time in milliseconds, as microseconds."""
+def milliseconds_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
+    """A time in milliseconds, as microseconds; ``path`` stands before the field in errors."""
     value = wire.get(field)
     if value is None:
         return None
     if type(value) is not int:
-        raise DecodeError("is not a time in milliseconds", field=field, sample=value)
+        raise DecodeError("is not a time in milliseconds", field=path + field, sample=value)
     if not 0 <= value * 1_000 <= MAX_TIMESTAMP:
-        raise DecodeError("is outside of 1970 to 9999", field=field, sample=value)
+        raise DecodeError("is outside of 1970 to 9999", field=path + field, sample=value)
     return value * 1_000
+
+
+def instant_of(wire: Mapping[str, Any], field: str, path: str = "") -> int | None:
+    """An instant in ISO 8601, as microseconds; ``path`` stands before the field in errors."""
+    value = wire.get(field)
+    if value is None:
+        return None
+    instant = read_instant(value) if type(value) is str else None
+    if instant is None:
+        raise DecodeError("is not an instant in UTC", field=path + field, sample=value)
+    microseconds = (instant - EPOCH_UTC) // _MICROSECOND
+    if microseconds < 0:
+        raise DecodeError("is before 1970", field=path + field, sample=value)
+    return microseconds

@@ -17,9 +17,10 @@ from pathlib import Path
 
 MINIMUM = 17
 
-SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
 """Options for processes of tests: in their minutes the optimising compiler, and on two cores a
-parallel collector, cost more than they save."""
+parallel collector, cost more than they save.  With one compiler alone Java keeps 48 MB of code,
+which a few hundred queries fill, and then compiles nothing more."""
 
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done

@@ -200,6 +200,8 @@ def test_a_zone_from_text_is_usable() -> None:
         ({"choices": ("a",)}, "choices are those of type choice"),
         ({"type": "choice", "choices": ("a",), "default": "b"}, "'b' is not one of a"),
         ({"type": "int", "minimum": 1, "default": 0}, "0 is not an integer from 1"),
+        ({"minimum": 1}, "bounds are of type int or bytes"),
+        ({"type": "int", "minimum": 2, "maximum": 1}, "the smaller one first"),
         ({"type": "bytes", "default": "1k"}, "the default '1k' is not a parsed value; write 1024"),
     ],
 )

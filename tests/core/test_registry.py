@@ -160,6 +160,11 @@ BROKEN = {
         codec_module("bad", more="explain='cdcfmt_bad.explain'"),
         "'cdcfmt_bad.explain' names no function: write package.module:function",
     ),
+    "no function": (codec_module("bad", more="explain=1"), "1 is no function: give one"),
+    "schemas that are not found": (
+        codec_module("bad", more="needs_schemas=True"),
+        "format bad: needs_schemas without scan_schemas to find them",
+    ),
     "unknown kinds": (
         codec_module("bad").replace("emits=frozenset()", "emits=frozenset({'rows'})"),
         "format bad: emits unknown kinds: rows",

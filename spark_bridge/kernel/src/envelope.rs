@@ -159,6 +159,12 @@ impl Envelope {
         self.has_row_word || layout.row_words.is_empty() || layout.may_lack_word()
     }
 
+    /// Whether a row's time is missing, which is any one where messages have no commit_ts.
+    pub fn lacks_time(&self, layout: &Layout) -> bool {
+        let lacks_other = self.other_time.is_none() || layout.has_commit_ts;
+        self.commit_ts.is_none() && self.source_time.is_none() && lacks_other
+    }
+
     /// Whether all times are there.
     pub fn has_times(&self) -> bool {
         self.source_time.is_some() && self.other_time.is_some()

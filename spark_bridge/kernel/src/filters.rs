@@ -62,7 +62,7 @@ impl Kernel {
         if self.envelope.table.text(document).is_empty() {
             return Err(Refusal::new("no table", 0));
         }
-        if self.envelope.commit_ts.is_none() && self.envelope.source_time.is_none() {
+        if self.envelope.lacks_time(&self.settings.layouts[layout]) {
             return Err(Refusal::new("no time", 0));
         }
         if self.guess_for(document).is_none()

@@ -135,6 +135,9 @@ pub struct Layout {
     /// Numbers of leaves by their paths.
     #[serde(skip)]
     pub leaves: HashMap<Vec<String>, usize>,
+    /// Messages may have a commit_ts.
+    #[serde(skip)]
+    pub has_commit_ts: bool,
     /// How many members there are, those in other members included.
     #[serde(skip)]
     pub member_count: usize,
@@ -144,6 +147,7 @@ impl Layout {
     /// Numbers the parts of the schema key, and all leaves.
     pub fn prepare(&mut self, place: usize) {
         self.number = place;
+        self.has_commit_ts = has_role(&self.members, Role::CommitTs);
         number(
             &mut self.members,
             &mut self.parts,
@@ -216,6 +220,13 @@ impl Layout {
             _ => (op == Op::Update).then_some(!self.completes_before),
         }
     }
+}
+
+fn has_role(members: &[Member], wanted: Role) -> bool {
+    members.iter().any(|member| match &member.role {
+        RoleOrMembers::Role(role) => *role == wanted,
+        RoleOrMembers::Members(inner) => has_role(inner, wanted),
+    })
 }
 
 fn number(

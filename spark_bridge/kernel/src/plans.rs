@@ -35,13 +35,15 @@ pub struct Shown {
     pub number: Option<i32>,
 }
 
-/// First and last commit_ts, source time or position for which a schema holds.
+/// First and last commit_ts, time or position for which a schema holds.
 #[derive(PartialEq, Eq, Deserialize)]
 struct Spans {
     #[serde(default)]
     commit_ts: Option<(i64, i64)>,
     #[serde(default)]
     source_time: Option<(i64, i64)>,
+    #[serde(default)]
+    other_time: Option<(i64, i64)>,
     #[serde(default)]
     position: Option<(i64, i64)>,
 }
@@ -130,12 +132,14 @@ impl Plan {
         let Spans {
             commit_ts,
             source_time,
+            other_time,
             position,
         } = self.spans;
         // A commit_ts goes before any other position.
         let in_position = position.is_none() || envelope.commit_ts.is_none();
         within(commit_ts, envelope.commit_ts)
             && within(source_time, envelope.source_time)
+            && within(other_time, envelope.other_time)
             && within(position, envelope.position)
             && in_position
     }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError
-from cdcfmt_core.toolkit.wire_json import loads_exact
+from cdcfmt_core.toolkit.wire_json import instant_of, loads_exact, names_of
 
 
 @pytest.mark.parametrize(
@@ -135,3 +135,37 @@ def test_what_breaks_off_in_between_is_not_truncated() -> None:
     for data, byte in ((b'{"a";1}', 4), ('{"中":tru}'.encode(), 7), (b"[1.]", 2), (b"{}{}", 2)):
         with pytest.raises(DecodeError, match=f"not JSON from byte {byte} on"):
             loads_exact(data)
+
+
+@pytest.mark.parametrize(
+    ("value", "microseconds"),
+    [
+        ("1970-01-01T00:00:00Z", 0),
+        ("2025-06-21T12:06:46.087663Z", 1_750_507_606_087_663),
+        ("2025-06-21T12:06:46.5Z", 1_750_507_606_500_000),
+        ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
+        (None, None),
+    ],
+)
+def test_instants(value: object, microseconds: int | None) -> None:
+    assert instant_of({"at": value}, "at") == microseconds
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("1969-12-31T23:59:59Z", "is before 1970"),
+        ("2025-06-21T12:06:46", "is not an instant in UTC"),
+        ("2025-06-21T12:06:46+08:00", "is not an instant in UTC"),
+        ("2025-06-21 12:06:46Z", "is not an instant in UTC"),
+        ("2025-13-21T12:06:46Z", "is not an instant in UTC"),
+        (1_750_507_606, "is not an instant in UTC"),
+    ],
+)
+def test_errors_have_the_path_of_their_field(value: object, reason: str) -> None:
+    with pytest.raises(DecodeError) as raised:
+        instant_of({"at": value}, "at", "metadata.")
+    assert (raised.value.field, raised.value.reason) == ("metadata.at", reason)
+    with pytest.raises(DecodeError) as raised:
+        names_of({"keys": [value]} if type(value) is int else {"keys": value}, "keys", "control.")
+    assert raised.value.field == "control.keys"

@@ -11,13 +11,8 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from cdcfmt_core.mysql import json_value_parser, text_parser
-from cdcfmt_core.toolkit.scalar_readers import (
-    datetime_at,
-    read_days,
-    read_instant,
-    time_of,
-    unit_reader,
-)
+from cdcfmt_core.toolkit.scalar_readers import datetime_at, read_days, time_of, unit_reader
+from cdcfmt_core.toolkit.wire_json import read_instant
 from cdcfmt_core.types import InvalidValue
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.time_units import HINT, datetime_reader, time_reader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 
 import attrs
 import pyarrow as pa
@@ -85,15 +86,22 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 def message_batch(messages: Sequence[Message | BadLine]) -> pa.RecordBatch:
     """Messages as a batch; ``timestamp`` in milliseconds."""
-    arrays = []
-    for field in _MESSAGE:
-        values = [getattr(message, field.name, None) for message in messages]
-        if field.name == "headers":
-            values = [
-                [{"key": key, "value": value} for key, value in headers] if headers else None
-                for headers in values
-            ]
-        arrays.append(pa.array(values, field.type))
+    try:
+        rows = map(attrgetter(*_MESSAGE.names), messages)
+        columns = dict(zip(_MESSAGE.names, zip(*rows, strict=True), strict=True))
+    except AttributeError:
+        columns = {
+            name: tuple(getattr(message, name, None) for message in messages)
+            for name in _MESSAGE.names
+        }
+    if any(columns["headers"]):
+        columns["headers"] = tuple(
+            [{"key": key, "value": value} for key, value in headers or ()]
+            for headers in columns["headers"]
+        )
+    else:
+        columns["headers"] = (None,) * len(messages)
+    arrays = [pa.array(columns[field.name], field.type) for field in _MESSAGE]
     return pa.RecordBatch.from_arrays(arrays, schema=_MESSAGE)
 
 
@@ -118,12 +126,12 @@ class Unpacked:
     def messages(self) -> Iterator[Message]:
         """The messages of :func:`message_batch`."""
         for batch in self.batches:
-            key, value, headers, *place, path = (column.to_pylist() for column in batch.columns)
-            for k, v, h, topic, partition, offset, timestamp, file in zip(
-                key, value, headers, *place, path, strict=True
-            ):
-                found = tuple((each["key"], each["value"]) for each in h) if h else ()
-                yield Message(k, v, found, topic, partition, offset, timestamp, file)
+            key, value, headers, *place = (column.to_pylist() for column in batch.columns)
+            if any(headers):
+                found = [tuple((h["key"], h["value"]) for h in each or ()) for each in headers]
+            else:
+                found = [()] * len(headers)
+            yield from map(Message, key, value, found, *place)
 
     def store(self) -> SchemaStore:
         """The schemas, in a store."""

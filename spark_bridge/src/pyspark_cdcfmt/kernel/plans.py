@@ -39,6 +39,8 @@ _PLAIN: dict[type, str] = {
 }
 _LATIN1 = ("latin_1", "cp1252")
 """Charsets whose characters from U+00A0 to U+00FF are bytes of these numbers."""
+_ORDERS_SCHEMAS = ("commit_ts", "source_time", "other_time", "position")
+"""Roles of members by which schemas can be limited."""
 _CLOCKS: dict[type, str] = {logical.DateTime: "date_time", logical.Time: "time"}
 
 
@@ -100,7 +102,12 @@ def describe_plan(
     prefix = () if layout.max_events is None else ("key",)
     spans = {}
     for path, span in limits.items():
-        spans[_role(layout.members, (*prefix, *path))] = span
+        role = _role(layout.members, (*prefix, *path))
+        if role not in _ORDERS_SCHEMAS:
+            raise Unsupported(
+                f"its layout limits {'.'.join(path)}, which is no time and no position"
+            )
+        spans[role] = span
     rows = {
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],

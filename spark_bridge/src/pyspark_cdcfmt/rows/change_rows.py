@@ -176,7 +176,8 @@ class ChangeRows:
         return self._row(added, values)
 
     def _truncate(self, message: Message, event: Any, protocol: str | None) -> Iterator[Row]:
-        if self._conflicts.passes_truncate(getattr(event, "query", "TRUNCATE")):
+        statement = getattr(event, "query", "TRUNCATE") or event.ddl_type
+        if self._conflicts.passes_truncate(statement):
             added = change_position(message, event, "truncate", ())
             yield self._row(added | self._source(message, event, protocol), {})
 

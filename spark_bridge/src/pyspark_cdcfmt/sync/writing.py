@@ -60,6 +60,7 @@ class Writer:
     """The columns that targets are known to have."""
     _odd: set[TableName] = attrs.field(factory=set)
     """Tables whose changes are not all whole."""
+    _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
     def write(
         self, plans: Iterable[TablePlan], blocks: DataFrame, batch: Batch
@@ -79,6 +80,10 @@ class Writer:
                 done |= self._write(together, blocks, batch, threads.map)
             for each in large:
                 done |= each.result()
+        for plan in work:
+            if plan.rows > _SMALL and self.store.needs_key:
+                # Its errors are those of the next MERGE, too.
+                self._ahead.submit(self.target.prepare, plan.state.target)
         return done
 
     def _write(

@@ -138,6 +138,11 @@ class DeltaTarget:
         finally:
             rows.sparkSession.catalog.dropTempView(view)
 
+    def prepare(self, table: str) -> None:
+        # The number of files, which is a part of it, takes the whole state of the table, and
+        # Delta keeps that.
+        self._spark.sql(f"DESCRIBE DETAIL {table}").collect()
+
     def run(self, statement: str) -> None:
         self._spark.sql(statement)
 

@@ -58,6 +58,9 @@ class Target(Protocol):
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
 
+    def prepare(self, table: str) -> None:
+        """Read what the next MERGE into a table looks up first, such as the list of its files."""
+
     def run(self, statement: str) -> None:
         """SQL's UPDATE or DELETE of a table."""
 

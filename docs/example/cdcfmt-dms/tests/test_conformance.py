@@ -1,0 +1,8 @@
+from pathlib import Path
+
+from cdcfmt_core.testing import CodecTests
+
+
+class TestDms(CodecTests):
+    codec = "dms"
+    cases = Path(__file__).parents[1] / "cases"
