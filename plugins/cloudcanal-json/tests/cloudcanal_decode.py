@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from cloudcanal_messages import DML
+from golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.events import (
@@ -17,10 +18,9 @@ from cdcfmt_core.schemas.store import SchemaStore
 
 
 def decode(wire: dict[str, Any] | bytes, **options: str) -> list[Event]:
-    registry = default_registry()
-    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
+    context = DecoderContext(default_registry().get_type_map("mysql"), SchemaStore())
     value = wire if isinstance(wire, bytes) else json.dumps(wire).encode()
-    return list(registry.open_decoder("cloudcanal-json", options, context)(Message(None, value)))
+    return list(codec_decoder("cloudcanal-json", context, **options)(Message(None, value)))
 
 
 def change(wire: dict[str, Any], **options: str) -> RowChange:

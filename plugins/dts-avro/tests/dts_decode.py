@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dts_records import encode, record
+from golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.events import (
@@ -17,11 +18,9 @@ from cdcfmt_core.schemas.store import SchemaStore
 
 
 def decode_all(*values: bytes, event_filter: EventFilter | None = None) -> list[Event]:
-    registry = default_registry()
-    context = DecoderContext(
-        registry.get_type_map("mysql"), SchemaStore(), event_filter=event_filter or EventFilter()
-    )
-    decode = registry.open_decoder("dts-avro", {}, context)
+    resolve = default_registry().get_type_map("mysql")
+    context = DecoderContext(resolve, SchemaStore(), event_filter=event_filter or EventFilter())
+    decode = codec_decoder("dts-avro", context)
     return [event for value in values for event in decode(Message(None, value))]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import lz4.frame
 import pytest
+from golden_data import codec_decoder
 from simple_messages import (
     AT,
     AVRO_DATA,
@@ -130,7 +131,7 @@ def open_with(event_filter: EventFilter, projection: Projection) -> Any:
         event_filter=event_filter,
         projection=projection,
     )
-    return registry.open_decoder("simple", {}, context)
+    return codec_decoder("simple", context)
 
 
 @pytest.mark.parametrize("encode", [to_json, to_avro])

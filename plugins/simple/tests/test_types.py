@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from golden_data import codec_decoder
 from simple_messages import (
     AT,
     AVRO_DATA,
@@ -215,7 +216,7 @@ def test_a_type_map_may_want_the_wall_clock() -> None:
     def resolve(text: str) -> LogicalType:
         return plain("datetime" if text.startswith("timestamp") else text)
 
-    decode_one = registry.open_decoder("simple", {}, DecoderContext(resolve, SchemaStore()))
+    decode_one = codec_decoder("simple", DecoderContext(resolve, SchemaStore()))
     told = bootstrap(ID, column("c", "timestamp"))
     value = {"location": "UTC", "value": "2023-12-27 12:27:23"}
     list(decode_one(Message(None, to_json(told))))
