@@ -161,6 +161,32 @@ def test_what_is_on_its_way_is_bounded(
     assert most / 2 <= len(taken) <= most
 
 
+def test_batches_wait_for_a_full_queue(kafka: Broker) -> None:
+    topic = kafka.create_topic("batches", 2)
+    settings = {"bootstrap.servers": kafka.servers, "queue.buffering.max.messages": "7"}
+    values = [b"%d" % number for number in range(500)]
+    partitions = [number * number % 3 % 2 for number in range(500)]
+    with KafkaSink.of(topic, settings).open() as producer:
+        producer.send_all([None, *values[1:]], values, partitions)
+    for partition in (0, 1):
+        reader = Consumer({"bootstrap.servers": kafka.servers, "group.id": "batches"})
+        reader.assign([TopicPartition(topic, partition, 0)])
+        sent = [
+            value for value, place in zip(values, partitions, strict=True) if place == partition
+        ]
+        found = reader.consume(len(sent), timeout=30)
+        reader.close()
+        assert [message.value() for message in found] == sent
+        assert [message.key() or b"0" for message in found] == sent
+
+
+def test_a_message_of_a_batch_that_is_too_large(kafka: Broker) -> None:
+    topic = kafka.create_topic("too-large-batch", 1)
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers, "message.max.bytes": "1000"})
+    with pytest.raises(SinkError, match="set maxMessageBytes"), sink.open() as producer:
+        producer.send_all([None] * 3, [b"a", bytes(2000), b"c"], [0] * 3)
+
+
 def test_the_producer_is_idempotent() -> None:
     """What an idempotent producer cannot have is refused."""
     sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})

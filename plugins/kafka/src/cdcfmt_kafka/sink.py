@@ -29,8 +29,6 @@ FIRST_CONTACT_SECONDS: Final = 15.0
 
 _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
-_BETWEEN_POLLS = 64
-"""Messages between two looks at what was acknowledged."""
 _MOST_KILOBYTES = 32 << 10
 """Of a task's messages on their way: librdkafka takes a gigabyte."""
 _GRACE_SECONDS = 10.0
@@ -189,8 +187,7 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier one could not be delivered.
         """
-        partition = -1 if message.partition is None else message.partition
-        self._produce(message.value, message.key, partition, headers=list(message.headers) or None)
+        self._produce(message, -1 if message.partition is None else message.partition)
         self._producer.poll(0)
 
     def send_all(
@@ -203,30 +200,61 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier one could not be delivered.
         """
-        for number, place in enumerate(zip(values, keys, partitions, strict=True), 1):
-            self._produce(*place)
-            if not number % _BETWEEN_POLLS:
-                self._producer.poll(0)
+        batches: dict[int, list[dict[str, Any]]] = {}
+        for key, value, partition in zip(keys, values, partitions, strict=True):
+            batches.setdefault(partition, []).append({"key": key, "value": value})
+        # The client heeds the partition of a batch, and none of its messages.
+        for partition, batch in batches.items():
+            self._produce_batch(batch, partition)
         self._producer.poll(0)
 
-    def _produce(self, *message: Any, **headers: Any) -> None:
-        """Put a message on its way; value, key, partition and headers are those of the client."""
-        started = 0.0
-        while True:
-            self._check()
+    def _produce(self, message: Message, partition: int) -> None:
+        for _ in self._tries():
             try:
-                self._producer.produce(self._sink.topic, *message, **headers)
+                self._producer.produce(
+                    self._sink.topic,
+                    message.value,
+                    message.key,
+                    partition,
+                    headers=list(message.headers) or None,
+                )
+                return
             except BufferError:
-                # The brokers are slower than we: wait for acknowledgements.
-                started = started or time.monotonic()
-                self._producer.poll(_SLICE_SECONDS)
-                if time.monotonic() - started > self._deadline:
-                    hint = _HINTS["_MSG_TIMED_OUT"]
-                    raise self._sink._failure("a message was not delivered", hint) from None
+                continue
             except Exception as error:
                 raise self._sink._failure(_text(error)) from None
-            else:
+
+    def _produce_batch(self, batch: list[dict[str, Any]], partition: int) -> None:
+        from confluent_kafka import KafkaError
+
+        for _ in self._tries():
+            try:
+                taken = self._producer.produce_batch(self._sink.topic, batch, partition)
+            except Exception as error:
+                raise self._sink._failure(_text(error)) from None
+            if taken == len(batch):
                 return
+            # Once its queue is full the client takes none of the rest.
+            batch = [message for message in batch if "_error" in message]
+            first = batch[0]["_error"]
+            if first.code() != KafkaError._QUEUE_FULL:
+                raise self._sink._failure(first.str(), _HINTS.get(first.name(), _CHECK))
+            for message in batch:
+                del message["_error"]
+
+    def _tries(self) -> Iterator[None]:
+        """Tries to put messages on their way; between them the client's full queue empties.
+
+        :raises SinkError: if an earlier message could not be delivered, or it stays full.
+        """
+        started = time.monotonic()
+        while True:
+            self._check()
+            yield
+            self._producer.poll(_SLICE_SECONDS)
+            if time.monotonic() - started > self._deadline:
+                hint = _HINTS["_MSG_TIMED_OUT"]
+                raise self._sink._failure("a message was not delivered", hint)
 
     def flush(self) -> None:
         """Wait until all messages are acknowledged.
