@@ -1,4 +1,4 @@
-"""Who claims which name: plugins may claim one twice, and must not do so in silence."""
+"""Claims of names by plugins; a name that two plugins claim is an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdcfmt_core.plugins import PluginInfo
 
 @attrs.define
 class Claim:
-    """What a plugin brings under a name, and the plugin."""
+    """A registration under a name, and its plugin."""
 
     value: Any
     plugin: PluginInfo
@@ -37,9 +37,9 @@ class Claims(dict[str, list[Claim]]):
                 del self[name]
 
     def only(self, name: str) -> Any:
-        """What has this name, None if nothing has.
+        """The value of this name; None without one.
 
-        :raises DuplicateFormatError: if several have; it names their packages.
+        :raises DuplicateFormatError: for a name of several plugins; it names their packages.
         """
         claims = self.get(name, [])
         if len(claims) > 1:
@@ -47,7 +47,7 @@ class Claims(dict[str, list[Claim]]):
         return claims[0].value if claims else None
 
     def usable(self) -> dict[str, Any]:
-        """What one plugin alone claims, by its own name, sorted."""
+        """The values that one plugin alone claims, by their own names, sorted."""
         return {
             claims[0].value.name: claims[0].value
             for _, claims in sorted(self.items())

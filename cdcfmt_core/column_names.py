@@ -9,7 +9,7 @@ from cdcfmt_core.texts import did_you_mean
 
 
 def fold(name: str, *, case_sensitive: bool) -> str:
-    """What two names of one column have in common."""
+    """The key by which the names of one column are equal."""
     return name if case_sensitive else name.lower()
 
 
@@ -44,7 +44,7 @@ def option_names(option: str, given: Iterable[str], columns: Sequence[str]) -> t
 
 
 def lacking(names: Iterable[str], columns: Iterable[str]) -> str | None:
-    """What is wrong where a table lacks one of ``keyColumns``, spelled as its columns are."""
+    """The error text for a table that lacks one of ``keyColumns``; None if it has all."""
     known = list(columns)
     for name in names:
         if name not in known:
@@ -53,7 +53,7 @@ def lacking(names: Iterable[str], columns: Iterable[str]) -> str | None:
 
 
 class UnitedNames:
-    """The columns of a table's messages: of two spellings in two of them the first counts.
+    """The columns of a table's messages, each in its first spelling.
 
     Columns of one message that differ only in case stay apart.
     """

@@ -86,6 +86,11 @@ class TableSchema:
     schema: str | None = None
 
     @property
+    def name(self) -> tuple[str, ...]:
+        """Database, schema where the source has one, and table."""
+        return full_name(self.database, self.schema, self.table)
+
+    @property
     def column_names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
 
@@ -93,6 +98,11 @@ class TableSchema:
     def has_timestamps(self) -> bool:
         """Whether a column is of the type Timestamp."""
         return any(isinstance(column.type, Timestamp) for column in self.columns)
+
+
+def full_name(database: str, schema: str | None, table: str) -> tuple[str, ...]:
+    """Database, schema where there is one, and table."""
+    return (database, table) if schema is None else (database, schema, table)
 
 
 @attrs.define

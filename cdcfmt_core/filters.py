@@ -15,6 +15,7 @@ import attrs
 
 from cdcfmt_core.caches import Cache, text_size
 from cdcfmt_core.errors import DecodeError, OptionError
+from cdcfmt_core.events import full_name
 
 _PART = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^.`\s](?:[^.`]*[^.`\s])?))\s*(\.|$)")
 _NEAREST = 3
@@ -29,6 +30,12 @@ def parse_table_name(text: str, *, option: str = "table") -> tuple[str, ...]:
     :raises OptionError: if the text is not two or three parts.
     """
     return tuple(name for name, _ in _split(text, option))
+
+
+def split_name(name: tuple[str, ...]) -> tuple[str, str | None, str]:
+    """Database, schema or None, and table of a name."""
+    database, *schema, table = name
+    return database, schema[0] if schema else None, table
 
 
 def _split(text: str, option: str) -> list[tuple[str, bool]]:
@@ -105,7 +112,7 @@ class EventFilter:
         name = (database, schema, table)
         known = self._tables.get(name)
         if known is None:
-            known = self._judge_table(tuple(part for part in name if part is not None))
+            known = self._judge_table(full_name(database, schema, table))
             if (size := text_size(*name)) <= _LONGEST_KNOWN:
                 self._tables.add(name, known, size)
         return known
@@ -139,7 +146,7 @@ class EventFilter:
         return f"excludeTables leaves nothing out: {self._describe(missing)}"
 
     def _describe(self, missing: list[str]) -> str:
-        met = [tuple(part for part in name if part is not None) for name in self._tables]
+        met = [full_name(*name) for name in self._tables]
         return f"no table {' or '.join(missing)} in the input; {nearest_tables(missing[0], met)}"
 
     def wants_kind(self, kind: str) -> bool:

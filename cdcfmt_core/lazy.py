@@ -14,7 +14,7 @@ _PATH = re.compile(r"[\w.]+:\w+")
 
 @attrs.frozen
 class _Imported:
-    """A function that is imported when it is first called: who lists plugins does not pay."""
+    """A function that is imported when it is first called; a listing of plugins imports none."""
 
     path: str
 

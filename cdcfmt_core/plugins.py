@@ -38,7 +38,7 @@ class PluginInfo:
 
 @attrs.frozen
 class Loaded:
-    """What one plugin registers."""
+    """The registrations of one plugin."""
 
     info: PluginInfo
     codecs: list[CodecSpec] = attrs.field(factory=list)
@@ -100,7 +100,7 @@ class PluginLoader:
         return self._ask(plugin, info, names)
 
     def _ask(self, plugin: object, info: PluginInfo, names: set[str] | None) -> Loaded:
-        # Each plugin is asked alone, so that whose result it is and whose fault is known.
+        # Each plugin is asked alone, so that results and errors have an owner.
         pluginname = f"{info.dist}:{info.entry_point}"
         try:
             self._manager.register(plugin, name=pluginname)

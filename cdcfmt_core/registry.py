@@ -13,19 +13,17 @@ names) leaves plugins out; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib import metadata
-from typing import Any
 
 from cdcfmt_core.claims import Claim, Claims, duplicate
-from cdcfmt_core.codec import CodecSpec, Decode, DecoderContext
+from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import (
     CdcfmtError,
     UnknownFormatError,
     join_names,
 )
 from cdcfmt_core.mysql import MYSQL
-from cdcfmt_core.options import validate
 from cdcfmt_core.plugins import Loaded, PluginInfo, PluginLoader
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.transport import TransportSpec
@@ -175,15 +173,6 @@ class Registry:
         resolve_short = functools.lru_cache(maxsize=4096)(resolve)
         # Not every text, so that hostile ones cannot fill the memory.
         return lambda text: resolve_short(text) if len(text) <= 2_000 else resolve(text)
-
-    def open_decoder(
-        self, name: str, options: Mapping[str, Any], context: DecoderContext
-    ) -> Decode:
-        """The decoder of a format, its options validated."""
-        spec = self.get_codec(name)
-        return spec.open_decoder(
-            validate(options, spec.options, owner=f"format {spec.name}"), context
-        )
 
     # Discovery
 

@@ -18,9 +18,11 @@ from zoneinfo import ZoneInfo
 import attrs
 
 from cdcfmt_core import opening
+from cdcfmt_core.codec import Decode, DecoderContext
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import list_files, plan_partitions, read_split
+from cdcfmt_core.options import validate
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
@@ -173,6 +175,12 @@ def open_decoder(
 ) -> MessageDecoder:
     """A decoder of ``protocol`` with these options, in the spelling that users write."""
     return opening.open_decoder(options["protocol"], options, counts=counts, schemas=schemas)
+
+
+def codec_decoder(name: str, context: DecoderContext, **options: Any) -> Decode:
+    """A format's own decoder, in a context of the test's."""
+    spec = default_registry().get_codec(name)
+    return spec.open_decoder(validate(options, spec.options, owner=name), context)
 
 
 def scan_schemas(messages: Iterable[Message], **options: str) -> SchemaStore:

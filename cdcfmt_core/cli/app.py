@@ -36,7 +36,7 @@ EXIT_CODES = {
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away, as in `cdcfmt cat … | head`",
 }
-"""What the process returns; docs/cli.md and ``--help`` print it from here."""
+"""Exit codes of the process; docs/cli.md and ``--help`` print this table."""
 
 COMMANDS = (
     "formats", "sniff", "inspect", "cat", "stats", "validate", "convert", "drain", "schema",

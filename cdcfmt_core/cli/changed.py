@@ -1,4 +1,4 @@
-"""What a reader changes without an error: values that become NULL, other text, or a guess."""
+"""Values that a reader changes without an error: to NULL, to other text, or to a guess."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ IN_SPARK = {
     NO_VARIANT: "the document's text; jsonAs=string gives all of the column as text",
     TWICE: "the last one counts",
 }
-"""What becomes of it in Spark, and the option that mends it."""
+"""The value in Spark, and the option that changes that."""
 
 _COUNTED = ("timestamp ", "nanoseconds ")
 _MOST_KINDS = 10_000
@@ -142,7 +142,7 @@ def _refuse(text: str) -> NoReturn:
 def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
 
-    def look(members: list[tuple[str, Any]]) -> None:
+    def note_twice(members: list[tuple[str, Any]]) -> None:
         if len(members) != len({name for name, _ in members}):
             found.extend(
                 name for name, count in Counter(n for n, _ in members).items() if count > 1
@@ -150,7 +150,7 @@ def _names_twice(decoded: Decoded, options: Mapping[str, Any]) -> list[str]:
 
     for document in _documents(decoded, options):
         try:
-            json.loads(document, object_pairs_hook=look)
+            json.loads(document, object_pairs_hook=note_twice)
         except (ValueError, RecursionError):
             continue  # corrupt, and counted as such
     return found

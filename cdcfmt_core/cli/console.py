@@ -1,4 +1,4 @@
-"""Where texts go: data to stdout, everything else to stderr, in one set of colours."""
+"""Consoles: data on stdout, everything else on stderr, in one set of colours."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def note(text: str) -> None:
 
 
 def next_command(command: Sequence[str], paths: Sequence[str]) -> None:
-    """What to type next, ready to be copied."""
+    """Print the next useful command, ready to be copied."""
     if Quiet.on:
         return
     line = shlex.join(["cdcfmt", *command, *paths])
@@ -92,7 +92,7 @@ class _Console(Console):
 
 
 def _console(*, stderr: bool, pipe_width: int) -> Console:
-    # A pipe has no width: what is not seen on a screen shall not be cut as if it were.
+    # A pipe has no width, so nothing is cut to one.
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
     width = pipe_width if piped and "COLUMNS" not in os.environ else None
     return _Console(

@@ -17,10 +17,10 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine, one_by_one
 
 LinesOfMessages: TypeAlias = tuple[bytes, int]
-"""Whole messages as lines, each with its end, and how many there are."""
+"""Whole messages as lines with their ends, and the number of lines."""
 
 FIRST = 4_000
-"""So many messages are converted in the time that it takes to load an engine."""
+"""Messages that take as long as the loading of an engine."""
 
 
 @attrs.define
@@ -32,7 +32,7 @@ class Conversion:
     counts: Counter[str]
 
     def messages(self, *, as_lines: bool) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the whole input.
+        """The converted messages of the whole input.
 
         ``as_lines``: whole messages in lines will do.  Where an engine is installed it goes on
         behind the first messages.

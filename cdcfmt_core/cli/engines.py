@@ -39,7 +39,7 @@ class EngineColumn(Protocol):
 
 
 class EngineTables(Protocol):
-    """The columns of all tables, from one look at the input."""
+    """The columns of all tables, from one pass over the input."""
 
     def see(self, events: Iterable[Event], *, of_end: bool = False) -> None:
         """Take in the events of a message."""
@@ -78,7 +78,7 @@ class ConversionEngine(Protocol):
         *,
         as_lines: bool,
     ) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the messages, the first of which has this number.
+        """The converted messages; ``number`` is that of the first one.
 
         Bytes, order and errors are those of ``conversion``.
         """

@@ -25,7 +25,7 @@ _CONTEXT = 40
 
 @attrs.frozen
 class Trouble:
-    """Where JSON breaks off: the text around the place, which is at ``caret`` in it."""
+    """A syntax error in JSON: the text around it; ``caret`` is its place in that text."""
 
     reason: str
     around: str
@@ -34,7 +34,10 @@ class Trouble:
 
 @attrs.frozen
 class Explanation:
-    """``parts`` stand on the wire before decoding, ``broken`` is why there are no more."""
+    """A message before and after decoding.
+
+    ``parts`` are the wire's fields; ``broken`` says why the rest of them cannot be read.
+    """
 
     decoded: Decoded
     recognised: Mapping[str, float]

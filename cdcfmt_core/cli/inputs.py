@@ -1,4 +1,4 @@
-"""What INPUT means: files, standard input, or a topic; each gives messages in order."""
+"""INPUT: files, standard input, or a topic; each gives messages in order."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ STDIN = "-"
 _STDIN_NAME = "<stdin>"
 _BLOCK = 1 << 20
 _PIECES = 200
-"""Into how many pieces files are cut at most, for the progress bar's sake."""
+"""The most pieces of a file, for the progress bar."""
 _PIECE = 16 << 20
-"""Bytes of a piece at least: blocks of lines that two pieces share are cut."""
+"""The fewest bytes of a piece: a border of pieces cuts a block of lines."""
 
 
 class Input(Protocol):
@@ -41,7 +41,7 @@ class Input(Protocol):
 
     ``total`` is how much :meth:`messages` will report through ``advance``, in ``unit``
     (``bytes`` or ``messages``); None where unknown.  ``again``: whether the messages
-    can be read a second time, ``live`` whether they come one by one while somebody waits.
+    can be read a second time, ``live`` whether they arrive one by one.
     """
 
     @property
@@ -59,7 +59,7 @@ class Input(Protocol):
     def messages(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine]: ...
 
     def blocks(self, advance: Callable[[int], object]) -> Iterator[Message | BadLine | Lines]:
-        """The same, where lines may stay in one piece."""
+        """Like :meth:`messages`, but may yield unsplit blocks of lines."""
         ...
 
     def heads(self, count: int) -> Iterator[Message | BadLine]:
@@ -97,7 +97,7 @@ def _scheme(path: str) -> str:
 
 
 def public(paths: Sequence[str]) -> list[str]:
-    """The inputs as they may be shown: without what may hold secrets."""
+    """The inputs without their options, which may hold secrets."""
     return [
         f"{path.partition('?')[0]}?…" if is_topic(path) and "?" in path else path for path in paths
     ]

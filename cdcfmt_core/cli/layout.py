@@ -1,4 +1,4 @@
-"""Shapes that several commands print."""
+"""Tables and texts that several commands print."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BOX = Box(
 )  # fmt: skip
 _GAP = 3
 _LONG_WORD = 40
-"""What is longer is folded wherever it stands."""
+"""Longer words are folded anywhere."""
 _NOTHING = ("", "–")
 
 

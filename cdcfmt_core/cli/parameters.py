@@ -1,4 +1,4 @@
-"""click's parameters, made from the option tables; ``--help`` says what the tables say."""
+"""click's parameters and ``--help``, made from the option tables."""
 
 from __future__ import annotations
 

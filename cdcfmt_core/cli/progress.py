@@ -22,14 +22,14 @@ _EVERY = 1000
 
 
 def no_bars(streams: bool) -> None:
-    """Whether stdout gets data while it comes: on a terminal a bar would cut it up."""
+    """Switch bars off where stdout is a terminal that gets data meanwhile (``streams``)."""
     Progress.quiet = streams and sys.stdout.isatty()
 
 
 class Progress:
-    """What is done of ``total``, in ``unit``, and the messages; nothing without a terminal.
+    """A bar of ``total``, in ``unit``, and a count of messages.
 
-    Nor where :func:`no_bars` was called.
+    Nothing is shown without a terminal, or after :func:`no_bars`.
     """
 
     quiet = False
@@ -67,12 +67,12 @@ class Progress:
             self._bar.stop()
 
     def advance(self, size: int) -> None:
-        """So many bytes of the input are done."""
+        """Add finished bytes of the input."""
         if self._bar is not None and size:
             self._bar.advance(self._task, size)
 
     def count(self, messages: int = 1) -> None:
-        """So many more messages."""
+        """Add finished messages."""
         before = self._messages // _EVERY
         self._messages += messages
         if self._bar is not None and self._messages // _EVERY > before:

@@ -41,11 +41,11 @@ class Decoded:
 class Reader:
     """Decodes the messages of an input, in order.
 
-    Formats whose rows may lack their types need the schemas of the whole input: it is
-    looked through when the first message of such a format comes, if it can be read twice.
+    Formats whose rows may lack their types need the schemas of the whole input: it is scanned
+    at the first message of such a format, if it can be read twice.
 
     - ``schemas``: those that the decoder goes by
-    - ``counts``: what was done to values without being an error
+    - ``counts``: changes of values that are no errors
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class Reader:
 
     @property
     def is_live(self) -> bool:
-        """Whether messages come one by one while somebody waits for them."""
+        """Whether messages arrive one by one."""
         return self._source.live
 
     def blocks(self, what: str = "reading") -> Iterator[Message | BadLine | Lines]:
-        """As :meth:`messages`, where lines may stay in one piece."""
+        """Like :meth:`messages`, but may yield unsplit blocks of lines."""
         with Progress(what, self._source.total, self._source.unit) as progress:
             for item in self._source.blocks(progress.advance):
                 progress.count(len(item) if isinstance(item, Lines) else 1)

@@ -13,13 +13,12 @@ from cdcfmt_core.events import (
     KIND_OF,
     Corrupt,
     Event,
-    LogicalMessage,
     Message,
     RowChange,
     SchemaChange,
     TableSchema,
-    Transaction,
 )
+from cdcfmt_core.toolkit.event_fields import extra_of, fields_of_schema
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 
 EVENT_COLUMNS = (
@@ -56,7 +55,7 @@ def event_record(
         record["ddl"] = {"query": event.query, "type": event.ddl_type}
     schema: TableSchema | None = getattr(event, "table_schema", None)
     if schema is not None:
-        record["table_schema"] = _schema_record(schema)
+        record["table_schema"] = fields_of_schema(schema)
     record["extra"] = extra_of(event) or None
     record["_source"] = _source(decoded.message, event, decoded.protocol)
     if isinstance(event, Corrupt):
@@ -130,16 +129,6 @@ def table_name(event: Event) -> str:
     return ".".join(filter(None, table_of(event).values()))
 
 
-def extra_of(event: Any) -> dict[str, Any]:
-    """``extra``, with the fields of kinds that have no column of their own."""
-    extra: dict[str, Any] = getattr(event, "extra", None) or {}
-    if isinstance(event, Transaction):
-        return {"status": event.status, "transaction_id": event.transaction_id} | extra
-    if isinstance(event, LogicalMessage):
-        return {"prefix": event.prefix, "content": event.content} | extra
-    return extra
-
-
 def _source(message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
     source = {
         "protocol": protocol,
@@ -160,22 +149,4 @@ def _corrupt_record(decoded: Decoded, event: Corrupt) -> dict[str, Any]:
         "key": message.key,
         "value": message.value,
         "source": _source(message, event, decoded.protocol),
-    }
-
-
-def _schema_record(table: TableSchema) -> dict[str, Any]:
-    return {
-        "database": table.database,
-        "schema": table.schema,
-        "table": table.table,
-        "columns": [
-            {
-                "name": column.name,
-                "source_type": column.source_type,
-                "nullable": column.nullable,
-                "key": column.key,
-            }
-            for column in table.columns
-        ],
-        "key_columns": table.key_columns,
     }

@@ -14,7 +14,7 @@ from cdcfmt_core.cli.explain import Explanation
 from cdcfmt_core.cli.json_text import plain_value, time_text
 from cdcfmt_core.cli.layout import kind_text, number, plain_table, printable, share_width
 from cdcfmt_core.cli.raw_bytes import heading, short, shown_bytes
-from cdcfmt_core.cli.records import extra_of, table_name
+from cdcfmt_core.cli.records import table_name
 from cdcfmt_core.cli.tables import cell
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.events import (
@@ -28,6 +28,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.toolkit.event_fields import extra_of
 
 _MOST_PARTS = 60
 _ABSENT = Text("absent", "faint")

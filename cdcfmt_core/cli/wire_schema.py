@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from cdcfmt_core.events import Column, Event, RowChange, SchemaChange, TableSchema
+from cdcfmt_core.events import Column, Event, RowChange, SchemaChange, TableSchema, full_name
 from cdcfmt_core.toolkit.decimal_digits import DecimalDigits
 from cdcfmt_core.types import Decimal, Unknown
 
@@ -67,7 +67,7 @@ class WireSchemas:
 
     def add(self, event: Event) -> None:
         if isinstance(event, RowChange):
-            name = _parts(event.table.database, event.table.schema, event.table.table)
+            name = event.table.name
             # Decoders share one object between the rows of a table.
             if self._seen.get(name) is not event.table:
                 self._seen[name] = event.table
@@ -76,14 +76,13 @@ class WireSchemas:
         elif isinstance(event, SchemaChange):
             self._add_statement(event)
         elif (schema := getattr(event, "table_schema", None)) is not None:
-            name = _parts(schema.database, schema.schema, schema.table)
-            self._of(name).add(schema, whole=True)
+            self._of(schema.name).add(schema, whole=True)
 
     def _add_statement(self, event: SchemaChange) -> None:
-        name = _parts(event.database, event.schema, event.table)
+        name = full_name(event.database, event.schema, event.table)
         schema = event.table_schema
         if schema is not None:
-            name = _parts(schema.database, schema.schema, schema.table)
+            name = schema.name
             self._of(name).add(schema, whole=True)
         if not event.table:
             return
@@ -95,10 +94,6 @@ class WireSchemas:
 
     def _of(self, name: tuple[str, ...]) -> WireSchema:
         return self.tables.setdefault(name, WireSchema(name))
-
-
-def _parts(*parts: str | None) -> tuple[str, ...]:
-    return tuple(part for part in parts if part)
 
 
 def _quoted(name: str) -> str:

@@ -1,1 +1,1 @@
-"""Files as a source and a sink, and what all sources of topics share."""
+"""Files as a source and a sink, and the shared parts of sources of topics."""

@@ -1,8 +1,8 @@
-"""From a queue into a folder: what is acknowledged is on disk and committed.
+"""Draining of a queue into a folder: a message is committed on disk before its acknowledgement.
 
-A crash between a commit and its acknowledgement makes the queue give messages again.  Those
-with an identity are dropped then.  What the folder has is read back from its newest lines, so
-no other state can be ahead of it or behind.
+After a crash between the two the queue delivers messages again; those with an identity are
+dropped then.  The known identities are read back from the newest files of the folder, which is
+the only state.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Draining:
         self._failing_since: float | None = None
 
     def stop(self) -> None:
-        """Have :meth:`run` commit and acknowledge what it has, and end; for signal handlers."""
+        """End :meth:`run` after one more commit and acknowledgement; for signal handlers."""
         self._stopped = True
 
     def run(self) -> None:
@@ -155,7 +155,7 @@ class Draining:
                 time.sleep(_WAIT_SECONDS)
 
     def _commit_next(self, drain: Drain, folder: _Folder) -> bool:
-        """Fill a commit, make it and acknowledge it; False where nothing more is to come."""
+        """Fill a commit, make it and acknowledge it; False at the end."""
         files = folder.open()
         counts: Counter[str] = Counter()
         try:
@@ -172,7 +172,7 @@ class Draining:
 
     def _fill(self, drain: Drain, folder: _Folder, files: TaskFiles, counts: Counter[str]) -> bool:
         how = self._how
-        # Half of it is for what is slow: the disk, or a store.
+        # The other half is for a slow disk or store.
         seconds = min(how.seconds, drain.hold_seconds / 2)
         size = 0
         due = float("inf")

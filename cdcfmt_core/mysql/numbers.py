@@ -22,7 +22,7 @@ MAX_DIGITS: Final = 65
 
 _LARGEST_KNOWN: Final = 255
 _WIDE_BITS: Final = 215
-"""Of integers of 65 digits."""
+"""The limit of integers of 65 digits."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}").fullmatch
 

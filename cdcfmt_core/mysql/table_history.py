@@ -70,7 +70,7 @@ class TableHistory:
         return True
 
     def _give_up(self, query: str, database: str, table: str) -> None:
-        """Of a text that cannot be cut into statements."""
+        """Mark tables as unknown after a text that cannot be cut into statements."""
         type_ = ddl_type_of(query)
         if type_ in ("CREATE", "ALTER", "ERASE") and table:
             self._forget(self._name(database, table))

@@ -49,7 +49,7 @@ from cdcfmt_core.types import (
 )
 
 BAD_VALUE: Final = (ValueError, TypeError, AttributeError, OverflowError)
-"""What printers raise."""
+"""The errors of printers."""
 
 Values: TypeAlias = dict[str, Any]
 

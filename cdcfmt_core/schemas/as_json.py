@@ -13,7 +13,7 @@ from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.types import LogicalType
 
 FORMAT = 1
-"""Of the text; one that is newer than this core is refused."""
+"""Version of the text; a newer one is refused."""
 
 _TYPES: dict[str, type] = {class_.__name__: class_ for class_ in types.LogicalType.__args__}
 

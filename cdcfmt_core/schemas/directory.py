@@ -95,7 +95,7 @@ class SchemaDirectory:
     def note(self, text: str, database: str, table: str, schema: str | None = None) -> None:
         """Keep a note about a table: which schema was searched, where, and by which query.
 
-        A task that reads the same again acts on this note, whatever was found since.
+        A task that reads the same messages again acts on this note, even if schemas came since.
         """
         filesystem, root = self._open()
         path = self._note_of(root, text, database, table, schema)
@@ -121,11 +121,6 @@ class SchemaDirectory:
         """All schemas of one table, in no particular order."""
         filesystem, root = self._open()
         return list(self._read(filesystem, f"{root}/{_folder_of(database, schema, table)}"))
-
-    def load_all(self) -> Iterator[SchemaRecord]:
-        """All schemas of all tables."""
-        filesystem, root = self._open()
-        yield from self._read(filesystem, root)
 
     def entries(self) -> Iterator[Entry]:
         """Every schema file, in the order of their names, also those that cannot be read.
@@ -153,7 +148,7 @@ class SchemaDirectory:
 
     def _open(self) -> tuple[FileSystem, str]:
         filesystem, root = open_filesystem(self.uri, self.storage_options)
-        # Others write here, too.
+        # Other tasks write here, too.
         filesystem.invalidate_cache()
         return filesystem, root.rstrip("/")
 
@@ -165,7 +160,7 @@ class SchemaDirectory:
         try:
             filesystem.mv(aside, path)
         except OSError:
-            # Somebody was faster; what lies there is the same.
+            # Another task was faster; its file is the same.
             if not filesystem.exists(path):
                 raise
             filesystem.rm_file(aside)
@@ -173,7 +168,7 @@ class SchemaDirectory:
     def _read(self, filesystem: FileSystem, folder: str) -> Iterator[SchemaRecord]:
         for path, size in self._find(filesystem, folder):
             if size > MAX_SCHEMA_BYTES:
-                # Others wrote it; the table's other schemas must not be lost by it.
+                # Another version wrote it; the table's other schemas must not be lost by it.
                 logger.warning(
                     "schema store %s: %s is left out: it has %d bytes, more than %d; "
                     "cdcfmt schemas forget --broken deletes it",

@@ -32,7 +32,7 @@ class KeptSchemaStore(SchemaStore):
         self._loaded: Cache[tuple[str, str | None, str], bool] = Cache(max_bytes // 4)
 
     def __bool__(self) -> bool:
-        # What the folder has shows only where a table is asked for.
+        # The folder may have schemas that were not loaded yet.
         return True
 
     def add(self, record: SchemaRecord | Statement) -> None:
@@ -64,6 +64,6 @@ class KeptSchemaStore(SchemaStore):
             self._forgot_names = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What it has is in the folder: other processes look there.
+        # Other processes read the schemas from the folder.
         made = self.directory, self._max_bytes
         return type(self), made, {"statements": self.statements}

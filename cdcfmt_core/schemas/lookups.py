@@ -1,4 +1,4 @@
-"""Which tables gained schemas after rows had looked for theirs."""
+"""Tables that gained schemas after a row had requested its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _MOST_TABLES = 100_000
 
 
 class Lookups:
-    """Takes note of what a schema store is asked for, and of what is added to it later.
+    """Records the requests to a schema store, and later additions.
 
-    Rows of a table that gained nothing since the first of them find what they found.
+    Without additions since the first row of a table, all its rows find the same schemas.
     """
 
     def __init__(self) -> None:
@@ -41,5 +41,5 @@ class Lookups:
         return self._lost or any(key[1:] == name for key in self._late)
 
     def begin(self) -> None:
-        """Forget what was late; what was asked for stays so."""
+        """Forget the late tables, but not the requests."""
         self._late.clear()

@@ -1,4 +1,4 @@
-"""Looks through an input for table schemas, before any of its rows is decoded.
+"""The scan of an input for table schemas, before any of its rows is decoded.
 
 A file is read by many tasks, and a row's schema may stand in another one's part of it:
 a reader of pieces collects the schemas of the whole input first.

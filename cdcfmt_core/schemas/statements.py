@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 logger = open_logger("cdcfmt_core")
 
 _MAX_CHARACTERS: Final = 8 << 20
-"""Of all statements together: reading takes a second for about half a million."""
+"""The most characters of all statements; half a million take about a second to read."""
 
 _MAX_BYTES: Final = 128 << 20
-"""Of what they say of all tables: each ALTER of a wide table makes it once more."""
+"""The most bytes of all versions of tables: each ALTER adds a version."""
 
 
 @attrs.frozen

@@ -28,7 +28,7 @@ from cdcfmt_core.schemas.versions import Position, Versions, alike, with_newest
 
 DEFAULT_MAX_SCHEMA_BYTES = 128 << 20
 MAX_SCHEMA_BYTES = 16 << 20
-"""Of one schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
+"""The largest schema, in memory and in a folder: 4 096 columns of MySQL take some 2 MB."""
 _POSITION = 300
 
 
@@ -45,10 +45,12 @@ class SchemaStore:
     """The schemas of many tables; plain data, which can be sent to other processes.
 
     Beyond ``max_bytes`` it forgets the table that was used longest ago, its oldest schema
-    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  What a row then
-    might need is an error, never an older schema.  ``changes`` grows whenever it is given
-    something new.  ``statements`` are the DDL statements that it was told,
-    which are never kept in a folder.  ``lookups`` takes note of what is asked for, if it is set.
+    first.  A schema of more than :data:`MAX_SCHEMA_BYTES` is forgotten at once.  A row that may
+    need a forgotten schema gets an error, never an older schema.
+
+    - ``changes``: grows with every new schema and statement
+    - ``statements``: the added DDL statements, which are never kept in a folder
+    - ``lookups``: records requests, if it is set
     """
 
     def __init__(self, max_bytes: int = DEFAULT_MAX_SCHEMA_BYTES) -> None:
@@ -98,8 +100,7 @@ class SchemaStore:
         Statements may know some of its columns only.
         """
         for known in chain(self.tables(), self.statements.tables()):
-            parts = known.database, known.schema, known.table
-            if tuple(part for part in parts if part is not None) == table:
+            if known.name == table:
                 yield known
 
     def records_of(self, table: TableName) -> Iterator[SchemaRecord]:

@@ -30,7 +30,7 @@ def open_claim_check_store(
     :raises MissingDependencyError: if a library is missing; the text names it.
     :raises SourceError: if the URL's scheme is unknown.
     """
-    # A bad URI shall fail here, not at the first claim check.
+    # A bad URI fails here, not at the first claim check.
     open_filesystem(uri, storage_options)
     return ClaimCheckStore(uri, _FolderReader(uri, dict(storage_options or {})))
 

@@ -9,7 +9,7 @@ from cdcfmt_core.events import RowChange, TableSchema
 from cdcfmt_core.types import Decimal, LogicalType
 
 MAX_PRECISION = 38
-"""What 128 bits hold: Spark's widest decimal."""
+"""The digits that 128 bits hold: Spark's widest decimal."""
 
 
 class DecimalDigits:

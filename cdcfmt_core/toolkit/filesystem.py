@@ -22,7 +22,7 @@ _HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 
 
 class FileSystem(Protocol):
-    """What is used of fsspec's ``AbstractFileSystem``."""
+    """The used part of fsspec's ``AbstractFileSystem``."""
 
     def info(self, path: str) -> dict[str, Any]: ...
     def ls(self, path: str, detail: bool = ...) -> list[dict[str, Any]]: ...

@@ -94,7 +94,7 @@ _QUOTES: Final = _Quotes()
 
 
 def quote(data: bytes) -> str:
-    """What Quote makes of ``data``, without the quotes around."""
+    """``data`` as Quote writes it, without the quotes around."""
     text = data.decode("utf-8", "surrogateescape")
     if text.isprintable() and '"' not in text and "\\" not in text:
         return text

@@ -1,6 +1,6 @@
 """The differences of Go's and Java's JSON from a fast JSON writer's.
 
-Core has no JSON writer of its own: an encoder hands in what its library wrote.
+The core has no JSON writer: an encoder passes the output of its library.
 """
 
 from __future__ import annotations

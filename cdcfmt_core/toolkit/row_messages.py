@@ -216,7 +216,7 @@ ByExtra: TypeAlias = OfExtra | Texts | RowNumber | Choice
 Part: TypeAlias = (
     str | bytes | Number | Members | Columns | Either | Digits | ByExtra | Checksum | Mark
 )
-"""What stands next in a message; text and bytes stand there as they are."""
+"""The next part of a message; text and bytes are written as they are."""
 
 
 @attrs.frozen

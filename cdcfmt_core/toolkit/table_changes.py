@@ -43,10 +43,10 @@ def row_types(
 
 
 def type_of(
-    told: str | int | None, resolve_type: Callable[[str], LogicalType]
+    known: str | int | None, resolve_type: Callable[[str], LogicalType]
 ) -> tuple[str, LogicalType]:
     """Source type and logical type of a column of :func:`row_types`."""
-    return (told, resolve_type(told)) if isinstance(told, str) else type_from_jdbc(told)
+    return (known, resolve_type(known)) if isinstance(known, str) else type_from_jdbc(known)
 
 
 def schema_from_table_changes(
@@ -75,9 +75,9 @@ def schema_from_table_changes(
             raise DecodeError("is not a column", field="tableChanges.table.columns", sample=column)
         name = column["name"]
         text = {name: column.get("typeExpression") or column.get("typeName")}
-        ((_, told),) = row_types((name,), text, {name: column.get("jdbcType")})
+        ((_, known),) = row_types((name,), text, {name: column.get("jdbcType")})
         columns.append(
-            (column.get("position"), Column(name, *type_of(told, resolve_type), key=name in keys))
+            (column.get("position"), Column(name, *type_of(known, resolve_type), key=name in keys))
         )
     if all(type(position) is int for position, _ in columns):
         columns.sort(key=itemgetter(0))

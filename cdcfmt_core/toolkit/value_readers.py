@@ -209,7 +209,7 @@ TEXT_READERS: Final[Mapping[str, Callable[[str], Any]]] = {
     "hex": parse_hex,
     "go-quoted": unquote,
 }
-"""Of encodings that need to know nothing else."""
+"""Readers of encodings without parameters."""
 
 
 def _only_text(read: Callable[[str], object]) -> Read:

@@ -81,7 +81,7 @@ def read_block(data: bytes, at: int, before: int = 0) -> tuple[int, int]:
 
     ``before`` are those of the blocks before it, where all of them are kept: an item is a byte
     or two, and some hundred in Python.
-    A count below zero is followed by the block's size, which helps only who skips it.
+    A count below zero is followed by the block's size, which only helps to skip it.
     """
     count, at = read_long(data, at)
     if count < 0:

@@ -174,13 +174,13 @@ def test_what_is_not_read_is_warned_of_once(caplog: pytest.LogCaptureFixture) ->
     there = [FileInfo("/in/old", 1, 10), FileInfo("/in/a", 1, 100)]
     offset = FileOffset(1, 50_000_000, {"/in/a": 100_000_000}, {})
     watch = Watch()
-    watch.look(there, offset)
-    watch.look(there, offset)
+    watch.compare(there, offset)
+    watch.compare(there, offset)
     assert caplog.messages == []
     there += [FileInfo(f"/in/late{n}", 1, 20) for n in range(7)]
     there[1] = FileInfo("/in/a", 2, 101)
     for _ in range(2):
-        watch.look([*there, FileInfo("/in/new", 1, 60)], offset)
+        watch.compare([*there, FileInfo("/in/new", 1, 60)], offset)
     late, changed = caplog.messages
     assert "7 files came too late" in late
     assert "/in/late0, /in/late1, /in/late2, /in/late3, /in/late4 and 2 more;" in late

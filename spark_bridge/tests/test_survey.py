@@ -30,7 +30,7 @@ def surveyed(path: str | Path, *columns: str, **options: str) -> Survey:
     source = open_input(given)
     tasks = plan_tasks(source, source.plan(), given)
     surveyor = Surveyor(source, tasks, given, tasks[0].schemas)
-    surveyor.look_at_ends(GivenNames.of(given, schema, inferred=False).all_in)
+    surveyor.sample_ends(GivenNames.of(given, schema, inferred=False).all_in)
     checked = check_batch(source, tasks, given, schema, inferred=False)
     # Beside these the end of the last slice is looked at, for warnings.
     assert checked.messages <= surveyor.survey.messages + 400

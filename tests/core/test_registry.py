@@ -14,7 +14,15 @@ from textwrap import dedent
 import attrs
 import pytest
 
-from cdcfmt_core import CodecSpec, DecoderContext, Registry, TypeMap, default_registry, hookimpl
+from cdcfmt_core import (
+    CodecSpec,
+    DecoderContext,
+    Registry,
+    TypeMap,
+    default_registry,
+    hookimpl,
+    opening,
+)
 from cdcfmt_core.decoding import MessageDecoder
 from cdcfmt_core.errors import (
     BrokenPluginError,
@@ -605,12 +613,10 @@ def test_opening_a_decoder_validates_its_options(site: Site) -> None:
     more = "options=(Option('maxRows', 'how many', type='int', default=3),)"
     site.install("cdcfmt-a", {"a": "options_a"}, options_a=codec_module("a", more=more))
     registry = site.registry()
-    context = DecoderContext(registry.get_type_map("mysql"), SchemaStore())
-    assert list(registry.open_decoder("a", {"MAXROWS": "4"}, context)(Message(None, b""))) == [
-        Heartbeat()
-    ]
+    decoder = opening.open_decoder("a", {"MAXROWS": "4"}, registry=registry)
+    assert decoder.decode(Message(None, b"")) == [Heartbeat()]
     with pytest.raises(OptionError, match="has no option 'maxRow'; did you mean maxRows"):
-        registry.open_decoder("a", {"maxRow": 1}, context)
+        opening.open_decoder("a", {"maxRow": 1}, registry=registry)
 
 
 def test_a_function_by_its_path_is_imported_when_it_is_called(site: Site) -> None:

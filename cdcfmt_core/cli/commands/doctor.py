@@ -76,7 +76,7 @@ def command(
 
 
 def explain(name: str, address: str) -> Iterable[Check]:
-    """What a transport finds at an address."""
+    """The checks of a transport's address."""
     spec = default_registry().get_transport(name)
     assert spec.explain is not None
     return spec.explain(address)

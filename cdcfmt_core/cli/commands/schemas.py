@@ -13,7 +13,6 @@ from cdcfmt_core.cli.layout import number, plain_table, print_table, printable, 
 from cdcfmt_core.cli.parameters import Context
 from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.errors import CdcfmtError, OptionError
-from cdcfmt_core.events import TableSchema
 from cdcfmt_core.filters import nearest_tables, parse_table_name, table_names
 from cdcfmt_core.io.sources.options import parse_storage_options
 from cdcfmt_core.schemas.directory import Entry, SchemaDirectory
@@ -48,7 +47,7 @@ def list_(store: str, storage_options: str | None, as_json: bool) -> None:
         if entry.record is None:
             broken += 1
         else:
-            tables.setdefault(_name(entry.record.table), []).append(entry)
+            tables.setdefault(entry.record.table.name, []).append(entry)
     if as_json:
         for name, entries in sorted(tables.items()):
             print_json(_json(name, entries))
@@ -119,11 +118,11 @@ def forget(store: str, storage_options: str | None, table: str | None, broken: b
     wanted = None if table is None else parse_table_name(table)
     directory = _directory(store, storage_options)
     entries = list(directory.entries())
-    names = {_name(entry.record.table) for entry in entries if entry.record is not None}
+    names = {entry.record.table.name for entry in entries if entry.record is not None}
     if wanted is not None and wanted not in names:
         name = table_names([wanted])
         raise CdcfmtError(f"no schema of {name} in {store}; {nearest_tables(name, names)}")
-    found = [e for e in entries if (wanted == _name(e.record.table) if e.record else broken)]
+    found = [e for e in entries if (wanted == e.record.table.name if e.record else broken)]
     for entry in found:
         directory.forget(entry.name)
     note(f"forgotten: {number(len(found))} files")
@@ -135,10 +134,6 @@ def _entries(store: str, storage_options: str | None) -> Iterator[Entry]:
 
 def _directory(store: str, storage_options: str | None) -> SchemaDirectory:
     return SchemaDirectory(store, parse_storage_options(storage_options))
-
-
-def _name(table: TableSchema) -> tuple[str, ...]:
-    return tuple(part for part in (table.database, table.schema, table.table) if part)
 
 
 def _json(name: tuple[str, ...], entries: Iterable[Entry]) -> dict[str, Any]:

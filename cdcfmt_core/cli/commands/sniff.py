@@ -28,7 +28,7 @@ _TABLES_SHOWN = 4
 
 @attrs.define
 class Found:
-    """What was seen of one format."""
+    """The counts of one format."""
 
     messages: int = 0
     corrupt: int = 0
@@ -67,7 +67,7 @@ def command(
 
     Exit code 1 if no format recognises any of them.
     """
-    found = _look(Reader(open_input(paths, settings), settings), sample)
+    found = _sample(Reader(open_input(paths, settings), settings), sample)
     if as_json:
         print_json({name: _json(item) for name, item in found.items()})
     else:
@@ -76,7 +76,7 @@ def command(
         ctx.exit(1)
 
 
-def _look(reader: Reader, sample: int) -> dict[str, Found]:
+def _sample(reader: Reader, sample: int) -> dict[str, Found]:
     codecs = default_registry().codecs()
     found: dict[str, Found] = {}
     for decoded in reader.heads(sample):

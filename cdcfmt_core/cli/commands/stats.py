@@ -24,7 +24,7 @@ from cdcfmt_core.cli.writers import print_json
 from cdcfmt_core.errors import SourceError
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")
-"""What a table's events are counted by, in this order."""
+"""The counts of a table's events, in this order."""
 
 _HEIGHTS = "▁▂▃▄▅▆▇█"
 _STYLES = {"ddl": "kind.ddl", "schema": "kind.schema", "corrupt": "kind.corrupt"}

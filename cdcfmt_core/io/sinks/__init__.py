@@ -1,4 +1,4 @@
-"""Where messages go, in plain Python and without an engine.
+"""Sinks of messages, in plain Python and without an engine.
 
 Files: :class:`FileSink`.  fsspec and zstandard come with
 ``pip install 'cdcfmt-core[files]'`` and are imported on use.

@@ -74,7 +74,7 @@ class FileSink:
         )
 
     def open_task(self, commit_id: CommitId, task: int | str) -> TaskFiles:
-        """What one attempt of one task writes to."""
+        """The files of one attempt of one task."""
         # An attempt of an earlier run may still be writing under the same number.
         token = uuid.uuid4().hex[:12]
         number = f"{task:05d}" if isinstance(task, int) else task

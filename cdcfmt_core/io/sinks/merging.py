@@ -3,8 +3,8 @@
 A stream that runs for months makes a manifest for each batch, and readers open all of them.
 So ten of them become one file, ten such files the next larger one, and so on: of a million
 commits there are some fifty files, and each manifest was copied six times.  A merged file
-holds manifests as they were, and its parts go when it is there: whoever reads both, or
-stops at any step, or merges at the same time, ends up with the same commits.
+holds manifests as they were, and its parts are removed once it is there.  A process that
+reads both, stops at any step, or merges at the same time gets the same commits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from cdcfmt_core.io.sources.commits import (
 from cdcfmt_core.toolkit.filesystem import FileSystem
 
 MERGE_AT: Final = 10
-"""So many files become one, as in Spark's own file sink."""
+"""The number of files that become one, as in Spark's own file sink."""
 
 _ONCE = "once"
 _SINGLE = re.compile(r"([0-9a-f]{32})-(\d{20})\.json").fullmatch
@@ -49,7 +49,7 @@ class CommitId:
 
     @classmethod
     def of(cls, name: str, batch: int = 0) -> CommitId:
-        """Of a query of any name."""
+        """The id of a batch of a query of any name."""
         try:
             return cls(uuid.UUID(name).hex, batch)
         except ValueError:
@@ -57,12 +57,12 @@ class CommitId:
 
     @classmethod
     def new(cls) -> CommitId:
-        """Of a write that is never tried again under this id."""
+        """A new id, for a write that is never tried again."""
         return cls(uuid.uuid4().hex, once=True)
 
     @classmethod
     def parse(cls, manifest: str) -> CommitId | None:
-        """Of the name of a manifest; None for one of a write that has no batches."""
+        """The id in the name of a manifest; None for a write without batches."""
         found = _SINGLE(manifest)
         return None if found is None else cls(found[1], int(found[2]))
 

@@ -1,8 +1,8 @@
-"""Where messages come from, in plain Python and without an engine.
+"""Sources of messages, in plain Python and without an engine.
 
-Files: :func:`list_files` finds them, :func:`plan_partitions` shares them out,
-:func:`read_split` reads one share as messages (:func:`read_lines` leaves most lines in one
-piece), and :class:`FileOffset` says how far a stream of files has come.  Paths are anything
+Files: :func:`list_files` finds them, :func:`plan_partitions` divides them into splits,
+:func:`read_split` reads one split as messages (:func:`read_lines` keeps blocks of lines
+whole), and :class:`FileOffset` is the position of a stream of files.  Paths are anything
 that fsspec can open; fsspec and zstandard come with ``pip install 'cdcfmt-core[files]'`` and
 are imported on use.  Topics come with packages of their own (:mod:`cdcfmt_core.transport`).
 """

@@ -20,8 +20,8 @@ _AHEAD_BYTES = 1 << 20
 def read_ahead(sources: Iterable[Messages], threads: int | None = None) -> Messages:
     """The messages of all sources, in order; threads begin the next sources meanwhile.
 
-    For searches that find little in much: reading and searching a block of a file leave the other
-    threads alone.  ``threads`` is the number of processors by default.
+    For searches with few hits: reading and searching a block of a file release the lock of
+    other threads.  ``threads`` is the number of processors by default.
     """
     threads = threads or os.cpu_count() or 1
     begun: deque[tuple[Future[deque[Message | BadLine]], Messages]] = deque()

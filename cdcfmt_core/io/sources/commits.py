@@ -4,7 +4,7 @@ Beside its files such a folder has ``_cdcfmt/``: ``staged/`` with files that are
 written, and ``commits/`` with one manifest for each commit, which lists its files.  Old
 manifests are merged: a file ``merged-…`` holds several of them as they were, so that
 nothing hangs on when that happens.  A file of ours that no manifest lists is left over
-from a commit that failed.  Files of other names are none of our business.
+from a commit that failed.  Files of other names are ignored.
 """
 
 from __future__ import annotations
@@ -155,15 +155,15 @@ class Committed:
         folder, _, name = path.rpartition("/")
         if not is_ours(name):
             return True
-        visible = self._look(folder)
+        visible = self._committed_in(folder)
         return visible is None or name in visible
 
     def ls(self, folder: str) -> list[dict[str, Any]]:
-        """What is in a folder."""
+        """The entries of a folder."""
         key = folder.rstrip("/")
         while True:
             # First the manifests: the files that they list are in their place by then.
-            self._look(key)
+            self._committed_in(key)
             listed = self._filesystem.ls(folder, detail=True)
             if self._has_all(key, (str(info["name"]) for info in listed)):
                 return listed
@@ -175,24 +175,24 @@ class Committed:
             sinks = [path[: -len(MARKER) - 1] for path in found if path.endswith(f"/{MARKER}")]
             new = [sink for sink in sinks if sink not in self._folders]
             for sink in new:
-                self._look(sink)
+                self._committed_in(sink)
             if not new and all(self._has_all(sink, found) for sink in sinks):
                 return found
             self._filesystem.invalidate_cache()
 
     def _has_all(self, folder: str, paths: Iterable[str]) -> bool:
-        """Whether committed files are there, or gone for good; False: look again."""
+        """Whether all committed files are listed, or gone for good; False: list again."""
         visible = self._folders.get(folder)
         if not visible or visible <= {path.rpartition("/")[2] for path in paths}:
             return True
-        # Overwritten meanwhile, or somebody removed them by hand.
+        # Overwritten meanwhile, or removed by hand.
         del self._folders[folder]
-        return self._look(folder) == visible
+        return self._committed_in(folder) == visible
 
-    def _look(self, folder: str) -> set[str] | None:
+    def _committed_in(self, folder: str) -> set[str] | None:
         if folder not in self._folders:
             visible = None
-            # Without it somebody copied the files elsewhere.
+            # A folder without it is a copy of committed files.
             if self._filesystem.exists(f"{folder}/{MARKER}"):
                 visible = committed_files(read_manifests(self._filesystem, folder).values())
             self._folders[folder] = visible

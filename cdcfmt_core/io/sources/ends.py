@@ -1,4 +1,4 @@
-"""The first and last messages of files, read without what lies between."""
+"""The first and last messages of files; the middle is not read."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from cdcfmt_core.io.sources.reader import DEFAULT_BLOCK_BYTES, HowToRead, read_s
 from cdcfmt_core.io.sources.splits import FileSplit
 
 MAX_FILES = 100
-"""Files that are opened at most; of more, these spread evenly over their order."""
+"""The most files that are opened, spread evenly over all."""
 
 _BLOCK_BYTES = 1 << 16
 _TAIL_BYTES = (1 << 16, 1 << 20, 1 << 24)
-"""How far before a plain file's end its last lines are looked for: further while there is none."""
+"""Bytes before a plain file's end that are searched for its last lines, until some are found."""
 
 _MAX_COMPRESSED_BYTES = 64 << 20
 """Stored bytes of compressed files that are read through for their last lines, in all."""
 
 _MAX_HELD_BYTES = 16 << 20
-"""Of a file's last messages, which are all read before the first of them can be given."""
+"""The most bytes of a file's last messages, which are held together."""
 
 _MESSAGES = 10_000
 
@@ -53,7 +53,7 @@ def read_ends(
 ) -> Iterator[Message | BadLine]:
     """The first and last messages of whole ``files``, ``each`` of them at either end; lazily.
 
-    Of many files less, unless ``each`` is given.
+    Fewer of many files, unless ``each`` is given.
 
     The first file's beginning and the last one's end come first, then the other files.  A
     compressed file has no end to go to: without ``compressed_tails`` it shows its beginning

@@ -18,7 +18,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @attrs.frozen
 class FileOffset:
-    """Which files of a directory have been read; times are microseconds since 1970.
+    """The files of a directory that have been read; times are microseconds since 1970.
 
     A file that was modified at or before ``floor`` counts as read; one modified later has
     been read if it is in ``read``, which maps paths to modification times.  ``batch`` maps
@@ -45,7 +45,7 @@ class FileOffset:
         return file.path in self.read and modified(file) > self.read[file.path]
 
     def unread(self, files: Iterable[FileInfo]) -> list[FileInfo]:
-        """What is still to be read, by time and path.  Files without a byte are left for later."""
+        """The unread files, by time and path.  Empty files are left for later."""
         waiting = [file for file in files if file.size != 0 and not self.is_read(file)]
         return sorted(waiting, key=lambda file: (modified(file), file.path))
 
@@ -55,7 +55,7 @@ class FileOffset:
         """The offset behind the next ``limit`` of the ``files``; the same if all are read.
 
         The floor follows ``max_age`` behind the newest file that was read, but never behind
-        ``now``, lest a file from the future shut others out, and never above a file that waits.
+        ``now`` (a file from the future must not exclude others), nor above an unread file.
         """
         files = list(files)
         waiting = self.unread(files)

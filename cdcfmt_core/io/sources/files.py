@@ -179,7 +179,7 @@ def _walk(
 def _match(
     filesystem: FileSystem, folder: str, parts: list[str], committed: Committed
 ) -> Iterator[dict[str, Any]]:
-    """What the glob components ``parts`` match below ``folder``."""
+    """The matches of the glob components ``parts`` below ``folder``."""
     info = _info(filesystem, folder)
     if info is None or not parts:
         if info is not None:

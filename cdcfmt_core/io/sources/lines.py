@@ -32,7 +32,7 @@ def _holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> 
 
 
 try:
-    # The kernel, where it is installed, looks ten times as fast: planning waits for it.
+    # The kernel searches ten times as fast, and planning waits for the search.
     from cdcfmt_kernel import holds_any
 except ImportError:
     holds_any = _holds_any
@@ -58,7 +58,7 @@ class Lines:
     r"""Lines of a file in one piece, each with its ``\n``, not parsed yet.
 
     ``offset`` is the first one's byte offset.  ``parse(line, offset)`` parses a line that is
-    not blank, and ``cut()`` what they all are.  ``plain``: each is a message's value.
+    not blank, ``cut()`` all of them.  ``plain``: each is a message's value.
     """
 
     data: bytes
@@ -105,7 +105,7 @@ class Lines:
 
 
 def one_by_one(items: Iterable[Message | BadLine | Lines]) -> Iterator[Message | BadLine]:
-    """Messages, where lines may be in one piece."""
+    """Messages one by one; blocks of lines are parsed."""
     for item in items:
         if isinstance(item, Lines):
             yield from item.cut()
@@ -195,6 +195,6 @@ def parse_line(
     object of a whole message; ``auto`` does so if the object has no other fields than those,
     has ``key`` or ``value`` (or at least topic, partition and offset: a record of Kafka in
     which both are null) and these are text or null.  ``offset`` is the line's byte offset,
-    which is the message's where the object brings none of its own.
+    which is the message's where the object has no offset.
     """
     return line_parser(line_format, path)(line, offset)

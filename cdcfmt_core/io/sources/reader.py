@@ -45,7 +45,7 @@ def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message |
     and reading goes on behind it; where compressed data is damaged, a BadLine is the last.
 
     A message's offset is its line's byte offset in the uncompressed file, unless the line
-    holds a whole message with an offset of its own.
+    holds a whole message with its own offset.
 
     With ``marks`` only messages are wanted whose value holds one of these bytes; others may
     come, too.
@@ -58,7 +58,7 @@ def read_split(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message |
 
 
 def read_lines(split: FileSplit, **how: Unpack[HowToRead]) -> Iterator[Message | BadLine | Lines]:
-    """As :func:`read_split`, but the lines that end in one block of the file stay in one piece.
+    """Like :func:`read_split`, but lines that end in one block of the file stay one piece.
 
     There are no such :class:`Lines` with a ``line_separator``, with ``marks``, or where each line
     is a whole message.
@@ -121,7 +121,7 @@ def _messages(
     start: int = 0,
     end: int | None = None,
 ) -> Iterator[Any]:
-    """What the lines are that begin in ``[start, end)`` and are not blank."""
+    """The messages of the non-blank lines that begin in ``[start, end)``."""
     for offset, line in lines:
         if offset < start:
             continue
@@ -152,8 +152,8 @@ def cut_lines(
 ) -> Iterator[tuple[int, bytes | BadLine | Lines]]:
     """Every line of ``pieces`` with its byte offset, which begins at ``offset``.
 
-    Where ``wanted`` says no to some of them together, they are left out, and where ``keep`` gives
-    something for some together with their offset, that comes in their place.
+    Lines of a block that ``wanted`` rejects are left out; what ``keep`` returns for a block and
+    its offset takes the place of its lines.
     A line longer than ``limit`` bytes is a BadLine and is never held.  A DecodeError out of
     ``pieces`` is the last BadLine, together with what was there of its line.
     """

@@ -38,7 +38,7 @@ def plan_partitions(
     min_partitions: int,
     open_cost_bytes: int = DEFAULT_OPEN_COST_BYTES,
 ) -> list[list[FileSplit]]:
-    """Share ``files`` out as Spark does (``spark.sql.files.maxPartitionBytes`` and so on).
+    """Divide ``files`` into partitions as Spark does (``spark.sql.files.maxPartitionBytes``).
 
     Plain files are cut into splits of at most
     ``min(max_partition_bytes, max(open_cost_bytes, total / min_partitions))`` bytes, where

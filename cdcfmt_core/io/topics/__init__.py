@@ -1,1 +1,1 @@
-"""What sources with ranges of offsets share: options, checkpoints, searches around a range."""
+"""Shared parts of sources with ranges of offsets: options, checkpoints, schema search."""

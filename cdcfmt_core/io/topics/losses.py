@@ -1,4 +1,4 @@
-"""What becomes of a task whose offsets are gone."""
+"""Lost offsets: an error, or a warning and a count (``failOnDataLoss``)."""
 
 from __future__ import annotations
 

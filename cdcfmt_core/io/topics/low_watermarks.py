@@ -1,6 +1,6 @@
-"""Below which commit_ts a topic's row changes have all been sent before a batch begins.
+"""Low watermarks: the commit_ts below which all row changes of a topic precede a batch.
 
-TiCDC delivers at least once: after a restart it sends again what it is not sure of.  Source
+TiCDC delivers at least once: after a restart it sends the last changes again.  Source
 of the rule: TiCDC's own Kafka consumer, which drops a change below the *lowest* of all
 partitions' watermarks, and keeps one that is equal; a partition's own watermark is too high,
 as newer versions of TiCDC send changes below it for the first time.
@@ -26,7 +26,7 @@ _AT_ONCE = 8
 class LowWatermarks:
     """Finds low watermarks by reading back from where a batch begins, so that no state is needed.
 
-    ``watermark_of`` tells the commit_ts of the last watermark in a message.  At most
+    ``watermark_of`` returns the commit_ts of the last watermark in a message.  At most
     ``lookback`` offsets of each partition are read.
     """
 
@@ -37,7 +37,7 @@ class LowWatermarks:
         lookback: int,
     ) -> None:
         self._source = source
-        # What is gone cannot be searched; that is no loss of data.
+        # Deleted offsets cannot be searched; no data is lost by that.
         self._lenient = source.lenient()
         self._watermark_of = watermark_of
         self._lookback = lookback

@@ -1,4 +1,4 @@
-"""Offsets as users ask for them; meaning and names are those of Spark's own sources of topics."""
+"""Requested offsets; names and meaning are those of Spark's own sources of topics."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class OffsetRequest:
 def offset_request(
     values: Mapping[str, Any], side: Literal["starting", "ending"]
 ) -> OffsetRequest | None:
-    """What the options of one side ask for; None without any.
+    """The request of the options of one side; None without any.
 
     As in Spark ``startingTimestamp`` goes before ``startingOffsetsByTimestamp``, and that
     before ``startingOffsets``.
 
-    :raises OptionError: for text that says no offsets.
+    :raises OptionError: for text that is not offsets.
     """
     strategy: Literal["error", "latest"] = "latest"
     if side == "starting":

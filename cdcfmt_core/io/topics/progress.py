@@ -26,11 +26,11 @@ logger = open_logger("cdcfmt_core")
 _LATEST = OffsetRequest("startingOffsets", everywhere=LATEST)
 _TRIES = 3
 _PAUSE = 1.0
-"""Seconds between tries, where brokers tell what cannot be and may soon know better."""
+"""Seconds between retries, after an answer of a broker that cannot be right."""
 
 
 class StreamProgress:
-    """Finds the end of each next batch; the only one of a query to ask brokers.
+    """Finds the end of each next batch; it alone asks the brokers of a query.
 
     A :class:`cdcfmt_core.transport.Progress`.
     """
@@ -45,7 +45,7 @@ class StreamProgress:
         self._said_parked = False
 
     def stop_at_latest(self) -> None:
-        """Read no further than to what is there at the first :meth:`advance` (AvailableNow)."""
+        """Read up to the ends at the first :meth:`advance` (AvailableNow)."""
         self._available_now = True
 
     def latest(self) -> dict[str, Any] | None:
@@ -129,7 +129,7 @@ class StreamProgress:
             del starts[place]
         begins = self._client.list_offsets(dict.fromkeys(fresh, EARLIEST))
         ends = self._ends({*starts, *begins}, starts)
-        # Of a new partition nothing is known until both of its ends are.
+        # A new partition is read once both of its ends are known.
         starts |= {p: begin for p, begin in begins.items() if p in ends}
         ends = {p: end for p, end in ends.items() if p in starts} | parked
         starts |= parked
@@ -151,7 +151,7 @@ class StreamProgress:
         return topics
 
     def _ends(self, places: set[TopicPartition], starts: Offsets) -> Offsets:
-        """The ends of these partitions; a known one of which nobody tells stays where it is."""
+        """End offsets. A partition that the broker did not report keeps its last known end."""
         for left in reversed(range(_TRIES)):
             ends = self._client.list_offsets(dict.fromkeys(sorted(places), LATEST))
             silent = {p for p in starts if p not in ends}
@@ -169,8 +169,8 @@ class StreamProgress:
         if silent:
             if self._available_now:
                 raise SourceError(
-                    f"{self._client.title} at {self._client.address} tells no offsets of "
-                    f"{show_partitions(silent)}, and this run is to read all that is there"
+                    f"{self._client.title} at {self._client.address} reports no offsets of "
+                    f"{show_partitions(silent)}, and this run has to read all of them"
                 )
             logger.warning(
                 "%s: no offsets of %s for now", self._client.title, show_partitions(silent)

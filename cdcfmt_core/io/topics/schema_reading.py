@@ -1,4 +1,4 @@
-"""Reads the table schemas in stretches of a topic; what looks for some decides which."""
+"""Table schemas in ranges of a topic; the caller chooses the ranges."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Stretch:
 
 
 class SchemaReading:
-    """``scan`` finds the schemas in a message.
+    """Reader of table schemas; ``scan`` finds those in a message.
 
     :raises SourceError: by every method, if no broker answers.
     """
 
     def __init__(self, source: Source, scan: ScanSchemas) -> None:
-        # What is gone cannot be searched; that is no loss of data.
+        # Deleted offsets cannot be searched; no data is lost by that.
         self._source = source.lenient()
         self._scan = scan
 

@@ -1,4 +1,4 @@
-"""Looks for table schemas in a topic, around the range that a task reads.
+"""Search for table schemas in a topic, around the range that a task reads.
 
 Producers send them again and again (Simple's BOOTSTRAP), or once (DDL); they may stand
 behind the rows that need them, and in partition 0 alone.
@@ -19,7 +19,7 @@ from cdcfmt_core.transport import Source
 
 @attrs.define
 class _Partition:
-    """What was looked through, from ``low`` to ``high``, of what may be, ``first`` to ``last``."""
+    """The searched offsets, ``low`` to ``high``, within the bounds ``first`` to ``last``."""
 
     number: int
     low: int
@@ -48,11 +48,11 @@ class SchemaSearch:
         self._reach = reach
         self._partitions: list[_Partition] | None = None
 
-    def look(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
+    def search(self, timestamp: int | None, *, on: bool = False) -> Iterator[list[SchemaRecord]]:
         """The schemas of one stretch after the other, perhaps none; lazily.
 
         First before the range, then behind it, as far as the log goes now; ``on``: however
-        far.  Called once more, it goes on where it was left, and sees what has come since.
+        far.  Called once more, it resumes where it stopped, and reads what has come since.
         ``timestamp`` is that of the message that needs a schema, in milliseconds: partition 0
         is searched around that time.
 

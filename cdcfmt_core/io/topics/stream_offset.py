@@ -1,4 +1,4 @@
-"""What a checkpoint holds of a stream of topics.
+"""The offset of a stream of topics, as a checkpoint holds it.
 
 An offset is plain JSON: ``{"v": 1, "topics": {"orders": {"0": [12, 40]}}, "ids": {...}}``.
 Each partition has where its part of the batch begins and ends, so that a batch is read again
@@ -54,7 +54,7 @@ class StreamOffset:
         )
 
     def ranges(self) -> list[OffsetRange]:
-        """What the batch that ends here reads."""
+        """The ranges of the batch that ends here."""
         return [
             OffsetRange(*place, self.starts[place], end) for place, end in sorted(self.ends.items())
         ]

@@ -1,4 +1,4 @@
-"""What a broker has: topics, partitions and their offsets, as the driver asks for them."""
+"""The driver's client of a broker: topics, partitions and their offsets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _are_dense(topic: Topic) -> bool:
 
 @attrs.frozen
 class Topic:
-    """``id`` tells a topic from another one of its name, made later; None: brokers have none.
+    """A topic; ``id`` differs from that of a later topic of the same name (None: no ids).
 
     ``complete``: whether all partitions are there; by default they are 0, 1, 2 and so on.
     """
@@ -40,7 +40,7 @@ class Topic:
 
 
 class TopicClient(ABC):
-    """Asks brokers; errors are :class:`~cdcfmt_core.errors.SourceError` and say which.
+    """A client of brokers; errors are :class:`~cdcfmt_core.errors.SourceError` and say which.
 
     ``address`` shows where the brokers are, without secrets.
     """
@@ -66,13 +66,13 @@ class TopicClient(ABC):
     def list_offsets(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
         """Offsets for EARLIEST, LATEST or a time in milliseconds.
 
-        :data:`NO_MESSAGE` for a time after the last message.  Partitions of which no broker can
-        tell right now are left out.
+        :data:`NO_MESSAGE` for a time after the last message.  Partitions that no broker
+        can report right now are left out.
         """
 
     @abstractmethod
     def all_names(self) -> Collection[str]:
-        """The topics that there are, as far as brokers tell."""
+        """The names of all topics that the brokers report."""
 
     def complete_topics(self) -> dict[str, Topic]:
         """The selected topics with all their partitions; waits while brokers move them.
@@ -120,7 +120,8 @@ class TopicClient(ABC):
                 return found
             if time.monotonic() - started > self.first_contact_seconds:
                 raise SourceError(
-                    f"{self.title} at {self.address} tells no offsets of {show_partitions(missing)}"
+                    f"{self.title} at {self.address} reports no offsets of "
+                    f"{show_partitions(missing)}"
                 )
             time.sleep(_PAUSE)
 
@@ -146,7 +147,7 @@ class TopicClient(ABC):
         return values | earliest | ends
 
     def no_topic(self, missing: Collection[str]) -> str:
-        """What to say of topics that do not exist; of a pattern without any, if none is named."""
+        """The error text for missing topics; without names, for a pattern that matches none."""
         if not missing:
             return f"no topic on {self.address} matches {self.topic_options.topics}"
         text = f"topic {', '.join(sorted(missing))} does not exist on {self.address}"

@@ -1,4 +1,4 @@
-"""Which topics of a broker are read, and from where to where."""
+"""The selection of topics and offsets to read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdcfmt_core.offsets import EARLIEST, LATEST, TopicPartition
 
 @attrs.frozen
 class TopicSelection:
-    """Which partitions to read: all of the named topics or of those that match, or these."""
+    """The partitions to read: of named topics, of matching topics, or ``assigned`` ones."""
 
     names: frozenset[str] = frozenset()
     pattern: str | None = None
@@ -95,8 +95,8 @@ class TopicOptions:
         """:raises OptionError: for a choice of partitions."""
         if self.topics.assigned is not None:
             raise OptionError(
-                "option deduplicate: duplicates are told by the watermarks of all partitions of "
-                "a topic; use subscribe in place of assign"
+                "option deduplicate: it needs the watermarks of all partitions of a topic; use "
+                "subscribe in place of assign"
             )
 
     def lenient(self) -> Self:

@@ -1,8 +1,8 @@
 """The table schemas around the offsets that a task of a stream reads: the log is the store.
 
 For formats whose rows take the newest schema before them in the stream (Debezium's DDL).
-Which rows a task gets must not matter to what they mean, so it knows, for a table that it
-meets, every schema that the log told before its rows:
+The meaning of a row must not depend on the task that reads it.  So a task knows every schema of
+a table that the log holds before the row:
 
 - In its own partition, from the row back to the newest one.  The batches before it have seen
   the offsets that they read; what lies before the first of them is looked through once.
@@ -41,7 +41,7 @@ class _Behind:
     """The schemas in a partition before the batch, back to ``low``: each table's first position."""
 
     low: int
-    # What is forgotten is looked for farther back, and all that is found there is learnt.
+    # A forgotten entry is searched for again, farther back.
     first: Cache[_Table, Position] = attrs.field(factory=lambda: Cache(_NAMES_BYTES))
 
     def add(self, records: Iterable[SchemaRecord]) -> None:
@@ -71,9 +71,9 @@ class TopicSchemaStore(KeptSchemaStore):
     """A kept store that looks for a table's schemas in the topic when it is first asked.
 
     ``begins`` has where the batch of ``home`` begins in its own partition, and in the others
-    to look into.  ``reach`` bounds how many offsets before and behind that are read of each;
-    0: nothing is looked for.  ``run`` names who reads on where it left, from batch to batch:
-    what it looked for once is noted in the store's folder.  None notes nothing.
+    to search.  ``reach`` bounds how many offsets before and behind that are read of each;
+    0: no search.  ``run`` names the query through all its batches: its searches are noted in
+    the store's folder.  None: no notes.
 
     :raises SourceError: by every method, if no broker answers, too.
     """
@@ -104,12 +104,12 @@ class TopicSchemaStore(KeptSchemaStore):
         }
         self._time = 0
         self._open = False
-        # What is forgotten is looked for again, with the same result.
+        # A forgotten entry is searched for again, with the same result.
         self._looked: Cache[_Table, bool] = Cache(_NAMES_BYTES)
         self._looked_further: Cache[_Table, bool] = Cache(_NAMES_BYTES)
 
     def follow(self, messages: Iterable[_M]) -> Iterator[_M]:
-        """The messages, in order; what has come elsewhere until then is learnt before each."""
+        """The messages in order, each after the schemas that other partitions had by its time."""
         for message in messages:
             if isinstance(message, Message) and (message.timestamp or 0) > self._time:
                 self._time = message.timestamp or 0

@@ -1,4 +1,4 @@
-"""A source of topics, but for its client and how it reads: what every transport shares."""
+"""Base of every source of topics; a transport adds its client and its reader."""
 
 from __future__ import annotations
 

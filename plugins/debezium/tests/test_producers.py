@@ -23,6 +23,7 @@ from debezium_messages import (
     row,
     struct,
 )
+from golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
 from cdcfmt_core.codec import Projection
@@ -73,7 +74,7 @@ def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
     payload = ddl("alter table orders add y year", None, **CLOUDCANAL) | {"tableChanges": change}
     context = DecoderContext(default_registry().get_type_map("mysql"), SchemaStore())
     context.source_time_zone = timezone(timedelta(hours=8))
-    decode = default_registry().open_decoder("debezium", {}, context)
+    decode = codec_decoder("debezium", context)
     (altered,) = decode(message({"payload": payload}))
     assert isinstance(altered, SchemaChange)
     assert (altered.ddl_type, altered.database, altered.table) == ("ALTER", "shop", "orders")

@@ -34,7 +34,7 @@ def scan(message: Message) -> list[SchemaRecord]:
 def looked(search: SchemaSearch, timestamp: int | None = None, *, on: bool = False) -> list[str]:
     return [
         f"{record.position[0]}@{record.position[1]}"
-        for records in search.look(timestamp, on=on)
+        for records in search.search(timestamp, on=on)
         for record in records
     ]
 

@@ -1,21 +1,12 @@
-"""Messages as the document shows them and as TiCDC writes them, decoded by hand.
-
-Origins: [doc] docs.pingcap.com/tidb/stable/ticdc-open-protocol, "Event stream output example"
-and its tables; [java] the test data of TiCDC's Java demo; the rest by TiCDC's encoders.
-"""
+"""Batches and row events, with old values, keys, flags and filters."""
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 from collections import Counter
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
-from pathlib import Path
+from datetime import UTC, datetime
 from typing import Any
 
-import lz4.frame
 import pytest
 from open_messages import (
     DDL_KEY,
@@ -25,22 +16,17 @@ from open_messages import (
     ROW_KEY,
     TS,
     VERSION,
-    data_of,
     decode,
-    decode_ddl,
     decode_row,
     frames,
     message,
     open_decoder,
-    the_error,
-    value_of,
 )
 
 from cdcfmt_core import DecoderContext, default_registry, types
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import (
     Column,
-    Corrupt,
     Image,
     Message,
     RowChange,
@@ -50,9 +36,6 @@ from cdcfmt_core.events import (
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import validate
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.types import InvalidValue
-
-# Frames
 
 
 def test_several_events_in_one_message() -> None:
@@ -96,9 +79,6 @@ def test_a_tombstone_says_nothing_but_what_needs_no_value() -> None:
     assert decoder.decode(Message(VERSION + frames(keys), None)) == [Watermark(TS, index=1)]
     assert decoder.decode(Message(None, None)) == []
     assert counts == {"tombstones": 2}
-
-
-# Rows
 
 
 def test_insert() -> None:
@@ -301,272 +281,3 @@ def test_what_nobody_wants_is_not_decoded() -> None:
     assert isinstance(row, RowChange)
     assert (row.index, row.table.table) == (1, "t2")
     assert decode(keys, values, event_filter=EventFilter(ending_commit_ts=TS - 1)) == []
-
-
-# Values
-
-
-@pytest.mark.parametrize(
-    ("code", "value", "expected"),
-    [
-        # [doc] "Column type code"
-        (1, 1, 1),
-        (2, 1, 1),
-        (3, 123, 123),
-        (4, 153.123, 153.123),
-        (5, 153.123, 153.123),
-        (6, None, None),
-        (8, 123, 123),
-        (9, 123, 123),
-        (10, "2000-01-01", date(2000, 1, 1)),
-        (14, "2000-01-01", date(2000, 1, 1)),
-        (11, "23:59:59", timedelta(hours=23, minutes=59, seconds=59)),
-        (12, "2015-12-20 23:58:58", datetime(2015, 12, 20, 23, 58, 58)),
-        (7, "1973-12-30 15:30:00", datetime(1973, 12, 30, 15, 30, tzinfo=UTC)),
-        (13, 1970, 1970),
-        (15, "测试", "测试"),
-        (253, "测试", "测试"),
-        (254, "测试", "测试"),
-        (16, 81, 81),
-        (245, '{"key1": "value1"}', '{"key1": "value1"}'),
-        (246, "129012.1230000", Decimal("129012.1230000")),
-        (247, 1, 1),
-        (248, 3, 3),
-        (249, "5rWL6K+VdGV4dA==", "测试text"),
-        (250, "5rWL6K+VdGV4dA==", "测试text"),
-        (251, "5rWL6K+VdGV4dA==", "测试text"),
-        (252, "5rWL6K+VdGV4dA==", "测试text"),
-        # beyond the document
-        (225, "[1,2.5,-3]", [1.0, 2.5, -3.0]),
-        (255, "POINT(1 1)", "POINT(1 1)"),
-        (255, {"any": 1}, {"any": 1}),
-        (99, [1, None], [1, None]),
-        (8, -(2**63), -(2**63)),
-        (4, 3, 3.0),
-        (5, -1.7976931348623157e308, -1.7976931348623157e308),
-        (11, "-838:59:59.000000", -timedelta(hours=838, minutes=59, seconds=59)),
-        (10, "0000-00-00", InvalidValue("0000-00-00")),
-        (12, "2023-00-00 00:00:00", InvalidValue("2023-00-00 00:00:00")),
-        (13, 0, 0),
-        (252, "", ""),
-        (252, "/w==", "\udcff"),
-        (15, "", ""),
-        (15, "\\x00", "\\x00"),
-    ],
-)
-def test_values(code: int, value: Any, expected: Any) -> None:
-    for _ in range(2):
-        actual = value_of(code, value)
-        assert (type(actual), actual) == (type(expected), expected)
-
-
-@pytest.mark.parametrize(
-    ("code", "flags", "value", "expected"),
-    [
-        (8, 193, 2**64 - 1, 2**64 - 1),
-        (3, 193, 2**32 - 1, 2**32 - 1),
-        (16, 193, 2**64 - 1, 2**64 - 1),
-        (16, 193, 2**63, 2**63),
-        (248, 64, 2**64 - 1, 2**64 - 1),
-        # [doc] VARBINARY; the backslashes are JSON's
-        (15, 65, r"\x89PNG\r\n\x1a\n", b"\x89PNG\r\n\x1a\n"),
-        (253, 65, r"\x89PNG\r\n\x1a\n", b"\x89PNG\r\n\x1a\n"),
-        (254, 65, r"中文😀\x00", "中文😀\0".encode()),
-        (252, 65, "iVBORw0KGgo=", b"\x89PNG\r\n\x1a\n"),
-        (249, 65, "", b""),
-        # without flags
-        (8, None, 2**64 - 1, Decimal(2**64 - 1)),
-        (1, None, 255, 255),
-        (252, None, "YWE=", "YWE="),
-        (15, None, r"\x00", r"\x00"),
-        (246, None, "1.50", Decimal("1.50")),
-    ],
-)
-def test_values_by_their_flags(code: int, flags: int | None, value: Any, expected: Any) -> None:
-    actual = value_of(code, value, flags)
-    assert (type(actual), actual) == (type(expected), expected)
-
-
-@pytest.mark.parametrize(
-    ("code", "flags", "source_type", "logical"),
-    [
-        (3, 193, "int unsigned", types.Int(32, signed=False)),
-        (13, 193, "year", types.Year()),
-        (16, 193, "bit", types.Bit()),
-        (252, 65, "blob", types.Binary()),
-        (251, 64, "longtext", types.Text()),
-        (15, 65, "varbinary", types.Binary()),
-        (254, 64, "char", types.Text()),
-        (245, 65, "json", types.Json()),
-        (255, 65, "geometry", types.Unknown("geometry")),
-        (6, 65, "null", types.Unknown("null")),
-        (99, 65, "type code 99", types.Unknown("type code 99")),
-    ],
-)
-def test_types(code: int, flags: int, source_type: str, logical: types.LogicalType) -> None:
-    (column,) = decode_row({"u": {"c": {"t": code, "f": flags, "v": None}}}).table.columns
-    assert (column.source_type, column.type) == (source_type, logical)
-
-
-def test_text_with_raw_bytes() -> None:
-    """TiCDC's new architecture writes bytes that are no UTF-8 as they are."""
-    value = b'{"u":{"id":{"t":3,"h":true,"f":11,"v":1},"d":{"t":5,"f":65,"v":0.1},'
-    value += b'"c":{"t":15,"f":64,"v":"a\xffb"}}}'
-    row = decode_row(value)
-    assert row.after == Image({"id": 1, "d": 0.1, "c": "a\udcffb"})
-
-
-def test_numbers_that_a_float_cannot_hold() -> None:
-    row = decode_row('{"u":{"a":{"t":246,"f":65,"v":0.12345678901234567890123}}}')
-    assert row.after is not None
-    assert str(row.after.values["a"]) == "0.12345678901234567890123"
-
-
-# DDL
-
-
-@pytest.mark.parametrize(
-    ("code", "query", "word", "name"),
-    [
-        (1, "create database test", "QUERY", "Create Schema"),
-        (3, "CREATE TABLE test.t1(id int)", "CREATE", "Create Table"),
-        ("3", "CREATE TABLE test.t1(id int)", "CREATE", "Create Table"),
-        ("Create Table", "CREATE TABLE test.t1(id int)", "CREATE", "Create Table"),
-        (4, "DROP TABLE `test`.`t1`", "ERASE", "Drop Table"),
-        (5, "alter table t add a int", "ALTER", "Add Column"),
-        (7, "alter table t add index i(a)", "CINDEX", "Add Index"),
-        (10, "alter table t drop foreign key f", "DINDEX", "Drop Foreign Key"),
-        (11, "truncate t", "TRUNCATE", "Truncate Table"),
-        (14, "rename table a to b", "RENAME", "Rename Table"),
-        (21, "create view v as select 1", "QUERY", "Create View"),
-        (26, "alter database d charset utf8", "QUERY", "Modify Schema Charset And Collate"),
-        (16, "alter table t shard_row_id_bits = 4", "ALTER", "Shard RowID"),
-        (34, "create sequence s", "QUERY", "Create Sequence"),
-        (36, "drop sequence s", "QUERY", "Drop Sequence"),
-        # TiDB's, not the document's
-        (42, "alter table t exchange partition p with table u", "QUERY", 42),
-        (57, "alter table t cache", "QUERY", 57),
-        (61, "alter table t add a int, add b int", "ALTER", 61),
-        ("73", "create table t like u", "CREATE", 73),
-        (250, "create unique index i on t(a)", "CINDEX", 250),
-        ("something", "drop table t", "ERASE", "something"),
-        (None, "drop table t", "ERASE", None),
-    ],
-)
-def test_ddl(code: int | str | None, query: str, word: str, name: int | str | None) -> None:
-    value = {"q": query} | ({} if code is None else {"t": code})
-    ddl = decode_ddl(value)
-    assert (ddl.query, ddl.ddl_type, ddl.commit_ts) == (query, word, TS)
-    assert (ddl.database, ddl.table) == ("test", "t1")
-    assert ddl.extra == (None if name is None else {"ddl_type": name})
-
-
-def test_every_code_of_the_document_has_a_name_and_a_word() -> None:
-    words = {code: decode_ddl({"q": "?", "t": code}).ddl_type for code in range(1, 37)}
-    names = [(decode_ddl({"q": "?", "t": code}).extra or {})["ddl_type"] for code in range(1, 37)]
-    assert len(set(names)) == 36
-    assert all(isinstance(name, str) for name in names)
-    assert {code for code, word in words.items() if word == "CINDEX"} == {7, 9, 32}
-    assert {code for code, word in words.items() if word == "DINDEX"} == {8, 10, 33}
-    assert {words[3], words[4], words[11], words[14]} == {"CREATE", "ERASE", "TRUNCATE", "RENAME"}
-
-
-@pytest.mark.parametrize("names", [{}, {"tbl": ""}, {"scm": None, "tbl": None}])
-def test_ddl_without_table(names: dict[str, Any]) -> None:
-    key = {"ts": TS, "t": 2, "x": 1} | names
-    ddl = decode_ddl({"q": "create database d", "t": 1, "y": 2}, key)
-    assert (ddl.database, ddl.table) == ("", "")
-    assert ddl.extra == {"x": 1, "y": 2, "ddl_type": "Create Schema"}
-
-
-# Large messages
-
-
-def test_compressed_values() -> None:
-    row, ddl = {"u": {"id": ID}}, {"q": "drop table t1", "t": 4}
-    compressed = [lz4.frame.compress(data_of(part)) for part in (row, ddl)]
-    events = decode(
-        [ROW_KEY, DDL_KEY, RESOLVED_KEY],
-        [*compressed, b""],
-        largeMessageHandleCompression="lz4",
-    )
-    assert [type(event) for event in events] == [RowChange, SchemaChange, Watermark]
-
-
-CLAIM_KEY = {**ROW_KEY, "ohk": False, "ccl": "file:///gone/claims/1.json"}
-WHOLE = {"u": {"id": ID, "n": NAME}}
-
-
-def claim_file(key: Any, values: list[Any]) -> bytes:
-    wrapped = {"key": VERSION + frames([key]), "value": frames(values)}
-    return json.dumps(
-        {name: base64.b64encode(data).decode() for name, data in wrapped.items()}
-    ).encode()
-
-
-@pytest.mark.parametrize(
-    "body", [claim_file(ROW_KEY, [WHOLE]), frames([WHOLE])], ids=["wrapped", "bare"]
-)
-def test_claim_check(tmp_path: Path, body: bytes) -> None:
-    (tmp_path / "1.json").write_bytes(body)
-    # Beside a row that came whole, as TiCDC batches them.
-    first, second = decode(
-        [CLAIM_KEY, ROW_KEY], [{"u": {"id": ID}}, {"u": {"id": ID}}], claims=tmp_path
-    )
-    assert isinstance(first, RowChange)
-    assert isinstance(second, RowChange)
-    assert first.after == Image({"id": 1, "n": "aa"})
-    assert first.extra == {"claim_check": "file:///gone/claims/1.json"}
-    assert second.extra is None
-
-
-@pytest.mark.parametrize(
-    ("key", "values", "reason"),
-    [
-        ({**ROW_KEY, "ts": 1}, [WHOLE], "it holds another event"),
-        ({**ROW_KEY, "tbl": "t2"}, [WHOLE], "it holds another event"),
-        (CLAIM_KEY, [WHOLE], "it leads to another one"),
-        (ROW_KEY, [], "it holds 0 events"),
-        (ROW_KEY, [WHOLE, WHOLE], "it holds 2 events"),
-    ],
-)
-def test_claim_checks_of_something_else(
-    tmp_path: Path, key: Any, values: list[Any], reason: str
-) -> None:
-    (tmp_path / "1.json").write_bytes(claim_file(key, values))
-    error = the_error([CLAIM_KEY], [{"u": {"id": ID}}], claims=tmp_path)
-    assert error.field == "value[0]"
-    assert reason in error.reason
-
-
-def test_claim_checks_that_cannot_be_read(tmp_path: Path) -> None:
-    keys, values = [CLAIM_KEY, ROW_KEY], [{"u": {"id": ID}}] * 2
-    for claims in (None, tmp_path):
-        bad, good = decode(keys, values, claims=claims)
-        assert isinstance(bad, Corrupt)
-        assert isinstance(good, RowChange)
-        assert "claimCheckStorageUri" in bad.error.reason
-
-
-# Recognising
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "mine"),
-    [
-        (VERSION + frames([ROW_KEY]), frames([WHOLE]), True),
-        (VERSION, b"", True),
-        (VERSION, None, True),
-        (VERSION + b"\xff", b"x", True),
-        # Some other format's key, the number 1.
-        (VERSION, b'{"id":0}', False),
-        (b"\0\0\0\0\0\0\0\2" + frames([ROW_KEY]), frames([WHOLE]), False),
-        (b"\0\0\0\1", b"", False),
-        (b"", b"", False),
-        (None, frames([WHOLE]), False),
-        (b'{"id":1}', b'{"database":"d","table":"t","type":"INSERT","es":1,"data":[]}', False),
-    ],
-)
-def test_sniffing(key: bytes | None, value: bytes | None, mine: bool) -> None:
-    sniff = default_registry().get_codec("open-protocol").sniff
-    assert sniff(Message(key, value)) == (1.0 if mine else 0.0)

@@ -6,6 +6,7 @@ import copy
 import io
 import json
 from collections import Counter
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ NAMESPACE = "com.pingcap.simple.avro."
 VERSION = 447984074911121426
 TS = 447984084414103554
 BUILD = 1708923662983
+AT = datetime(2023, 12, 27, 4, 27, 23, 123000, tzinfo=UTC)
 """Milliseconds."""
 
 

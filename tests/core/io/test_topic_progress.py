@@ -161,7 +161,7 @@ def test_available_now_does_not_end_without_a_partition() -> None:
     cluster.silent = {1}
     stream = follow(cluster)
     stream.stop_at_latest()
-    with pytest.raises(SourceError, match="tells no offsets of t-1"):
+    with pytest.raises(SourceError, match="reports no offsets of t-1"):
         stream.advance(first, None, None)
 
 

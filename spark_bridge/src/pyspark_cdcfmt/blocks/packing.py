@@ -42,8 +42,8 @@ def blocks_of_messages(
 ) -> Iterator[pa.RecordBatch]:
     """Blocks of messages, which an engine decodes to events.
 
-    Messages are packed with the table schemas that decoding them takes; events where nothing says
-    which these were.
+    Messages are packed with the table schemas that decoding them takes; events where these are not
+    known.
 
     :param low_watermark: what the engine was opened with.
     """
@@ -111,7 +111,7 @@ class _Packed:
 
 
 def _shared(groups: Sequence[Group], owners: pa.Array) -> frozenset[tuple[Any, ...]]:
-    """The tables of which a message has rows of two groups: its block would tell them twice."""
+    """The tables whose rows in one message are of two groups: two blocks would hold the message."""
     by_table: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
         if group.summary["kind"] == "row":

@@ -1,4 +1,4 @@
-"""The columns of blocks, and what is packed into them."""
+"""The columns of blocks, and their payloads."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
 
 @attrs.frozen
 class Unpacked:
-    """What :func:`pack` packed; ``schemas`` are a text."""
+    """The batches and the schemas (as text) of a payload."""
 
     batches: Sequence[pa.RecordBatch]
     schemas: bytes
@@ -142,7 +142,7 @@ class Unpacked:
 
 
 def unpack(payload: pa.BinaryScalar) -> Unpacked:
-    """What :func:`pack` packed."""
+    """The content of a payload that :func:`pack` made."""
     with pa.ipc.open_stream(payload.as_buffer()) as reader:
         metadata = reader.schema.metadata or {}
         return Unpacked([*reader], metadata.get(_SCHEMAS, b""))

@@ -1,4 +1,4 @@
-"""Summaries of events by table: what :data:`BLOCKS` says beside the payload."""
+"""Summaries of events by table: the columns of :data:`BLOCKS` beside the payload."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Group:
 
     @property
     def table(self) -> tuple[Any, ...]:
-        """What :func:`is_of_group` compares."""
+        """The key that :func:`is_of_group` compares."""
         return tuple(self.summary[name] for name in ("database", "schema", "table", "is_read"))
 
 
@@ -78,7 +78,7 @@ def is_of_group(events: pa.RecordBatch, owners: pa.StructArray) -> pa.Array:
 
 
 def _facts(events: pa.RecordBatch) -> dict[str, pa.Array]:
-    """What summaries say, by row."""
+    """The facts of each row that summaries count."""
     source, op = events.column("_source"), events.column("op")
     commit_ts = events.column("commit_ts")
     extra = _members(events)

@@ -14,7 +14,7 @@ from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.cli.converter import Converter
 from pyspark_cdcfmt.kernel.formats import NumberedTables, find_format, is_installed
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.write.columnar import KernelWriter
 
@@ -26,8 +26,8 @@ logger = open_logger("pyspark_cdcfmt")
 _TIMES: Final = ("commit_ts", "source_time", "emit_time")
 _COLUMNS: Final = ("kind", "op", *_TIMES, "before", "after", "extra")
 _ROW_BYTES: Final = 100
-_LOOKED_AT: Final = 64
-"""So many messages may say how all are decoded."""
+_MAX_SAMPLED: Final = 64
+"""The first messages that may choose the decoder of all."""
 
 
 def convert(
@@ -37,11 +37,11 @@ def convert(
     *,
     as_lines: bool,
 ) -> Iterator[Message | LinesOfMessages]:
-    """What becomes of the messages, the first of which has this number."""
-    looked_at = 0
+    """The converted messages; ``number`` is that of the first one."""
+    sampled = 0
     for block in blocks:
-        for message in islice(one_by_one([block]), _LOOKED_AT - looked_at):
-            looked_at += 1
+        for message in islice(one_by_one([block]), _MAX_SAMPLED - sampled):
+            sampled += 1
             if not isinstance(message, Message):
                 continue
             converter = _open(conversion, message, number, as_lines=as_lines)
@@ -90,6 +90,6 @@ def _open(
     )
     try:
         return Converter(conversion, format_, shape, writer, number)
-    except Unlike as error:
+    except Unsupported as error:
         logger.debug("not by the kernel: %s", error)
         return None

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 logger = open_logger("pyspark_cdcfmt")
 
 ENOUGH: Final = 64
-"""So many messages in a row are worth the kernel's while."""
+"""Messages in sequence that are worth another call of the kernel."""
 MOST_AT_ONCE: Final = 1_024
 """Messages that the reference is given where the kernel refuses one after the other."""
 MAX_TABLES: Final = 20_000
@@ -92,7 +92,7 @@ class Converter:
     def parts(
         self, blocks: Iterator[Message | BadLine | Lines]
     ) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the messages."""
+        """The converted messages."""
         errors: list[Exception] = []
         try:
             for chunk in cut_chunks(_until_error(blocks, errors), self._format.reads):
@@ -138,7 +138,7 @@ class Converter:
                     at = end
 
     def _is_refused(self, message: Message | BadLine) -> bool:
-        """Whether the kernel refused the next message, which may be one that nobody wants.
+        """Whether the reference has to read the next message; unwanted ones are skipped.
 
         So many next ones are for the reference as ``step`` says.
         """
@@ -175,7 +175,7 @@ class Converter:
         self._learner.forget_old_plans()
 
     def _rows(self, run: Sequence[Message | BadLine]) -> Iterator[Message | LinesOfMessages]:
-        """What becomes of the messages that the kernel has read."""
+        """The converted messages of a run that the kernel has read."""
         number, self._last_run = self._number, self._kernel.messages
         if not self._last_run:
             return
@@ -211,7 +211,7 @@ class Converter:
             at = end
 
     def _decoded(self, number: int, message: Message | BadLine) -> Decoded:
-        """What the reference decodes of a message that the kernel has read, and counted."""
+        """A message that the kernel has read and counted, decoded by the reference."""
         counts = self._reader.counts.copy()
         decoded = self._reader.decode(number, message)
         self._reader.counts.clear()
@@ -244,7 +244,7 @@ class _Run(Sequence[Message | BadLine]):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """Of the lines that are not blank."""
+        """The numbers of the lines that are not blank."""
         starts, data = self._lines.starts, self._lines.data
         first, last = bisect_left(starts, self._start), bisect_left(starts, self._end)
         ends = [*starts[first + 1 : last], self._end]

@@ -20,6 +20,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
     TableSchemaEvent,
+    full_name,
 )
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
@@ -88,7 +89,7 @@ def every_table(settings: Settings) -> EveryTable:
 
 
 class EveryTable:
-    """The columns of all tables as ``format("cdc")`` infers each, from one look at the input."""
+    """The columns of all tables as ``format("cdc")`` infers each, from one pass over the input."""
 
     def __init__(self, settings: Settings) -> None:
         self._new = partial(UnitedColumns, _type_options(settings))
@@ -124,7 +125,7 @@ class EveryTable:
 def _note_digits(table: tuple[str, ...], columns: list[str]) -> None:
     note(
         f"{table_names([table])}: the messages do not have the digits of DECIMAL columns "
-        f"({', '.join(columns)}), whose scale is that of the values looked at: write the source's"
+        f"({', '.join(columns)}), whose scale is that of the sampled values: write the source's"
     )
 
 
@@ -134,8 +135,8 @@ def _by_table(events: Iterable[Event]) -> dict[tuple[str, ...], list[Event]]:
         of = event.table if isinstance(event, RowChange) else event
         of = event.table_schema if isinstance(event, TableSchemaEvent) else of
         if isinstance(of, TableSchema | SchemaChange):
-            names = (of.database, of.schema, of.table)
-            found.setdefault(tuple(name for name in names if name is not None), []).append(event)
+            name = full_name(of.database, of.schema, of.table)
+            found.setdefault(name, []).append(event)
     return found
 
 

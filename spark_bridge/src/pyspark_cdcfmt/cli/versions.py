@@ -60,7 +60,7 @@ def minor(version: str) -> str:
 
 
 def line_of(version: str) -> SparkLine | None:
-    """What works with this version of Spark."""
+    """The line of this version of Spark; None for an unsupported one."""
     return next((line for line in MATRIX if line.spark == minor(version)), None)
 
 

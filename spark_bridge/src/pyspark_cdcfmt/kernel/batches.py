@@ -27,7 +27,7 @@ Row: TypeAlias = tuple[Any, ...]
 
 _CHUNK_BYTES = 4 << 20
 _MESSAGE_BYTES = 4 << 10
-"""What each message of a chunk counts for besides its value, so that they are 1024 at most."""
+"""Bytes that each message of a chunk counts for besides its value: 1024 messages at most."""
 
 
 @attrs.frozen

@@ -29,7 +29,7 @@ from pyspark_cdcfmt.kernel.batches import (
 )
 from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, open_kernel
 from pyspark_cdcfmt.kernel.learning import Learner
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
 
@@ -209,7 +209,7 @@ class Opening:
     reference: Reference
 
     def open(self, message: Message) -> KernelChunks | None:
-        """What decodes messages like this one; None for the reference."""
+        """The kernel for messages like this one; None for the reference."""
         format_ = find_format(
             self.options.values, self.options.codec, message, self.reference.decoder.protocol
         )
@@ -222,6 +222,6 @@ class Opening:
             return KernelChunks(
                 format_, self.shape, self.reference, self.options["maxMessageBytes"]
             )
-        except Unlike as error:
+        except Unsupported as error:
             logger.debug("not by the kernel: %s", error)
             return None

@@ -95,7 +95,7 @@ def find_format(
 def open_kernel(
     layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
 ) -> cdcfmt_kernel.Kernel:
-    """:raises Unlike: if no message is for the kernel."""
+    """:raises Unsupported: if no message is for the kernel."""
     settings = describe_settings(layouts, shape, max_message_bytes)
     settings["zone"] = describe_zone(shape.policy.time_zone)
     return cdcfmt_kernel.Kernel(json.dumps(settings))

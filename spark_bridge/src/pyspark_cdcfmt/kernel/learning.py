@@ -25,7 +25,7 @@ from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.layout import Layout, Zoned
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.plans import describe_plan, describe_zone
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 
 if TYPE_CHECKING:
     from cdcfmt_kernel import Kernel
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 logger = open_logger("pyspark_cdcfmt")
 
 _LEARNT = ("unknown", "a time zone that the kernel lacks")
-"""Why the kernel stops at messages from which there is something to learn."""
+"""Reasons of the kernel that a new plan or zone resolves."""
 _SAMPLE = 40
 _LARGEST_EXAMPLE = 8 << 20
-"""Bytes of a message that may be looked at once more, for its schema."""
+"""The most bytes of a message that is read again for its schema."""
 _PLANS_OF_TABLE = 16
 _WORTH_A_PLAN = 1000
-"""So many messages read by the kernel pay for one more plan of a table."""
+"""Messages read by the kernel that pay for one more plan of a table."""
 _TABLE_BYTES = 8 << 20
 
 
 class Decoder(Protocol):
-    """A message decoder, as far as it is used here."""
+    """The part of a message decoder that is used here."""
 
     def decode(self, message: Message) -> list[Event]: ...
 
@@ -79,7 +79,7 @@ class ObservedDecoder:
         if isinstance(self._decoder, MessageDecoder):
             self._decoder.note_format(name)
 
-    def found_nothing_wrong(self) -> bool:
+    def is_whole(self) -> bool:
         """Whether the last message was neither corrupt nor in part."""
         return not any(isinstance(event, Corrupt) for event in self._events)
 
@@ -116,7 +116,7 @@ class Learner:
     def skips(self, message: Message | BadLine) -> bool:
         """Whether the refused message is of an unwanted table, which the kernel knows from now.
 
-        A schema beside its payload has to be good for that, which the reference knows.
+        Not where a schema stands beside the payload: the reference checks it.
         """
         if self._kernel.stop[0] != "unknown" or not self._is_unwanted(message):
             return False
@@ -139,7 +139,7 @@ class Learner:
         changes = self._decoder.changes()
         if changes and not is_unwanted:
             self._add_plans(message, changes, by_kernel)
-        elif self._decoder.found_nothing_wrong():
+        elif self._decoder.is_whole():
             # The filters refused it.
             try:
                 self._kernel.skip(*self._row(message), all=is_unwanted)
@@ -187,7 +187,7 @@ class Learner:
     def _add_plans(
         self, message: Message | BadLine, changes: Sequence[RowChange], by_kernel: int
     ) -> None:
-        tables = {id(each.table): each for each in changes if self._tells_schema(each)}
+        tables = {id(each.table): each for each in changes if self._shows_schema(each)}
         if len(tables) > 1 and not self._in_frames:
             self._note("its rows have several schemas")
             return
@@ -196,14 +196,14 @@ class Learner:
                 continue
             try:
                 self._add_plan(change.table, *self._row(message, change.index))
-            except (Unlike, ValueError) as error:
+            except (Unsupported, ValueError) as error:
                 self._note(str(error))
             except Exception as error:
                 # A mistake here costs time, and no row.
                 logger.warning("no plan for the kernel: %s: %s", type(error).__name__, error)
 
-    def _tells_schema(self, change: RowChange) -> bool:
-        """Whether a plan is made of a row; an event may have its key only."""
+    def _shows_schema(self, change: RowChange) -> bool:
+        """Whether a row has all columns of its table; an event may have its key only."""
         image = change.before if change.after is None else change.after
         return image is not None and (image.complete or not self._in_frames)
 
@@ -232,6 +232,6 @@ class Learner:
                 try:
                     zone = ZoneInfo(name)
                 except (KeyError, OSError) as error:
-                    raise Unlike(str(error)) from error
+                    raise Unsupported(str(error)) from error
             self._kernel.add_zone(name, json.dumps(describe_zone(zone)))
             name = self._kernel.missing_zone(value, key)

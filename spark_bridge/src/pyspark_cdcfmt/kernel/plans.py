@@ -19,12 +19,12 @@ from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
 from cdcfmt_core.toolkit.encodings import Encoding
-from pyspark_cdcfmt.kernel.settings import Shape, Unlike, _has_images, _target
-from pyspark_cdcfmt.rows.event_rows import columns_of
+from cdcfmt_core.toolkit.event_fields import fields_of_columns
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, _has_images, _target
 from pyspark_cdcfmt.rows.record_batches import table_bytes
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 from pyspark_cdcfmt.rows.values import variant_form
-from pyspark_cdcfmt.rows.variant import VariantEncoder
+from pyspark_cdcfmt.rows.variant import field_order
 
 _PLAIN: dict[type, str] = {
     logical.Bool: "bool",
@@ -53,11 +53,11 @@ def describe_plan(
 ) -> dict[str, Any]:
     """How the rows of a table schema become columns; ``wire`` is the envelope of one in ``value``.
 
-    :raises Unlike: if they are for the reference.
+    :raises Unsupported: if they are for the reference.
     """
     limits = {} if layout.limits is None else layout.limits(wire, shape.schemas)
     if limits is None:
-        raise Unlike("the span of its schema has no known end")
+        raise Unsupported("the span of its schema has no known end")
     encodings = layout.encodings(value, table)
     own, wanted = shape.own_of(table), shape.wanted_of(table)
     places: dict[str, int] = {}
@@ -69,7 +69,7 @@ def describe_plan(
     for column in table.columns:
         encoding = encodings.get(column.name)
         if encoding is None:
-            raise Unlike(f"{column.name} has no value encoding")
+            raise Unsupported(f"{column.name} has no value encoding")
         if shape.numbered is not None and isinstance(column.type, logical.Json):
             column = attrs.evolve(column, type=logical.Text())
         use: Any = "nothing"
@@ -88,7 +88,7 @@ def describe_plan(
         elif column.name in wanted or layout.reads_all:
             use = {"check": _target(spark_type(column.type, TypeOptions()))}
         if use == {"check": None}:
-            raise Unlike(f"{column.name} is of a type that the kernel lacks")
+            raise Unsupported(f"{column.name} is of a type that the kernel lacks")
         columns.append(
             {
                 "name": column.name if layout.avro else _spelled(column.name),
@@ -104,7 +104,9 @@ def describe_plan(
     for path, span in limits.items():
         role = _role(layout.members, (*prefix, *path))
         if role not in _ORDERS_SCHEMAS:
-            raise Unlike(f"its layout limits {'.'.join(path)}, which is no time and no position")
+            raise Unsupported(
+                f"its layout limits {'.'.join(path)}, which is no time and no position"
+            )
         spans[role] = span
     rows = {
         "columns": columns,
@@ -143,12 +145,12 @@ def _event(
     layout: Layout, table: TableSchema, shape: Shape, wire: Mapping[str, Any]
 ) -> dict[str, Any]:
     if layout.extra is None:
-        raise Unlike("the layout declares no extra")
+        raise Unsupported("the layout declares no extra")
     names: list[str] = []
     if _has_images(shape):
         names = sorted(table.column_names)
         if shape.events == "variant":
-            names = list(VariantEncoder(table.column_names).ordered)
+            names = field_order(table.column_names)
     places = {name: place for place, name in enumerate(table.column_names)}
     parts = [
         {
@@ -160,12 +162,12 @@ def _event(
         for path, part in layout.extra(wire).items()
     ]
     if shape.shows_columns and len(table.columns) <= len(table.key_columns):
-        raise Unlike("a deleted row may be only a part of its row")
+        raise Unsupported("a deleted row may be only a part of its row")
     if shape.shows_columns and layout.orders_by_source_time:
         parts.append({"name": "sequence_commit", "path": None, "without": (), "default": None})
     return {
         "key_columns": shape.key_of(table),
-        "columns": columns_of(table) if shape.shows_columns else (),
+        "columns": fields_of_columns(table) if shape.shows_columns else (),
         "images": {
             "order": [places[name] for name in names],
             "names": names,
@@ -213,7 +215,7 @@ def _encoding(
         described = {"logical": _CLOCKS[type(column.type)], "fsp": column.type.fsp}
     elif encoding.name == "zoned-text":
         if zoned is None:
-            raise Unlike("the layout has no zones")
+            raise Unsupported("the layout has no zones")
         described = {"zone_member": zoned.zone, "text_member": zoned.text}
     noted = {"value": encoding.noted, "note": encoding.note}
     return {
@@ -232,7 +234,7 @@ def _number(column: Column, encoding: Encoding) -> dict[str, Any]:
     if isinstance(type_, logical.Float | logical.Year):
         return {"logical": _PLAIN[type(type_)]}
     if not isinstance(type_, logical.Decimal):
-        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+        raise Unsupported(f"{column.name} is of a type that the kernel lacks")
     whole = (type_.precision or MAX_DIGITS) - (type_.scale or 0)
     scale = type_.scale if encoding.scale is None else encoding.scale
     return {"logical": "decimal", "whole": whole, "scale": scale, "doubles": encoding.doubles}
@@ -258,7 +260,7 @@ def _mysql_text(column: Column, encoding: Encoding) -> dict[str, Any]:
     elif type(type_) in _PLAIN:
         described = {"logical": _PLAIN[type(type_)]}
     else:
-        raise Unlike(f"{column.name} is of a type that the kernel lacks")
+        raise Unsupported(f"{column.name} is of a type that the kernel lacks")
     return described
 
 

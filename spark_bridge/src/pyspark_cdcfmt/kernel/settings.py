@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark_cdcfmt.kernel.formats import NumberedTables
 
 
-class Unlike(Exception):
+class Unsupported(Exception):
     """Messages with these settings are for the reference."""
 
 
@@ -81,7 +81,7 @@ class Shape:
     def key_of(self, table: TableSchema) -> tuple[str, ...]:
         """The key here, whether or not the table has such columns.
 
-        :raises Unlike: if a name is not clear, which is the reference path's to say.
+        :raises Unsupported: if a name is not clear, which is the reference path's to say.
         """
         given = self.projection.key_columns
         if not given:
@@ -89,10 +89,10 @@ class Shape:
         try:
             keys = match_keys(given, table.column_names, case_sensitive=self._case_sensitive)
         except PolicyError as error:
-            raise Unlike(str(error)) from error
+            raise Unsupported(str(error)) from error
         reason = None if self.events else lacking(keys, table.column_names)
         if reason:
-            raise Unlike(reason)
+            raise Unsupported(reason)
         return keys
 
     def keys_of(self, table: TableSchema) -> tuple[str, ...]:
@@ -117,14 +117,14 @@ class Shape:
     def own_of(self, table: TableSchema) -> dict[str, StructField]:
         """The fields by the names of the table's columns.
 
-        :raises Unlike: if their names are not clear, which is the reference path's to say.
+        :raises Unsupported: if their names are not clear, which is the reference path's to say.
         """
         try:
             return match_fields(
                 self.fields, table.column_names, case_sensitive=self._case_sensitive
             )
         except PolicyError as error:
-            raise Unlike(str(error)) from error
+            raise Unsupported(str(error)) from error
 
 
 def make_shape(
@@ -190,13 +190,13 @@ def describe_settings(
 ) -> dict[str, Any]:
     """The settings for all messages, apart from the time zone.
 
-    :raises Unlike: if no message is for the kernel.
+    :raises Unsupported: if no message is for the kernel.
     """
     metadata = shape.metadata
     outputs: list[dict[str, Any]] = []
     if any("\0" in field.name for field in shape.fields):
         # Arrow's C interface ends names there.
-        raise Unlike("a column has NUL in its name")
+        raise Unsupported("a column has NUL in its name")
     for field in shape.fields:
         target = _target(field.dataType)
         if target is not None:
@@ -204,7 +204,7 @@ def describe_settings(
                 {"name": field.name, "content": "value", "nullable": field.nullable, **target}
             )
         elif not field.nullable:
-            raise Unlike(f"{field.name} is NOT NULL and of a type that the kernel lacks")
+            raise Unsupported(f"{field.name} is NOT NULL and of a type that the kernel lacks")
     outputs += _events(metadata) if shape.events else _changes(metadata)
     outputs.append({"name": "message", "content": "message"})
     if shape.numbered is not None:

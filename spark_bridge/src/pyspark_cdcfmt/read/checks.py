@@ -20,9 +20,9 @@ from pyspark_cdcfmt.read.survey import Survey, Surveyor, TableName
 logger = open_logger("pyspark_cdcfmt")
 
 _MESSAGES_OF_LAST = 400
-"""Of the last slice, for what the table has become: a slice may have many files."""
+"""Sampled messages of the last slice, for the newest schema of the table."""
 _BATCHES = 3
-"""Micro-batches that a stream looks at for names that the first one lacks."""
+"""Micro-batches whose names a stream checks."""
 _STREAM_SECONDS = 3.0
 _MAY_COME = (
     "the stream goes on, since it may come later; a row of the table that lacks a column of "
@@ -56,20 +56,20 @@ def check_batch(
     surveyor = Surveyor(source, slices, options, slices[0].schemas)
     survey = surveyor.survey
     if options["requireTables"] and names:
-        surveyor.look_at_ends(names.all_in)
+        surveyor.sample_ends(names.all_in)
         if names.unknown(survey):
             surveyor.read_on(lambda survey: names.unknown(survey) is None)
         names.check(survey)
     elif options.table is not None:
-        surveyor.look_at_ends(partial(_has_table, options.table))
+        surveyor.sample_ends(partial(_has_table, options.table))
     if not inferred:
         check_declared_types(schema, survey, options)
     if options.table is not None:
         last = Surveyor(source, slices[-1:], options, slices[0].schemas, survey=survey)
-        last.look_at_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
+        last.sample_ends(lambda survey: False, thorough=False, most=_MESSAGES_OF_LAST)
     else:
         try:
-            _look_on(surveyor, options, zones=zones)
+            _sample_more(surveyor, options, zones=zones)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
@@ -79,14 +79,14 @@ def check_batch(
     return survey
 
 
-def _look_on(surveyor: Surveyor, options: ReadOptions, *, zones: bool) -> None:
-    """Look at some more messages, for warnings about events."""
+def _sample_more(surveyor: Surveyor, options: ReadOptions, *, zones: bool) -> None:
+    """Sample more messages, for warnings about events."""
 
     def answered(survey: Survey) -> bool:
         return not zones and bool(survey.tables) and unmatched_exclusion(survey, options) is None
 
     if zones or options["excludeTables"]:
-        surveyor.look_at_ends(answered, thorough=False, most=_MESSAGES_OF_LAST)
+        surveyor.sample_ends(answered, thorough=False, most=_MESSAGES_OF_LAST)
 
 
 def _has_table(table: TableName, survey: Survey) -> bool:
@@ -112,8 +112,8 @@ class StreamCheck:
         self._schema = schema
         self._noticed: set[str] = set()
 
-    def look(self, source: Input, slices: Sequence[Slice]) -> None:
-        """Look at the next micro-batch.
+    def check(self, source: Input, slices: Sequence[Slice]) -> None:
+        """Check the next micro-batch.
 
         :raises PolicyError: for a declared type that cannot hold a column.
         """
@@ -124,15 +124,15 @@ class StreamCheck:
             source,
             slices,
             self._options,
-            # What the driver reads here is no part of the stream.
+            # The stream itself must not depend on this sample.
             SchemaStore(self._options["maxCachedSchemaBytes"]),
             survey=self._survey,
             seconds=_STREAM_SECONDS,
         )
         try:
-            surveyor.look_at_ends(self._knows, thorough=False)
+            surveyor.sample_ends(self._knows, thorough=False)
             if self._options.table is None:
-                _look_on(surveyor, self._options, zones=self._zones)
+                _sample_more(surveyor, self._options, zones=self._zones)
         except SourceError as error:
             # The tasks meet it, too, and report it.
             logger.debug("cdc: no survey: %s", error)
@@ -144,7 +144,7 @@ class StreamCheck:
             self._options,
             self._schema,
             inferred=self._declared is None,
-            # Others will come.
+            # More files will come.
             many_files=isinstance(source, FilesInput),
         )
         for notice in found:

@@ -39,7 +39,7 @@ ColumnName: TypeAlias = "str | Column"
 Run: TypeAlias = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
 KAFKA_COLUMNS = {name: name for name in ("key", "topic", "partition", "offset", "timestamp")}
-"""What Spark's Kafka source calls its columns: ``decode(df, **KAFKA_COLUMNS)``."""
+"""The columns of Spark's Kafka source: ``decode(df, **KAFKA_COLUMNS)``."""
 
 _NO_OFFSET = (
     "cdc: decode is given no offset, so {0} does not order messages without a commit_ts, nor rows "
@@ -76,8 +76,8 @@ def decode(
     """The events or changes in the messages of a DataFrame, batch or streaming.
 
     ``value`` and the other columns are those of Spark's Kafka source, by name or as
-    expressions; they are cast to its types.  ``key`` is needed by formats that say
-    something there, ``offset`` for ``_sequence`` and for the places in errors.  A row
+    expressions; they are cast to its types.  ``key`` is needed by formats with
+    data in it, ``offset`` for ``_sequence`` and for the places in errors.  A row
     with a NULL value gives no rows.  ``source``, in place of ``topic`` to ``timestamp``, is a
     struct like ``_source``: a dead letter with the ``source`` of its ``_corrupt_record`` comes
     back in its old place.
@@ -208,7 +208,7 @@ def inlined(
 ) -> DataFrame:
     """The rows in the lists that a function makes of a column, under the names ``given``.
 
-    It makes one list of each cell.
+    The function returns one list for each cell.
     """
     lists = _udf(function, ArrayType(rows, containsNull=False))
     found = df.select(f.inline(lists(column)))

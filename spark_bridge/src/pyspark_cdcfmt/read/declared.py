@@ -15,7 +15,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.column_names import fold
 from cdcfmt_core.errors import PolicyError, SourceError
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.filters import EventFilter, nearest_tables, table_names
+from cdcfmt_core.filters import EventFilter, nearest_tables, split_name, table_names
 from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import ReadOptions
@@ -96,7 +96,7 @@ class GivenNames:
     def unknown(self, survey: Survey) -> str | None:
         """The error of the first name that the survey did not find; None if it found all.
 
-        An input without tables says nothing.
+        An input without tables is not checked.
         """
         if not survey.tables:
             return None
@@ -169,8 +169,8 @@ def unmatched_exclusion(survey: Survey, options: ReadOptions) -> str | None:
 
 
 def _wants(pattern: EventFilter, table: TableName) -> bool:
-    database, *schema, name = table
-    return pattern.wants_table(database, name, schema[0] if schema else None)
+    database, schema, name = split_name(table)
+    return pattern.wants_table(database, name, schema)
 
 
 def _names_in(schemas: Iterable[TableSchema]) -> list[str]:
@@ -200,7 +200,7 @@ _EXAMPLES: dict[type[LogicalType], Any] = {
     logical.Json: "1",
     logical.Vector: [1.0],
 }
-"""Of each type the value that most Spark types can hold."""
+"""A value of each type that most Spark types can hold."""
 
 
 def check_declared_types(schema: StructType, survey: Survey, options: ReadOptions) -> None:

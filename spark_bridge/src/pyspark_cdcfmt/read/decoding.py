@@ -55,8 +55,7 @@ class RowMaker:
     """Turns a message into rows under a mode: PERMISSIVE, DROPMALFORMED or FAILFAST.
 
     Without a column for what is bad, ``no_place_in`` has its name: PERMISSIVE is FAILFAST then.
-    ``messages`` counts those that it was given, ``skipped`` those with rows that
-    ``event_filter`` does not want.
+    ``messages`` counts all of them, ``skipped`` those with rows that ``event_filter`` excludes.
     """
 
     def __init__(
@@ -123,7 +122,7 @@ class RowMaker:
                         **message.position,
                     ) from None
                 except Exception as error:
-                    # Whatever a row does to us, in PERMISSIVE the job goes on.
+                    # In PERMISSIVE no row ends the job.
                     event = self._bad_row(message, event, error)
             yield from self._corrupt(held, event)
             # A message's bytes stand in its first bad row only.

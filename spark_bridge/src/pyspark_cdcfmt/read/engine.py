@@ -36,10 +36,10 @@ from pyspark_cdcfmt.rows.row_schemas import corrupt_column
 logger = open_logger("pyspark_cdcfmt")
 
 _MOST_COUNTS = 100
-"""In the log line of a task."""
-_LOOKED_AT = 64
-_LOOKED_AT_BYTES = 1 << 20
-"""So many first messages, and so many bytes, may say how all are decoded."""
+"""The most counts in the log line of a task."""
+_MAX_SAMPLED = 64
+_MAX_SAMPLED_BYTES = 1 << 20
+"""The first messages, and bytes of them, that may choose the decoder of all."""
 
 WORKER_LOGGING = "PYSPARK_SPARK_SESSION_UUID"
 """Set where Spark keeps what Python workers log (spark.sql.pyspark.worker.logging.enabled)."""
@@ -54,7 +54,7 @@ class Engine:
     stands in place of the one that the options ask for.  With one, or without ``by_kernel``, the
     reference decodes all messages.
 
-    ``chunks`` is what else decodes, if anything, from the first messages on.
+    ``chunks`` is the kernel's side, once the first messages chose it.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Engine:
 
     @property
     def _unwanted(self) -> int:
-        """Those of them that were not even decoded."""
+        """Skipped messages that the kernel did not decode."""
         return self.chunks.unwanted if self.chunks is not None else 0
 
     def batches(
@@ -151,10 +151,10 @@ class Engine:
         messages: Iterable[Message | BadLine | Lines],
         place: Mapping[str, object] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of the messages, in order; what was done to them is logged at the end.
+        """The rows of the messages, in order.
 
-        That is one line of JSON, which begins with ``place``: where the messages come from.
-        ``skipped`` are messages with rows that the filters do not want.
+        At the end a line of JSON is logged: ``place``, the source of the messages, then counts;
+        ``skipped`` are messages with rows that the filters exclude.
 
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
@@ -167,7 +167,7 @@ class Engine:
         yield from self._logged(arrays, place)
 
     def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
-        """As :meth:`batches`, but arrays of lists: one list of rows for each message.
+        """Like :meth:`batches`, but arrays of lists: one list of rows for each message.
 
         :raises DecodeError: in FAILFAST mode.
         :raises PolicyError: for what an option refuses by ``fail``.
@@ -190,15 +190,15 @@ class Engine:
         size = 0
         if self._opening is None or self.chunks is not None:
             return items
-        for item in islice(items, _LOOKED_AT):
+        for item in islice(items, _MAX_SAMPLED):
             held.append(item)
-            for message in islice(one_by_one([item]), _LOOKED_AT):
+            for message in islice(one_by_one([item]), _MAX_SAMPLED):
                 if isinstance(message, Message):
                     self.chunks = self._opening.open(message)
                 if self.chunks is not None:
                     break
             size += len(item.data if isinstance(item, Lines) else item.value or b"")
-            if self.chunks is not None or size > _LOOKED_AT_BYTES:
+            if self.chunks is not None or size > _MAX_SAMPLED_BYTES:
                 break
         held.reverse()
         # None of them is held beside the next one.

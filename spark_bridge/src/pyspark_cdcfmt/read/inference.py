@@ -12,7 +12,7 @@ from pyspark.sql.types import StructField, StructType
 from cdcfmt_core.column_names import clashes, fold
 from cdcfmt_core.errors import OptionError, SourceError, show
 from cdcfmt_core.events import Column, Event, Message, RowChange, TableSchema
-from cdcfmt_core.filters import nearest_tables, table_names
+from cdcfmt_core.filters import nearest_tables, split_name, table_names
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
@@ -30,7 +30,7 @@ from pyspark_cdcfmt.rows.types import TypeOptions, merge, spark_type
 
 logger = open_logger("pyspark_cdcfmt")
 
-_LOOKED_AT_FOR_NAMES = 10_000
+_MAX_SAMPLED = 10_000
 
 
 def infer_columns(
@@ -114,8 +114,8 @@ class UnitedColumns:
     def add_missing(self, schemas: Iterable[TableSchema]) -> None:
         """Add the columns that only these schemas have, in their order; rows' types go first.
 
-        What the table had from the first on, and no row has, the wire leaves out (virtual
-        columns), unless that schema knows the table in part.
+        A column of the first schema that no row has is left out by the wire (a virtual column),
+        unless that schema is partial.
         """
         same = partial(fold, case_sensitive=self._options.case_sensitive)
         known = set(map(same, self._types))
@@ -205,7 +205,7 @@ def _nothing_found(
     messages: Iterable[Message | BadLine], decoder: Decodes, table: tuple[str, ...]
 ) -> str:
     survey = Survey()
-    for message in islice(messages, _LOOKED_AT_FOR_NAMES):
+    for message in islice(messages, _MAX_SAMPLED):
         survey.add(message, decoder)
     text = f"no row of table {table_names([table])} is in the input"
     if not survey.messages:
@@ -242,8 +242,8 @@ def schema_of_store(options: ReadOptions) -> InferredSchema | None:
     if not isinstance(store, KeptSchemaStore):
         return None
     assert options.table is not None
-    database, *schema, table = options.table
-    name = (database, table, schema[0] if schema else None)
+    database, schema, table = split_name(options.table)
+    name = (database, table, schema)
     records = store.reload(*name)
     if not records:
         source = open_input(options)

@@ -133,8 +133,8 @@ class FilesInput(Input):
 class TopicSlice(Slice):
     """The messages of a topic's partition with ``start`` <= offset < ``end``.
 
-    ``begins``, of a stream's, has where its batch begins here and in the partitions that may
-    tell of its tables.
+    ``begins``, of a stream's, has the beginnings of its batch here and in the partitions that
+    may hold schemas of its tables.
     """
 
     topic: str
@@ -209,7 +209,7 @@ class TopicInput(Input):
 def begins_around(
     slice_: TopicSlice, begins: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Of where a batch begins, what :class:`TopicSchemaStore` asks for."""
+    """The beginnings of a batch that :class:`TopicSchemaStore` needs."""
     parts = slice_.topic.split(".")
     topics = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
     places = [(slice_.topic, slice_.partition), *((topic, 0) for topic in sorted(topics))]

@@ -1,4 +1,4 @@
-"""Warnings on the driver, of input whose reading may not be as the user meant it."""
+"""Warnings on the driver, of input that may be read otherwise than the user expects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pyspark.sql.types import DataType, StructType, TimestampType
 
 from cdcfmt_core.events import Column, TableSchema
-from cdcfmt_core.filters import table_names
+from cdcfmt_core.filters import split_name, table_names
 from cdcfmt_core.texts import one_line, open_logger
 from cdcfmt_core.types import DateTime, Decimal, Enum, Int, LogicalType, Set, Timestamp, Unknown
 from pyspark_cdcfmt.options import ReadOptions
@@ -120,8 +120,8 @@ def _of_events(survey: Survey, options: ReadOptions, schema: StructType) -> Iter
         return
     wanted = options.event_filter()
     for table in sorted(table for table in survey.tables if _is_zoneless(table, survey)):
-        database, *schema_name, name = table
-        if not wanted.wants_table(database, name, schema_name[0] if schema_name else None):
+        database, schema_name, name = split_name(table)
+        if not wanted.wants_table(database, name, schema_name):
             continue
         columns = {
             column.name: None

@@ -34,7 +34,7 @@ from pyspark_cdcfmt.rows.types import TypeOptions
 
 TABLES_SHOWN = 100
 TABLES_TRACKED = 10_000
-"""What ``by_table`` lists at most, and counts at most while it is exact (three quarters)."""
+"""The most entries of ``by_table``, and the most that it tracks (exact up to three quarters)."""
 
 _CHANGE_TYPES = ("insert", "update_preimage", "update_postimage", "delete", "truncate")
 

@@ -1,4 +1,4 @@
-"""Table schemas: looked for before a read, and where a row lacks its own."""
+"""Table schemas: found before a read, and searched for where a row lacks its own."""
 
 from __future__ import annotations
 
@@ -56,11 +56,9 @@ def find_schemas(
 ) -> SchemaStore:
     """The table schemas of the messages, and those of ``schemaStore``.
 
-    Nothing is looked for where no format needs it.
-
-    ``read`` gives the messages, at least those in which a scan may find something; it is only
-    called if some format may need them.  Without ``statements`` DDL says nothing: for a part
-    of an input, where what it says would hang on the part.
+    ``read`` returns the messages, at least those in which a scan may find something; it is only
+    called if some format needs schemas.  Without ``statements`` DDL is ignored: for a part of an
+    input, whose DDL may be out of date.
     """
     store = open_store(options)
     open_scan = open_input_scan if statements else open_schema_scan
@@ -142,7 +140,7 @@ class MissingSchemas:
         self._streaming = streaming
         self._search: SchemaSearch | None = None
         self._searched = False
-        # What is forgotten is looked for again, with the same result.
+        # A forgotten entry is searched for again, with the same result.
         self._known: Cache[_Wanted, bool] = Cache(_NAMES_BYTES)
         self._given_up: Cache[_Wanted, bool] = Cache(_NAMES_BYTES)
 
@@ -172,7 +170,7 @@ class MissingSchemas:
         waits = self._policy == "wait"
         known = self._newest(error)
         while True:
-            for _ in self._look(wanted, message, on=waits):
+            for _ in self._search_places(wanted, message, on=waits):
                 if self._known.get(wanted) if error.exact else self._newest(error) is not known:
                     return True
                 now = time.monotonic()
@@ -206,11 +204,11 @@ class MissingSchemas:
         try:
             return self._store.find(*place, schema=error.schema, stream=error.stream)
         except MissingSchemaError:
-            # It is forgotten, so whatever is found now is new.
+            # It is forgotten, so any schema found now is new.
             return None
 
-    def _look(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
-        """Adds the schemas of one place after the other."""
+    def _search_places(self, wanted: _Wanted, message: Message, *, on: bool) -> Iterator[None]:
+        """Add the schemas of one place after the other."""
         if isinstance(self._store, KeptSchemaStore):
             # The store has these already, and its folder.
             self._note_known(self._store.reload(*_table_of(wanted)))
@@ -219,7 +217,7 @@ class MissingSchemas:
             self._searched = True
             self._search = self._open_search()
         if self._search is not None:
-            for records in self._search.look(message.timestamp, on=on):
+            for records in self._search.search(message.timestamp, on=on):
                 for record in records:
                     self._store.add(record)
                     self._note_known([record])
@@ -244,8 +242,6 @@ class MissingSchemas:
         if message.timestamp is not None:
             age = f"; the row is {time.time() - message.timestamp / 1000:.0f} s old"
         logger.warning("cdc: %s: looking for it for %.0f s%s", error, waited, age)
-
-    # What was given up stays so.
 
     def _gave_up(self, wanted: _Wanted) -> bool:
         return (

@@ -20,12 +20,12 @@ from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
 
 SECONDS_BETWEEN_NEWS = 10.0
-"""Of what the driver or a task waits for, in its log."""
+"""Between log lines of a driver or task that waits."""
 
 
 @attrs.frozen
 class Slice(InputPartition):
-    """What one task reads; ``schemas`` are the table schemas found before it.
+    """A part of the input for one task; ``schemas`` are the table schemas found before it.
 
     Row changes with a commit_ts below ``low_watermark`` are duplicates (``deduplicate``).
     """
@@ -34,7 +34,7 @@ class Slice(InputPartition):
     low_watermark: int = attrs.field(default=0, kw_only=True)
 
     def describe(self) -> Mapping[str, object]:
-        """Its place, for the task's log line."""
+        """The place in the input, for the task's log line."""
         return {}
 
 
@@ -69,8 +69,8 @@ class Input(ABC):
     ) -> Iterator[Message | BadLine]:
         """The first and last messages of every file or topic partition of ``slices``; lazily.
 
-        A bounded look of about ``seconds`` at most.  ``thorough`` also reads what has no end to
-        go to: the last compressed files.  A message may come twice.
+        Takes about ``seconds`` at most.  ``thorough`` also reads the last compressed files,
+        which have to be read whole.  A message may come twice.
         """
 
     def has_many_files(self, slices: Sequence[Slice]) -> bool:

@@ -29,17 +29,48 @@ from pyspark_cdcfmt.read.batch_reader import Work, plan_tasks, read_slice
 from pyspark_cdcfmt.read.checks import StreamCheck
 from pyspark_cdcfmt.read.inputs import (
     FilesInput,
-    FilesSlice,
     TopicInput,
-    TopicSlice,
     begins_around,
     find_files,
     slices_of,
 )
 from pyspark_cdcfmt.read.schemas import check_stream, open_store
+from pyspark_cdcfmt.read.slices import Input, Slice
 
 
-class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class _StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Base of both: the check of the options, and the work of a task."""
+
+    def __init__(
+        self,
+        schema: StructType,
+        options: ReadOptions,
+        source: Input,
+        *,
+        inferred: bool = False,
+        work: Work = read_slice,
+    ) -> None:
+        check_stream(options)
+        self._schema = schema
+        self._options = options
+        self._inferred = inferred
+        self._work = work
+        self._check = StreamCheck(options, schema, inferred=inferred)
+        self._input = source
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        assert isinstance(partition, Slice)
+        return self._work(
+            self._input,
+            partition,
+            self._schema,
+            self._options,
+            inferred=self._inferred,
+            streaming=True,
+        )
+
+
+class TopicStreamReader(_StreamReader):
     """Spark keeps one on the driver for each run of a query, which alone has a client.
 
     Executors get copies that know the options only: all that they need of a batch is in its
@@ -51,18 +82,11 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         schema: StructType,
         options: ReadOptions,
         source: Source,
-        *,
-        inferred: bool = False,
-        work: Work = read_slice,
+        **how: Any,
     ) -> None:
         source.check_stream()
-        check_stream(options)
-        self._schema = schema
-        self._options = options
-        self._input = TopicInput(source, options)
-        self._inferred = inferred
-        self._work = work
-        self._check = StreamCheck(options, schema, inferred=inferred)
+        super().__init__(schema, options, TopicInput(source, options), **how)
+        self._source = source
 
     def initialOffset(self) -> dict[str, Any]:
         # Looked-up offsets would lose rows: Spark asks again where batch 0 runs again.
@@ -90,28 +114,17 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         # The end offset alone: a batch that runs again must read the same.
         offset = StreamOffset.of_json(end)
-        slices = slices_of(offset.ranges(), self._options, self._input.source)
-        self._check.look(self._input, slices)
+        slices = slices_of(offset.ranges(), self._options, self._source)
+        self._check.check(self._input, slices)
         schemas = open_store(self._options)
         return [
             attrs.evolve(slice_, schemas=schemas, begins=begins_around(slice_, offset.starts))
             for slice_ in slices
         ]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        assert isinstance(partition, TopicSlice)
-        return self._work(
-            self._input,
-            partition,
-            self._schema,
-            self._options,
-            inferred=self._inferred,
-            streaming=True,
-        )
-
     @functools.cached_property
     def _progress(self) -> Progress:
-        return self._input.source.open_progress()
+        return self._source.open_progress()
 
 
 logger = open_logger("pyspark_cdcfmt")
@@ -119,32 +132,20 @@ logger = open_logger("pyspark_cdcfmt")
 _NAMES_IN_WARNING = 5
 
 
-class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class FileStreamReader(_StreamReader):
     """Reads the files that come into a directory, each once, oldest first.
 
     Everything that a micro-batch is stands in its end offset, so that it is the same when it is
     replayed, whatever has come into the directory since.
     """
 
-    def __init__(
-        self,
-        schema: StructType,
-        options: ReadOptions,
-        *,
-        inferred: bool = False,
-        work: Work = read_slice,
-    ) -> None:
-        self._schema = schema
-        self._options = options
-        self._inferred = inferred
-        self._work = work
+    def __init__(self, schema: StructType, options: ReadOptions, **how: Any) -> None:
+        self._files_input = FilesInput(options)
+        super().__init__(schema, options, self._files_input, **how)
         self._watch = Watch()
         self._target: list[FileInfo] | None = None
         self._files: list[FileInfo] = []
         self._offset = FileOffset()
-        self._input = FilesInput(options)
-        check_stream(options)
-        self._check = StreamCheck(options, schema, inferred=inferred)
 
     def initialOffset(self) -> dict[str, Any]:
         return FileOffset().to_json()
@@ -158,7 +159,7 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         offset = FileOffset.from_json(start)
         self._files = self._target if self._target is not None else self._list()
-        self._watch.look(self._files, offset)
+        self._watch.compare(self._files, offset)
         self._offset = offset.advance(
             self._files,
             limit=_files_of(limit),
@@ -186,32 +187,21 @@ class FileStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 "of files, and an offset names the files of one step only"
             )
         files = [FileInfo(path, size) for path, size in after.batch.items()]
-        slices = self._input.slices_of(files)
-        self._check.look(self._input, slices)
+        slices = self._files_input.slices_of(files)
+        self._check.check(self._input, slices)
         if self._options["schemaStore"] is None:
             # The schemas in its own files would depend on where a micro-batch ends.
             return slices
         return plan_tasks(self._input, slices, self._options, streaming=True)
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        assert isinstance(partition, FilesSlice)
-        return self._work(
-            self._input,
-            partition,
-            self._schema,
-            self._options,
-            inferred=self._inferred,
-            streaming=True,
-        )
 
     def _list(self) -> list[FileInfo]:
         return find_files(self._options, empty_globs=True)
 
 
 class Watch:
-    """Warns of files that the stream will not read, as far as this run knows.
+    """Warnings of files that the stream will not read.
 
-    What lay there when the run began, and only its time says that it was read, is not judged.
+    Files that were there before the run began, and are old, may have been read: no warning.
     """
 
     def __init__(self) -> None:
@@ -220,7 +210,7 @@ class Watch:
         self._known: set[str] | None = None
         self._warned: dict[str, float | None] = {}
 
-    def look(self, files: list[FileInfo], offset: FileOffset) -> None:
+    def compare(self, files: list[FileInfo], offset: FileOffset) -> None:
         known = self._known
         self._known = {file.path for file in files}
         late = [

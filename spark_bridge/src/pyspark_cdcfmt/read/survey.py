@@ -1,7 +1,7 @@
 """A survey of an input on the driver, before any task runs: its tables and their columns.
 
-The ends of every file and topic partition are looked at, and what the schema store was given.
-Inference, the check of names and checks of types all use what is found.
+It samples the ends of every file and topic partition, and takes the schemas of the schema store.
+Inference, the check of names and checks of types use the result.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
     TableSchemaEvent,
+    full_name,
 )
-from cdcfmt_core.filters import EventFilter
+from cdcfmt_core.filters import EventFilter, split_name
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.types import Unknown
@@ -43,20 +44,16 @@ _LONGEST = 100
 
 
 class Decodes(Protocol):
-    """A message decoder, as far as it is used here."""
+    """The part of a message decoder that is used here."""
 
     def decode(self, message: Message) -> Sequence[Event]: ...
-
-
-def name_of(table: TableSchema) -> TableName:
-    return _name(table.database, table.schema, table.table)
 
 
 @attrs.define
 class Survey:
     """The result of a survey.
 
-    ``messages`` counts those looked at, ``rows`` the row changes of each table; ``bad`` is the
+    ``messages`` counts the sampled ones, ``rows`` the row changes of each table; ``bad`` is the
     first reason why a message could not be decoded.  ``examples`` has for each schema the first
     row's values of columns of unknown type, cut where they are long, and
     ``first_positions`` the position of that row's message.
@@ -96,7 +93,7 @@ class Survey:
         return [schema for schema, whole in self._tables.get(table, {}).items() if whole]
 
     def add_schema(self, table: TableSchema, *, complete: bool = True) -> None:
-        known = self._known(name_of(table))
+        known = self._known(table.name)
         if table not in known or (complete and not known[table]):
             self.changes += 1
             known[table] = complete
@@ -112,15 +109,15 @@ class Survey:
                 self.first_positions[event.table] = message.position
                 self.examples[event.table] = _examples(event)
                 if not event.commit_ts and not event.sequence_commit and message.topic is None:
-                    self.by_file_offset.add(name_of(event.table))
+                    self.by_file_offset.add(event.table.name)
             self._add_event(event)
 
     def _add_event(self, event: Event) -> None:
         if isinstance(event, RowChange):
             images = [image for image in (event.before, event.after) if image is not None]
-            self.rows[name_of(event.table)] += 1
+            self.rows[event.table.name] += 1
             for column in (event.extra or {}).get("ambiguous_unsigned", ()):
-                self.negative.setdefault(name_of(event.table), set()).add(column)
+                self.negative.setdefault(event.table.name, set()).add(column)
             self.add_schema(event.table, complete=any(image.complete for image in images))
         elif isinstance(event, TableSchemaEvent):
             self.add_schema(event.table_schema)
@@ -129,12 +126,12 @@ class Survey:
                 if schema is not None:
                     self.add_schema(schema)
             if event.table:
-                self._known(_name(event.database, event.schema, event.table))
+                self._known(full_name(event.database, event.schema, event.table))
         elif isinstance(event, Corrupt):
             error = event.error
             self.bad = self.bad or str(error)
             if isinstance(error, MissingSchemaError):
-                self._known(_name(error.database, error.schema, error.table))
+                self._known(full_name(error.database, error.schema, error.table))
 
     def _known(self, table: TableName) -> dict[TableSchema, bool]:
         if table not in self._tables:
@@ -147,10 +144,10 @@ Question: TypeAlias = Callable[[Survey], bool]
 
 
 class Surveyor:
-    """Looks at the slices of a batch until a question is answered.
+    """Samples the slices of a batch until a question is answered.
 
     ``schemas`` are those that the scan for table schemas has found, which stay as they are;
-    ``survey`` is an earlier one to go on with.  Every look takes about ``seconds`` at most.
+    ``survey`` is an earlier one to extend.  Each pass takes about ``seconds`` at most.
     """
 
     def __init__(
@@ -179,7 +176,7 @@ class Surveyor:
             on_zoneless=lambda database, table: self.survey.zoneless.add((database, table)),
         )
 
-    def look_at_ends(
+    def sample_ends(
         self, until: Question, *, thorough: bool = True, most: int | None = None
     ) -> None:
         """Take in the first and last messages of every slice, until ``until`` is satisfied.
@@ -190,7 +187,7 @@ class Surveyor:
         """
         if not until(self.survey):
             ends = self._source.ends(self._slices, seconds=self._seconds, thorough=thorough)
-            self._look(islice(ends, most), until)
+            self._sample(islice(ends, most), until)
 
     def read_on(self, until: Question) -> None:
         """Read from the input's beginning, at most 100 000 messages.
@@ -199,9 +196,9 @@ class Surveyor:
         """
         deadline = time.monotonic() + self._seconds
         messages = self._source.read_all(self._slices)
-        self._look(islice(messages, _MOST_MESSAGES), until, deadline)
+        self._sample(islice(messages, _MOST_MESSAGES), until, deadline)
 
-    def _look(
+    def _sample(
         self,
         messages: Iterable[Message | BadLine],
         until: Question,
@@ -216,7 +213,7 @@ class Surveyor:
                 self._seen.add(place)
             changes = self.survey.changes
             self.survey.add(message, self._decoder)
-            # Most messages say nothing new, and names may be many.
+            # Most messages add nothing, and names may be many.
             if self.survey.changes > changes and until(self.survey):
                 return
             if time.monotonic() > deadline:
@@ -245,11 +242,7 @@ def _cut(value: object) -> object:
 
 def _stored(schemas: SchemaStore, options: ReadOptions) -> Iterable[TableSchema]:
     if options.table is not None:
-        database, *schema, table = options.table
-        # A kept store has in memory what was asked for.
-        schemas.find(database, table, None, schema=schema[0] if schema else None)
+        database, schema, table = split_name(options.table)
+        # A kept store loads a table when it is first requested.
+        schemas.find(database, table, None, schema=schema)
     return schemas.tables()
-
-
-def _name(database: str, schema: str | None, table: str) -> TableName:
-    return (database, table) if schema is None else (database, schema, table)

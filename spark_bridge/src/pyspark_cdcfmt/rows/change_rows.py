@@ -33,7 +33,7 @@ from pyspark_cdcfmt.rows.values import converter, plain_value
 from pyspark_cdcfmt.rows.variant import encode_variant
 
 _COLUMN_BYTES = 800
-"""Of a column of a plan, beside its schema."""
+"""Bytes of a column of a plan, beside its schema."""
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -19,6 +19,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.column_names import option_names
 from cdcfmt_core.errors import DecodeError, EncodeError, OptionError, join_names
 from cdcfmt_core.events import Column, Corrupt, Image, Op, RowChange, TableSchema
+from cdcfmt_core.filters import split_name
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.rows.columns import array_cells, check_columns, own_cells, variant_cell
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, json_document
@@ -28,12 +29,12 @@ from pyspark_cdcfmt.rows.types import logical_type
 from pyspark_cdcfmt.write_options import WriteOptions
 
 MAX_WAITING = 10_000
-"""So many preimages may wait for their postimages."""
+"""The most preimages that wait for their postimages."""
 
 FIRST_TSO = 1_000_000_000_000 << 18
-"""Of September 2001: a smaller commit_ts is no TSO, but some other number."""
+"""The TSO of September 2001; a smaller number is no commit_ts."""
 _CONVERTED = (logical.Json, logical.Vector, logical.Geometry)
-"""Of these types a column has other values in Spark than in events; all others have the same."""
+"""Types whose values in Spark differ from those in events."""
 
 _OPS: dict[str, Op] = {"insert": "insert", "delete": "delete", "truncate": "truncate"}
 
@@ -276,9 +277,9 @@ def _table(
         nullable = None if field.nullable else False
         columns.append(Column(field.name, text, type_, nullable, field.name in keys))
     assert options.table is not None
-    database, *schema, table = options.table
+    database, schema, table = split_name(options.table)
     return (
-        TableSchema(database, table, tuple(columns), keys, schema[0] if schema else None),
+        TableSchema(database, table, tuple(columns), keys, schema),
         {
             column.name: _converter(column, field.dataType)
             for column, field in zip(columns, fields, strict=True)

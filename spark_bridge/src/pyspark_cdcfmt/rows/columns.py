@@ -220,25 +220,8 @@ def _inner(schema: StructType, path: str) -> StructType | None:
 
 
 def column_cells(batch: pa.RecordBatch) -> list[ColumnCells | None]:
-    """``columns`` of every row, as tuples that can be looked up; much faster than rows."""
+    """``columns`` of every row, as tuples that can be looked up."""
     array = batch.column("columns")
-    known = array.drop_null()
-    if len(known) < 2 or not _all_alike(known):
-        return _column_cells_of(array)
-    (alike,) = _column_cells_of(known.slice(0, 1))
-    return [alike if there else None for there in array.is_valid().to_pylist()]
-
-
-def _all_alike(array: pa.ListArray) -> bool:
-    """Whether all lists are equal, as those of one table are."""
-    items = array.flatten()
-    size = len(items) // len(array)
-    if array.value_lengths().unique().to_pylist() != [size]:
-        return False
-    return bool(items.slice(size).equals(items.slice(0, len(items) - size)))
-
-
-def _column_cells_of(array: pa.ListArray) -> list[ColumnCells | None]:
     items = array.flatten()
     fields = dict(zip((field.name for field in items.type), items.flatten(), strict=True))
     lists: list[Any] = [

@@ -15,14 +15,13 @@ from cdcfmt_core.events import (
     Corrupt,
     Event,
     Image,
-    LogicalMessage,
     Message,
     RowChange,
     SchemaChange,
     TableSchema,
-    Transaction,
 )
 from cdcfmt_core.texts import qualified
+from cdcfmt_core.toolkit.event_fields import extra_of, fields_of_columns, fields_of_schema
 from cdcfmt_core.toolkit.row_changes import split_key_update
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.rows.columns import match_keys
@@ -33,7 +32,7 @@ from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _COLUMN_BYTES = 1_000
-"""Of a column of a writer, beside its schema."""
+"""Bytes of a column of a writer, beside its schema."""
 _LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]
@@ -86,9 +85,9 @@ class EventRows:
         self, message: Message, event: Event, protocol: str | None, values: dict[str, Any]
     ) -> Row:
         commit_ts: int | None = getattr(event, "commit_ts", None)
-        extra = _extra_of(event)
+        extra = extra_of(event)
         if self.wants_columns:
-            extra = (extra or {}) | _unsaid(event)
+            extra = extra | _unsaid(event)
         values |= {
             "kind": KIND_OF[type(event)],
             "commit_ts": commit_ts,
@@ -112,7 +111,7 @@ class EventRows:
             "key_columns": list(keys),
         }
         if self.wants_columns:
-            values["columns"] = columns_of(table)
+            values["columns"] = fields_of_columns(table)
         if self._wants_images:
             write = self._writer(table)
             if event.before is not None and not (self._after_only and event.after is not None):
@@ -136,7 +135,7 @@ def image_writer(
     values_of = image_values(table, policy, as_json=as_json)
     if as_json:
         return lambda image: image_to_json(values_of(image))
-    encode = VariantEncoder(table.column_names).encode_object
+    encode = VariantEncoder(table.column_names).encode
     return lambda image: encode(values_of(image))
 
 
@@ -145,7 +144,7 @@ def image_values(
 ) -> Callable[[Image], dict[str, Any]]:
     """A function from a table's images to the values in JSON text or a variant."""
     types = {column.name: column.type for column in table.columns}
-    # Most types stand for themselves; only these need a look at each value.
+    # Values of most types stay as they are; only those of these types are converted.
     place = qualified(table.database, table.table)
     forms = [
         (name, form) for name, type_ in types.items() if (form := variant_form(type_)) is not None
@@ -168,22 +167,12 @@ def image_values(
     return values_of
 
 
-def _extra_of(event: Any) -> dict[str, Any] | None:
-    """``extra``, with the fields of kinds that have no column of their own."""
-    extra: dict[str, Any] | None = getattr(event, "extra", None)
-    if isinstance(event, Transaction):
-        return {"status": event.status, "transaction_id": event.transaction_id} | (extra or {})
-    if isinstance(event, LogicalMessage):
-        return {"prefix": event.prefix, "content": event.content} | (extra or {})
-    return extra
-
-
 UNSAID = ("sequence_commit", "partial")
 """Names in ``extra`` under ``includeColumns``."""
 
 
 def _unsaid(event: Any) -> dict[str, Any]:
-    """Parts of an event that ``changes`` needs and no column has; ``includeColumns`` adds them."""
+    """Fields for ``changes`` without a column; ``includeColumns`` adds them to ``extra``."""
     unsaid: dict[str, Any] = {}
     if getattr(event, "sequence_commit", None) is not None:
         unsaid["sequence_commit"] = event.sequence_commit
@@ -197,7 +186,7 @@ def _unsaid(event: Any) -> dict[str, Any]:
 
 def microseconds(milliseconds: int | None) -> int | None:
     """A time since 1970, if it is one that a timestamp can show."""
-    # What no timestamp can show was never a time.
+    # A number beyond all timestamps is not a time.
     if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
         return None
     return milliseconds * 1000
@@ -230,35 +219,12 @@ def _of_table_event(event: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
     schema: TableSchema | None = getattr(event, "table_schema", None)
     if schema is not None:
-        values = {
-            "database": schema.database,
-            "schema": schema.schema,
-            "table": schema.table,
-            "key_columns": list(schema.key_columns),
-            "table_schema": {
-                "database": schema.database,
-                "schema": schema.schema,
-                "table": schema.table,
-                "columns": columns_of(schema),
-                "key_columns": list(schema.key_columns),
-            },
-        }
+        fields = fields_of_schema(schema)
+        values = {name: fields[name] for name in fields if name != "columns"}
+        values["table_schema"] = fields
     if isinstance(event, SchemaChange):
         values["database"] = event.database
         values["schema"] = event.schema
         values["table"] = event.table
         values["ddl"] = {"query": event.query, "type": event.ddl_type}
     return values
-
-
-def columns_of(table: TableSchema) -> list[dict[str, Any]]:
-    """``columns`` of events of a table."""
-    return [
-        {
-            "name": column.name,
-            "source_type": column.source_type,
-            "nullable": column.nullable,
-            "key": column.key,
-        }
-        for column in table.columns
-    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
@@ -21,14 +21,10 @@ from cdcfmt_core.registry import Registry
 from cdcfmt_core.types import Geometry, Int, LogicalType, Unknown
 from pyspark_cdcfmt.rows.columns import ColumnCells
 from pyspark_cdcfmt.rows.event_values import Convert, Misfit, event_value, is_certain, own_type
-from pyspark_cdcfmt.rows.variant_reader import ImageReader
 
 _COLUMN_BYTES = 1_000
-"""Of a column, beside its schema."""
+"""Bytes of a column, beside its schema."""
 _DEFAULT_TYPE_MAP = "mysql"
-
-Pair: TypeAlias = tuple[bytes, bytes]
-"""Value and metadata of a variant."""
 
 
 @attrs.define
@@ -37,14 +33,6 @@ class InputTable:
 
     schema: TableSchema
     converters: dict[str, Convert]
-    reader: ImageReader
-
-    def read(self, pair: Pair) -> Image | None:
-        """The image of a variant; None if :meth:`image` has to find out."""
-        values = self.reader.read(*pair)
-        if values is None:
-            return None
-        return Image(values, complete=len(values) == len(self.converters))
 
     def image(self, cells: Mapping[str, Any], row_name: str) -> Image:
         """The image of these cells; a column that they lack is absent.
@@ -83,36 +71,7 @@ class InputTables:
         self._resolvers: dict[str | None, Callable[[str], LogicalType]] = {}
         self._tables: Cache[Any, InputTable] = Cache()
         self._own: Cache[Any, dict[str, LogicalType]] = Cache(16 << 20)
-        self._last: tuple[Any, InputTable] | None = None
         self.revision = 0
-
-    def read(
-        self,
-        table: tuple[str, str | None, str],
-        keys: tuple[str, ...],
-        columns: ColumnCells,
-        protocol: str | None,
-        pairs: tuple[Pair | None, Pair | None],
-    ) -> tuple[TableSchema, Image | None, Image | None] | None:
-        """What :meth:`images` gives for images that are variants still, but faster.
-
-        None where :meth:`images` has to decide.
-        """
-        identity = (table, keys, columns, protocol)
-        last = self._last
-        # Rows of one batch often share their columns, which take long to compare.
-        if last is not None and last[0][2] is columns and last[0] == identity:
-            found = last[1]
-        else:
-            known = self._tables.get(identity)
-            if known is None:
-                return None
-            found = known
-            self._last = identity, found
-        before, after = (None if pair is None else found.read(pair) for pair in pairs)
-        if (before is None) != (pairs[0] is None) or (after is None) != (pairs[1] is None):
-            return None
-        return found.schema, before, after
 
     def images(
         self,
@@ -168,7 +127,6 @@ class InputTables:
         protocol: str | None,
         cells: tuple[Mapping[str, Any] | None, ...],
     ) -> InputTable:
-        self._last = None
         own = self._own_types(identity, columns)
         resolve = self._resolver(protocol)
         keys = option_names("keyColumns", keys, columns[0])
@@ -181,7 +139,7 @@ class InputTables:
         database, schema, name = table
         converters = {column.name: self._converter(column.type) for column in described}
         read = TableSchema(database, name, tuple(described), keys, schema)
-        found = InputTable(read, converters, ImageReader(described, converters))
+        found = InputTable(read, converters)
         return self._tables.add(identity, found, table_size(read, _COLUMN_BYTES))
 
     def _own_types(self, identity: Any, columns: ColumnCells) -> dict[str, LogicalType]:

@@ -1,4 +1,4 @@
-"""The options for input that the schema or options refuse, and the error classes of them."""
+"""Options for refused values and rows, their error classes, and conversions of values."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class ValuePolicy:
 Convert: TypeAlias = Callable[[Any], Any]
 
 _MOST_DIGITS = 9
-"""Of a binary32 number: it is known by them."""
+"""The digits that identify any binary32 number."""
 
 
 def to_double(value: Any) -> float:
@@ -162,7 +162,7 @@ def _single(number: float) -> float:
 
 
 def shortest_text(single: float, fewest: int = 1) -> str:
-    """The fewest digits that are this float of 32 bits again; ``fewest`` at least are looked at."""
+    """The fewest digits that are this float of 32 bits again; ``fewest`` is a lower bound."""
     texts = (f"{single:.{digits}g}" for digits in range(fewest, _MOST_DIGITS))
     return next((text for text in texts if _is_text_of(text, single)), f"{single:.9g}")
 

@@ -59,15 +59,27 @@ class BatchBuilder:
         for row in rows:
             self._rows.append(row)
             self._row_bytes += self.weigh(row)
-            if len(self._rows) >= MAX_ROWS or self._row_bytes >= MAX_BATCH_BYTES:
+            if self._is_full(len(self._rows)):
                 yield from self.flush()
         self._message_bytes += message_bytes
-        if self._message_bytes >= MAX_MESSAGE_BYTES:
+        if self._is_full(0):
             yield from self.flush()
+
+    def _is_full(self, rows: int) -> bool:
+        return (
+            rows >= MAX_ROWS
+            or self._message_bytes >= MAX_MESSAGE_BYTES
+            or self._row_bytes >= MAX_BATCH_BYTES
+        )
+
+    def _taken(self) -> list[tuple[Any, ...]]:
+        """The rows since the last batch, which begins anew."""
+        rows, self._rows, self._message_bytes, self._row_bytes = self._rows, [], 0, 0
+        return rows
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The rows since the last batch, if there are any."""
-        rows, self._rows, self._message_bytes, self._row_bytes = self._rows, [], 0, 0
+        rows = self._taken()
         if rows:
             yield self.batch(rows)
 
@@ -76,22 +88,17 @@ class BatchBuilder:
         return pa.RecordBatch.from_arrays(self._columns.arrays(rows), schema=self._columns.schema)
 
 
-class ListBuilder:
+class ListBuilder(BatchBuilder):
     """Collects the rows of messages in arrays of lists of structs: one list a message.
 
     A list is never split, so one message's rows are all in one array.
     """
 
     def __init__(self, schema: StructType) -> None:
-        self._columns = Columns(schema)
-        self.weigh = self._columns.weigh
+        super().__init__(schema)
         self._fields = list(self._columns.schema)
-        element = pa.field("element", pa.struct(self._fields), nullable=False)
-        self._type = pa.list_(element)
-        self._rows: list[tuple[Any, ...]] = []
+        self._type = pa.list_(pa.field("element", pa.struct(self._fields), nullable=False))
         self._ends = [0]
-        self._message_bytes = 0
-        self._row_bytes = 0
 
     def add(self, rows: Iterable[tuple[Any, ...]], message_bytes: int) -> Iterator[pa.ListArray]:
         """Add the rows of one message; yields an array whenever one is full."""
@@ -100,17 +107,13 @@ class ListBuilder:
         self._ends.append(len(self._rows))
         self._message_bytes += message_bytes
         self._row_bytes += sum(map(self.weigh, added))
-        if (
-            max(len(self._ends), len(self._rows)) >= MAX_ROWS
-            or self._message_bytes >= MAX_MESSAGE_BYTES
-            or self._row_bytes >= MAX_BATCH_BYTES
-        ):
+        if self._is_full(max(len(self._ends), len(self._rows))):
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.ListArray]:
         """The lists of the messages since the last array, if there were any."""
-        rows, ends = self._rows, self._ends
-        self._rows, self._ends, self._message_bytes, self._row_bytes = [], [0], 0, 0
+        ends, self._ends = self._ends, [0]
+        rows = self._taken()
         if len(ends) > 1:
             yield self._lists(self._columns.arrays(rows), ends)
 
@@ -135,7 +138,7 @@ def array_builder(
 
 def to_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     """Values of any type but variants."""
-    # As strings, bytes would be decoded to see whether they can be.
+    # As strings, Arrow would decode bytes to check them.
     first = pa.binary() if pa.types.is_string(arrow_type) else arrow_type
     try:
         if pa.types.is_binary(first) and sum(map(len, filter(None, values))) >= _LARGE:

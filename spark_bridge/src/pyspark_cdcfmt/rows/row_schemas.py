@@ -168,10 +168,10 @@ METADATA: dict[str, DataType] = {
     "corrupt_record": CORRUPT_RECORD,
     RESCUED: VariantType(),
 }
-"""What changes may have besides the table's own columns, by name without prefix."""
+"""The added columns of changes, by name without prefix."""
 
 OF_INSTANTS = (TimestampType, StringType, VariantType)
-"""As which a TIMESTAMP column needs its time zone: its wall clock comes back without."""
+"""Types for which a TIMESTAMP column needs its time zone."""
 
 
 def metadata_fields(options: ReadOptions | WriteOptions) -> list[StructField]:

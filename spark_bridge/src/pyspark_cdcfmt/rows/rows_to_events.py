@@ -1,7 +1,7 @@
 """Rows of the events shape back to events: the way back of :mod:`pyspark_cdcfmt.rows.event_rows`.
 
-What that shape does not hold cannot come back: which columns of a before image were
-completed, flags of columns, the schema before a DDL statement.  An image is complete if it
+Lost in that shape: which columns of a before image were completed, flags of columns, the
+schema before a DDL statement.  An image is complete if it
 has all of the row's ``columns``.
 """
 
@@ -37,12 +37,12 @@ Source: TypeAlias = tuple[str | None, str | None, int | None]
 
 _OPS = frozenset({"insert", "update", "delete", "upsert", "read", "truncate"})
 _WANTED = {"delete": 0, "truncate": None}
-"""Which of the images a row needs, if not the one after it."""
+"""The required image by op; the after image by default."""
 
 _DDL_TYPES = frozenset(
     {"CREATE", "ALTER", "ERASE", "TRUNCATE", "RENAME", "CINDEX", "DINDEX", "QUERY"}
 )
-_NOT_LOOKED_AT = frozenset({"commit_time", "headers"})
+_IGNORED = frozenset({"commit_time", "headers"})
 _STATUSES = frozenset({"begin", "commit", "rollback"})
 _NO_SOURCE: dict[str, Any] = {}
 
@@ -83,7 +83,7 @@ class EventInput:
             yield from self._of_batch(batch)
 
     def flush(self) -> Iterator[InputEvent]:
-        """Nothing: an event is one row."""
+        """No events: each row was one."""
         return iter(())
 
     @property
@@ -93,9 +93,7 @@ class EventInput:
 
     def _of_batch(self, batch: pa.RecordBatch) -> Iterator[InputEvent]:
         names = [
-            name
-            for name in self._types
-            if name in batch.schema.names and name not in _NOT_LOOKED_AT
+            name for name in self._types if name in batch.schema.names and name not in _IGNORED
         ]
         columns = [
             column_cells(batch) if name == "columns" else cells(batch, name, self._types[name])
@@ -142,15 +140,10 @@ class EventInput:
     def _images(
         self, op: str, row: dict[str, Any], source: dict[str, Any]
     ) -> tuple[TableSchema, Image | None, Image | None]:
-        pairs = row.get("before"), row.get("after")
         name, keys, protocol = _table_of(row), self._keys(row), source.get("protocol")
         columns = row.get("columns")
         wanted = _WANTED.get(op, 1)
-        if columns is not None and (wanted is None or pairs[wanted] is not None):
-            found = self._tables.read(name, keys, columns, protocol, pairs)
-            if found is not None:
-                return found
-        images = variant_cell(pairs[0]), variant_cell(pairs[1])
+        images = variant_cell(row.get("before")), variant_cell(row.get("after"))
         for image, which in zip(images, ("before", "after"), strict=True):
             if image is not None and not isinstance(image, dict):
                 raise EncodeError("the image is a variant, but not an object", column=which)

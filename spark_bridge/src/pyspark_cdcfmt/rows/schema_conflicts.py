@@ -1,7 +1,7 @@
 """Rows and statements that conflict with the schema of changes, and the options for them.
 
-A stream has the schema that it was started with.  Rows behind a statement cannot show that a
-column of theirs is missing in it, or that one of its columns is gone; the statement can.
+The schema of a stream is fixed at its start.  Rows after a statement do not show that a column
+was dropped, or is missing in the schema; the statement does.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def column_conflicts(
     *,
     case_sensitive: bool,
 ) -> Iterator[tuple[str, str]]:
-    """Columns of which a statement makes ``declared`` wrong, each with the reason and the mend.
+    """Columns in conflict with a statement, each with the reason and the remedy.
 
     ``ignored`` are columns that may come and go; ``*`` is all of them.
     """

@@ -1,8 +1,8 @@
 """The changes of one table out of events that were decoded, and perhaps stored, before.
 
-An event of the events shape becomes the core's event again, and from there on everything is
-as if the message had been read with the option ``table``.  What a variant does not keep is
-known from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
+An event of the events shape becomes the core's event again, and from there on it is
+handled like a message read with the option ``table``.  Types that a variant does not keep come
+from the column's source type: TIME is text there, JSON is parsed, a bigint unsigned is a
 decimal.
 """
 
@@ -32,6 +32,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.filters import split_name
 from cdcfmt_core.mysql.temporal import parse_time
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
@@ -43,20 +44,20 @@ STORED_COLUMNS = (
     *("kind", "op", "database", "schema", "table", "commit_ts", "source_time", "key_columns"),
     *("columns", "before", "after", "ddl", "extra", "_source", "_corrupt_record"),
 )
-"""What :class:`StoredEvents` needs of events."""
+"""The columns of events that :class:`StoredEvents` needs."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @attrs.define
 class StoredMessage(Message):
-    """The message that an event came from, as far as the events shape keeps it."""
+    """The parts of an event's message that the events shape keeps."""
 
     event: dict[str, Any] = attrs.field(factory=dict)
 
 
 class StoredEvents:
-    """Makes events of rows of the events shape; stands where a MessageDecoder does."""
+    """Decoder of rows of the events shape, with the interface of a MessageDecoder."""
 
     def __init__(self, type_map: str | None) -> None:
         self._type_map = type_map
@@ -128,7 +129,7 @@ class StoredEvents:
 
 
 class StoredError(DecodeError):
-    """The text of a corrupt event, which already has protocol and place."""
+    """The error of a corrupt event, whose text already has protocol and place."""
 
     def at(self, **_: Any) -> StoredError:
         return self
@@ -228,10 +229,10 @@ _RESTORE: dict[type[LogicalType], Restore] = {
 
 def is_of_table(table: tuple[str, ...]) -> Column:
     """Whether an event is of the table."""
-    database, *schema, name = table
+    database, schema, name = split_name(table)
     return (
         (f.col("database") == database)
-        & f.col("schema").eqNullSafe(f.lit(schema[0] if schema else None))
+        & f.col("schema").eqNullSafe(f.lit(schema))
         & (f.col("table") == name)
     )
 

@@ -198,7 +198,7 @@ def _from_members(source: logical.Enum | logical.Set, target: spark.DataType) ->
                 value = sum(number_of[member] for member in members if member or names)
             except KeyError:
                 if value:
-                    raise BadValue(f"{show(value)} is none of the column's names") from None
+                    raise BadValue(f"{show(value)} is not one of the column's names") from None
                 value = 0
         return convert(value)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
-from operator import itemgetter
 from typing import Any, TypeAlias
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError, show
@@ -52,19 +51,11 @@ def _offsets(pieces: Sequence[bytes]) -> list[int]:
     return offsets
 
 
-def _object_head(ids: list[int], offset_width: int) -> bytes:
-    """Header, number of fields and field ids: all that stands before the offsets."""
-    id_width = _width(max(ids, default=0))
-    large = len(ids) > 0xFF
-    header = large << 6 | (id_width - 1) << 4 | (offset_width - 1) << 2 | 2
-    return bytes([header]) + _count(len(ids)) + _pack(ids, id_width)
-
-
 def _utf16(name: str) -> bytes:
     return name.encode("utf-16-be", "surrogatepass")
 
 
-def _in_field_order(names: Iterable[str]) -> list[str]:
+def field_order(names: Iterable[str]) -> list[str]:
     """Names as Java orders them.  Code points give another order only beyond U+FFFF."""
     ordered = sorted(names)
     return ordered if "".join(ordered).isascii() else sorted(ordered, key=_utf16)
@@ -81,7 +72,7 @@ def _array(values: Sequence[Any], ids: _Ids, extra: _Ids) -> bytes:
 def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
     """``extra`` takes the names that the table's dictionary ``ids`` lacks."""
     try:
-        names = _in_field_order(fields)
+        names = field_order(fields)
     except TypeError:
         raise UnsupportedTypeError("an object of a variant has text keys only") from None
     if SURROGATE.search("".join(names)):
@@ -95,7 +86,10 @@ def _object(fields: Mapping[str, Any], ids: _Ids, extra: _Ids) -> bytes:
     pieces = _pieces([fields[name] for name in names], ids, extra)
     offsets = _offsets(pieces)
     width = _width(offsets[-1])
-    return b"".join([_object_head(field_ids, width), _pack(offsets, width), *pieces])
+    id_width = _width(max(field_ids, default=0))
+    header = (len(pieces) > 0xFF) << 6 | (id_width - 1) << 4 | (width - 1) << 2 | 2
+    head = [bytes([header]), _count(len(pieces)), _pack(field_ids, id_width)]
+    return b"".join([*head, _pack(offsets, width), *pieces])
 
 
 def _pieces(values: Iterable[Any], ids: _Ids, extra: _Ids) -> list[bytes]:
@@ -144,91 +138,29 @@ def _metadata(names: Sequence[str]) -> bytes:
 
 
 class VariantEncoder:
-    """Images of one table to ``(value, metadata)``; all share the metadata of its columns.
+    """Encodes images of one table; all share the metadata of its columns, ``names``.
 
-    ``names`` are the table's columns.  Keys of nested objects that are no column extend
-    the metadata of their row only.
+    Keys of nested objects that are no column extend the metadata of their row only.
     """
 
-    __slots__ = ("_extended", "_heads", "_ids", "_metadata", "_ordered", "_row")
-
-    _CACHED_METADATA = 64
-    _CACHED_METADATA_BYTES = 4096
-
     def __init__(self, names: Iterable[str]) -> None:
-        ordered = _in_field_order(dict.fromkeys(names))
-        self._ordered = tuple(ordered)
-        self._ids = {name: index for index, name in enumerate(ordered)}
-        self._metadata = _metadata(ordered)
-        self._extended: dict[tuple[str, ...], bytes] = {}
-        self._heads = {width: _object_head(list(self._ids.values()), width) for width in (1, 2, 4)}
-        # With one name itemgetter gives no tuple.
-        self._row = itemgetter(*ordered) if len(ordered) > 1 else None
-
-    def encode_object(self, values: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """An image.  A key that it lacks is absent from the object, which is not null."""
-        if len(values) != len(self._ordered) or self._row is None:
-            return self.encode(values)
-        try:
-            row = self._row(values)
-        except KeyError:
-            return self.encode(values)
-        extra: _Ids = {}
-        try:
-            pieces = _pieces(row, self._ids, extra)
-        except RecursionError:
-            raise _too_deep() from None
-        return self._finish(self.object_of(pieces), extra)
-
-    @property
-    def metadata(self) -> bytes:
-        """That of images without nested objects."""
-        return self._metadata
-
-    @property
-    def ordered(self) -> tuple[str, ...]:
-        """The columns in the order of an image's fields."""
-        return self._ordered
-
-    def object_of(self, pieces: Sequence[bytes]) -> bytes:
-        """An image of the columns' values, each encoded."""
-        offsets = _offsets(pieces)
-        width = _width(offsets[-1])
-        return b"".join([self._heads[width], _pack(offsets, width), *pieces])
+        self._ordered = field_order(dict.fromkeys(names))
+        self._ids = {name: index for index, name in enumerate(self._ordered)}
+        self._metadata = _metadata(self._ordered)
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
-        """Any value."""
+        """Any value, as ``(value, metadata)``; a key that an image lacks is absent."""
         extra: _Ids = {}
         try:
-            (piece,) = _pieces((value,), self._ids, extra)
+            (encoded,) = _pieces((value,), self._ids, extra)
         except RecursionError:
-            raise _too_deep() from None
-        return self._finish(piece, extra)
-
-    def _finish(self, value: bytes, extra: _Ids) -> tuple[bytes, bytes]:
-        check_size(len(value))
-        return value, self._extend(tuple(extra)) if extra else self._metadata
-
-    def _extend(self, extra: tuple[str, ...]) -> bytes:
-        """The metadata with more names; rows of one shape repeat them, so a few are kept."""
-        metadata = self._extended.get(extra)
-        if metadata is None:
-            metadata = _metadata(self._ordered + extra)
-            check_size(len(metadata), "metadata")
-            if len(metadata) <= self._CACHED_METADATA_BYTES:
-                if len(self._extended) >= self._CACHED_METADATA:
-                    self._extended.clear()
-                self._extended[extra] = metadata
-        return metadata
+            raise EncodeError("the value is nested too deeply for a variant") from None
+        check_size(len(encoded))
+        if not extra:
+            return encoded, self._metadata
+        metadata = _metadata([*self._ordered, *extra])
+        check_size(len(metadata), "metadata")
+        return encoded, metadata
 
 
-def _too_deep() -> EncodeError:
-    return EncodeError("the value is nested too deeply for a variant")
-
-
-_NO_TABLE = VariantEncoder(())
-
-
-def encode_variant(value: Any) -> tuple[bytes, bytes]:
-    """Any value as ``(value, metadata)``."""
-    return _NO_TABLE.encode(value)
+encode_variant = VariantEncoder(()).encode

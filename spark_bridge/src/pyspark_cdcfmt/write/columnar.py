@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cdcfmt_kernel import Writer
 
 ENOUGH: Final = 64
-"""So many rows in a row are worth the kernel's while."""
+"""Rows in sequence that are worth another call of the kernel."""
 MOST_AT_ONCE: Final = 4_096
 """Rows that the reference is given where the kernel refuses one after the other."""
 _MOST: Final = (1 << 63) - 1
@@ -289,7 +289,7 @@ class RowWriter:
         self.rows_by = self.rows_by[0] + by_kernel, self.rows_by[1] + by_reference
 
     def _learn(self, batch: pa.RecordBatch, at: int) -> bool:
-        """Whether the table of a row could be made known."""
+        """Add the table of a row; whether that was possible."""
         try:
             (read,) = self._rows.events([batch.slice(at, 1)])
         except EncodeError:

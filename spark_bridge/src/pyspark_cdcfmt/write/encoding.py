@@ -69,11 +69,11 @@ def open_encoder(
 class EventWriter:
     """Encodes the rows of one task.
 
-    What the driver has to know of them: ``watermarks``, and the number of DDL ``statements``.
+    For the driver: ``watermarks``, and the number of DDL ``statements``.
     ``rows_by`` are the numbers of rows that the kernel and the reference wrote; without
     ``by_kernel`` the reference writes them all.
     ``refused`` are kinds that cannot be written where the messages go, and what to do.
-    ``wait`` returns when all messages so far are where they shall be.
+    ``wait`` returns after the acknowledgement of all messages so far.
     """
 
     schema: StructType
@@ -155,7 +155,7 @@ class EventWriter:
                 continue
             if isinstance(event, Watermark):
                 if not self._checked:
-                    # The driver writes them; what it cannot write shall fail before that.
+                    # The driver writes them; a failure has to come before that.
                     open_encoder(self.options, None).encode(event)
                     self._checked = True
                 last = self.watermarks.get(read.source)
@@ -167,7 +167,7 @@ class EventWriter:
                     self.counts["copies of DDL statements, left out"] += 1
                     continue
                 self.statements += 1
-                # It must overtake no row, and no row overtake it, in other partitions either.
+                # No row of any partition may change places with it.
                 yield from encoder.flush()
                 self.wait()
                 yield from encoder.encode(event)

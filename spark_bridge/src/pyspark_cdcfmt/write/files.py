@@ -31,7 +31,7 @@ from pyspark_cdcfmt.write_options import WriteOptions
 logger = open_logger("pyspark_cdcfmt")
 
 SWEEP_EVERY = 100
-"""A stream looks for leftovers at every such batch."""
+"""A stream removes leftovers every so many batches."""
 
 
 @attrs.frozen

@@ -30,14 +30,14 @@ _SENT = ("key", "value", "partition")
 
 @attrs.frozen
 class TopicMessage(WriterCommitMessage):
-    """What a task tells the driver, when all its messages are acknowledged."""
+    """The report of a task to the driver, after the acknowledgement of all its messages."""
 
     watermarks: Watermarks = attrs.field(factory=dict)
 
 
 @attrs.frozen
 class TopicWriter:
-    """What the batch and the stream writer share; lives on driver and executors."""
+    """Base of the batch and the stream writer, on driver and executors."""
 
     schema: StructType
     options: WriteOptions
@@ -56,7 +56,7 @@ class TopicWriter:
         if overwrite:
             raise OptionError("a topic cannot be overwritten: use mode append")
         check_rows(schema, options)
-        # Whatever the format says of its options, it says here.
+        # The format's errors about its options are raised here.
         open_encoder(options, None)
         return cls(schema, options, sink, sink.partitions())
 

@@ -62,7 +62,7 @@ _KEPT_BATCHES = 3
 
 @attrs.define
 class KeptWatermarks:
-    """Of one batch of a stream; ``checkpoint`` is the option checkpointLocation."""
+    """The watermarks at one batch of a stream; ``checkpoint`` is the option checkpointLocation."""
 
     checkpoint: str | None
     batch: int
@@ -70,7 +70,7 @@ class KeptWatermarks:
     _written: int = attrs.field(default=0, init=False)
 
     def lowest(self, reports: Iterable[Watermarks]) -> int | None:
-        """The watermark that all sources allow which ever came, if it is a new one.
+        """The watermark that all known sources allow, if it is new.
 
         None if one of them has none yet.
 
@@ -81,7 +81,7 @@ class KeptWatermarks:
         if of_topics:
             self._load(needed=any(last is not None for last in of_topics.values()))
             self._sources = merge_watermarks((self._sources, of_topics))
-        # A file comes once, and is not waited for.
+        # A file is read once and has no later watermark.
         lowest = lowest_watermark([reported, self._sources])
         if lowest is None or lowest <= self._written:
             return None
@@ -89,7 +89,7 @@ class KeptWatermarks:
         return lowest
 
     def save(self) -> None:
-        """For the next batch; call it when this one is through."""
+        """Save the state for the next batch; call it at the end of this one."""
         if not self._sources:
             return
         sources = [[*source, last] for source, last in self._sources.items()]
