@@ -45,9 +45,9 @@ def start_broker(kind: Callable[[Path], _B], folder: Path) -> _B:
         broker.folder.mkdir()
         try:
             broker.start()
-        except BrokerNotStartedError:
+        except Exception as error:
             broker.stop()
-            if not attempts:
+            if not attempts or not isinstance(error, BrokerNotStartedError):
                 raise
         else:
             return broker
