@@ -22,6 +22,11 @@ from pyspark_cdcfmt.sync.job import sync
 from pyspark_cdcfmt.sync.looking import Counts, Report
 
 
+_SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
+"""What a session has unless the job says otherwise: Spark keeps the compiled code of 100 parts of
+queries, and the MERGE of one table has about thirty."""
+
+
 class Screen:
     """What the batches of this run did, table by table."""
 
@@ -65,7 +70,7 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
     try:
         job: dict[str, Any] = tomllib.loads(given.job.read_text(encoding="utf-8"))
         settings = job.pop("spark", {})
-        spark = spark or SparkSession.builder.config(map=settings).getOrCreate()
+        spark = spark or SparkSession.builder.config(map={**_SESSION, **settings}).getOrCreate()
         if given.resume:
             job["resume"] = given.resume
         if given.replay:

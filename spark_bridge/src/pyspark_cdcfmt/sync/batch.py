@@ -18,6 +18,7 @@ from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.looking import (
     Counts,
     Report,
+    Shapes,
     Statement,
     look,
     read_statements,
@@ -47,6 +48,7 @@ class Sync:
     snapshots: Snapshots
     resolved: Resolved | None = None
     states: dict[TableName, TableState] | None = None
+    shapes: Shapes = attrs.field(factory=dict)
 
     def run(self, blocks: DataFrame, batch: Batch) -> Report:
         """Bring the events of a micro-batch into the targets."""
@@ -74,7 +76,7 @@ class Sync:
     def _run(self, blocks: DataFrame, batch: Batch, states: dict[TableName, TableState]) -> Report:
         report = Report(batch.number)
         log: list[LogRow] = []
-        versions = look(blocks, report)
+        versions = look(blocks, report, self.shapes)
         statements: dict[TableName, list[Statement]] = {}
         if report.statements:
             found = blocks.where("kind = 'ddl' OR truncates > 0")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 from pyspark.sql import Column, DataFrame, Row
@@ -14,6 +15,7 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.toolkit.row_changes import change_position
+from pyspark_cdcfmt.blocks.schema import MESSAGES
 from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName
 
@@ -142,58 +144,88 @@ class Statement:
         return self.query, self.sequence if self.place is None else self.time or self.sequence
 
 
-def look(blocks: DataFrame, report: Report) -> dict[TableName, list[Version]]:
-    """One pass over the blocks: the tables that have rows, and in which versions."""
-    keys = ("kind", "database", "schema", "table", "protocol")
-    sums = ("count", "truncates", "updates", "deletes", "logged")
-    rows = (
-        blocks.groupBy(*keys, f.xxhash64("columns", "key_columns").alias("version"))
-        .agg(
-            *(f.sum(name).alias(name) for name in sums),
-            f.sum(f.when(f.col("is_read"), f.col("count")).otherwise(0)).alias("reads"),
-            f.first("columns").alias("columns"),
-            f.first("key_columns").alias("key_columns"),
-            f.flatten(f.collect_set("places")).alias("places"),
-            f.min("first").alias("first"),
-            f.max("last").alias("last"),
-            f.max("last_delete").alias("last_delete"),
-            f.max("latest").alias("latest"),
-            f.max("log").alias("log"),
-            f.flatten(f.collect_set("servers")).alias("servers"),
-            f.every(f.col("form") == "messages").alias("is_whole"),
-        )
-        .collect()
-    )
+Shapes: TypeAlias = dict[int, tuple[tuple[Row, ...], tuple[str, ...]]]
+"""Columns and key columns that blocks have, by their hash."""
+
+_MOST_SHAPES = 10_000
+
+
+def look(
+    blocks: DataFrame, report: Report, known: Shapes | None = None
+) -> dict[TableName, list[Version]]:
+    """One pass over the blocks: the tables that have rows, and in which versions.
+
+    Blocks are few, and Spark has no class to compile for adding them up here.
+
+    :param known: shapes of batches before, to which those of this one are added.
+    """
+    shapes = {} if known is None else known
+    shape = f.xxhash64("columns", "key_columns")
+    rows = blocks.withColumn("shape", shape).drop("columns", "key_columns", "payload")
+    parts: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows.collect():
+        key = row.kind, row.database, row.schema, row.table, row.protocol, row.shape
+        parts.setdefault(key, []).append(row)
+    _add_shapes(shapes, blocks, {key[-1] for key in parts if key[0] == "row"})
     found: dict[TableName, list[Version]] = {}
-    for row in rows:
-        report.events += row["count"]
-        if row.kind == "corrupt":
-            report.corrupt += row["count"]
-        elif row.kind == "ddl":
-            report.statements += row["count"]
-        elif row.kind == "row":
-            report.statements += row.truncates
-            report.latest = max(filter(None, (report.latest, row.latest)), default=None)
-            if row["count"] > row.truncates:
-                version = Version(
-                    row.protocol,
-                    tuple(row.columns or ()),
-                    tuple(row.key_columns or ()),
-                    frozenset(row.places),
-                    tuple(row["first"]),
-                    tuple(row["last"]),
-                    log_place(row.log, row.servers) if row.logged == row["count"] else None,
-                    row["count"] - row.truncates,
-                    row.reads,
-                    row.updates,
-                    row.deletes,
-                    tuple(row.last_delete or ()),
-                    row.is_whole and not row.truncates,
-                )
-                found.setdefault((row.database, row.schema, row.table), []).append(version)
+    for (kind, *name, protocol, number), those in parts.items():
+        total = Counter[str]()
+        for row in those:
+            total.update({each: row[each] or 0 for each in _SUMS})
+        report.events += total["count"]
+        if kind == "corrupt":
+            report.corrupt += total["count"]
+        elif kind == "ddl":
+            report.statements += total["count"]
+        elif kind == "row":
+            report.statements += total["truncates"]
+            times = (report.latest, *(row.latest for row in those))
+            report.latest = max(filter(None, times), default=None)
+            if total["count"] > total["truncates"]:
+                version = _version(protocol, shapes[number], total, those)
+                found.setdefault((name[0], name[1], name[2]), []).append(version)
     for versions in found.values():
         versions.sort(key=lambda version: version.first)
     return found
+
+
+_SUMS = ("count", "truncates", "updates", "deletes", "logged")
+
+
+def _version(
+    protocol: str,
+    shape: tuple[tuple[Row, ...], tuple[str, ...]],
+    total: Mapping[str, int],
+    rows: Sequence[Row],
+) -> Version:
+    """The version of some blocks."""
+    log = max((row.log for row in rows if row.log is not None), default=None)
+    servers = {server for row in rows for server in row.servers or ()}
+    last_delete = (row.last_delete for row in rows if row.last_delete is not None)
+    return Version(
+        protocol,
+        *shape,
+        frozenset(place for row in rows for place in row.places),
+        tuple(min(row["first"] for row in rows)),
+        tuple(max(row["last"] for row in rows)),
+        log_place(log, servers) if log and total["logged"] == total["count"] else None,
+        total["count"] - total["truncates"],
+        sum(row["count"] for row in rows if row.is_read),
+        total["updates"],
+        total["deletes"],
+        tuple(max(last_delete, default=())),
+        all(row.form == MESSAGES for row in rows) and not total["truncates"],
+    )
+
+
+def _add_shapes(shapes: Shapes, blocks: DataFrame, wanted: set[int]) -> None:
+    if len(shapes) > _MOST_SHAPES:
+        shapes.clear()
+    if new := wanted - shapes.keys():
+        shape = f.xxhash64("columns", "key_columns").alias("shape")
+        rows = blocks.select(shape, "columns", "key_columns").where(f.col("shape").isin(*new))
+        for row in rows.dropDuplicates(["shape"]).collect():
+            shapes[row.shape] = tuple(row.columns or ()), tuple(row.key_columns or ())
 
 
 def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
