@@ -21,7 +21,6 @@ from cdcfmt_core.texts import one_line
 from pyspark_cdcfmt.sync.job import sync
 from pyspark_cdcfmt.sync.looking import Counts, Report
 
-
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """What a session has unless the job says otherwise: Spark keeps the compiled code of 100 parts of
 queries, and the MERGE of one table has about thirty."""
