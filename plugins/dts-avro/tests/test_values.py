@@ -220,7 +220,7 @@ def test_a_type_that_changes() -> None:
 def test_a_table_filter_spares_the_images() -> None:
     wanted = EventFilter(include_tables=("d.t",))
     good = encode(record(**row(3, INTEGER)))
-    # An image that nobody reads may be bad.
+    # An image outside of the projection may be bad.
     other = encode(
         record(**row(3, ("Integer", {"precision": 1, "value": "x"})) | {"objectName": "d.u"})
     )

@@ -71,7 +71,7 @@ def checked(value: bytes | None) -> list[Event]:
     reader, store = known()
     events = reader.decode(Message(None, value, topic="t", partition=3, offset=99))
     if store.changes != 1:
-        # What a damaged message tells of the table must not stay.
+        # The table schema of a damaged message is discarded.
         known.cache_clear()
     assert type(events) is list
     for event in events:
@@ -154,9 +154,9 @@ def test_numbers_with_more_bytes_than_they_need() -> None:
 
 def test_columns_with_long_names() -> None:
     names = ["中" * 64, "x" * 63, "x" * 64, "y" * 200]
-    told = bootstrap(ID, *(column(name, "int") for name in names))
+    schema_message = bootstrap(ID, *(column(name, "int") for name in names))
     data = {name: ("long", index) for index, name in enumerate(["id", *names])}
-    event = the_row(told, to_avro(row("INSERT", data)))
+    event = the_row(schema_message, to_avro(row("INSERT", data)))
     assert event.after is not None
     assert event.after.values == {name: index for name, (_, index) in data.items()}
 

@@ -125,12 +125,12 @@ def test_ddl_of_an_unknown_word() -> None:
 
 @pytest.mark.parametrize("indexes", [None, ...])
 def test_no_indexes(indexes: Any) -> None:
-    told = table()
+    wire_schema = table()
     if indexes is ...:
-        del told["indexes"]
+        del wire_schema["indexes"]
     else:
-        told["indexes"] = indexes
-    (event,) = decode(bootstrap() | {"tableSchema": told})
+        wire_schema["indexes"] = indexes
+    (event,) = decode(bootstrap() | {"tableSchema": wire_schema})
     assert isinstance(event, TableSchemaEvent)
     assert event.table_schema.key_columns == ()
     assert event.extra == {"table_id": 148, "schema_version": VERSION}

@@ -8,10 +8,9 @@ from typing import Any
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.transport import Check
+from cdcfmt_kafka.sink import FIRST_CONTACT_SECONDS
 
 _SECONDS = 5.0
-# A broker that starts just now accepts connections seconds before it answers.
-_METADATA_SECONDS = 15.0
 
 
 def explain(server: str) -> Iterator[Check]:
@@ -29,7 +28,8 @@ def explain(server: str) -> Iterator[Check]:
     # The client logs what it tries; the outcome says all there is.
     client: Any = AdminClient({"bootstrap.servers": server, "log_level": 0})
     try:
-        metadata = client.list_topics(timeout=_METADATA_SECONDS)
+        # A broker that starts just now accepts connections seconds before it answers.
+        metadata = client.list_topics(timeout=FIRST_CONTACT_SECONDS)
     except Exception as error:
         remedy = "has the listener TLS or SASL? reading takes -o kafka.security.protocol=…"
         yield Check(subject, "bad", f"it does not answer as Kafka in plain text: {error}", remedy)

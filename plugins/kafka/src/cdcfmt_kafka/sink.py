@@ -187,7 +187,20 @@ class KafkaProducer:
 
         :raises SinkError: if an earlier one could not be delivered.
         """
-        self._produce(message, -1 if message.partition is None else message.partition)
+        for _ in self._tries():
+            try:
+                self._producer.produce(
+                    self._sink.topic,
+                    message.value,
+                    message.key,
+                    -1 if message.partition is None else message.partition,
+                    headers=list(message.headers) or None,
+                )
+                break
+            except BufferError:
+                continue
+            except Exception as error:
+                raise self._sink._failure(_text(error)) from None
         self._producer.poll(0)
 
     def send_all(
@@ -207,22 +220,6 @@ class KafkaProducer:
         for partition, batch in batches.items():
             self._produce_batch(batch, partition)
         self._producer.poll(0)
-
-    def _produce(self, message: Message, partition: int) -> None:
-        for _ in self._tries():
-            try:
-                self._producer.produce(
-                    self._sink.topic,
-                    message.value,
-                    message.key,
-                    partition,
-                    headers=list(message.headers) or None,
-                )
-                return
-            except BufferError:
-                continue
-            except Exception as error:
-                raise self._sink._failure(_text(error)) from None
 
     def _produce_batch(self, batch: list[dict[str, Any]], partition: int) -> None:
         from confluent_kafka import KafkaError

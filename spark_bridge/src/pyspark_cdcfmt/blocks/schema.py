@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import attrgetter
 
 import attrs
 import pyarrow as pa
@@ -22,6 +21,7 @@ from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
+from pyspark_cdcfmt.kernel.batches import Span
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS, struct_of
 
 _POSITION = struct_of(commit=LongType(), offset=LongType())
@@ -86,21 +86,10 @@ _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
 
 def message_batch(messages: Sequence[Message | BadLine]) -> pa.RecordBatch:
     """Messages as a batch; ``timestamp`` in milliseconds."""
-    try:
-        rows = map(attrgetter(*_MESSAGE.names), messages)
-        columns = dict(zip(_MESSAGE.names, zip(*rows, strict=True), strict=True))
-    except AttributeError:
-        columns = {
-            name: tuple(getattr(message, name, None) for message in messages)
-            for name in _MESSAGE.names
-        }
-    if any(columns["headers"]):
-        columns["headers"] = tuple(
-            [{"key": key, "value": value} for key, value in headers or ()]
-            for headers in columns["headers"]
-        )
-    else:
-        columns["headers"] = (None,) * len(messages)
+    span = Span(messages, len(messages))
+    columns = {name: span.values_of(name) for name in _MESSAGE.names if name != "headers"}
+    # NULLs are read back faster than empty lists.
+    columns["headers"] = [headers or None for headers in span.headers()]
     arrays = [pa.array(columns[field.name], field.type) for field in _MESSAGE]
     return pa.RecordBatch.from_arrays(arrays, schema=_MESSAGE)
 
@@ -127,10 +116,9 @@ class Unpacked:
         """The messages of :func:`message_batch`."""
         for batch in self.batches:
             key, value, headers, *place = (column.to_pylist() for column in batch.columns)
-            if any(headers):
-                found = [tuple((h["key"], h["value"]) for h in each or ()) for each in headers]
-            else:
-                found = [()] * len(headers)
+            found = [
+                tuple((h["key"], h["value"]) for h in each) if each else () for each in headers
+            ]
             yield from map(Message, key, value, found, *place)
 
     def store(self) -> SchemaStore:

@@ -148,6 +148,7 @@ Shapes: TypeAlias = dict[int, tuple[tuple[Row, ...], tuple[str, ...]]]
 """Columns and key columns that blocks have, by their hash."""
 
 _MOST_SHAPES = 10_000
+_SUMS = ("count", "truncates", "updates", "deletes", "logged")
 
 
 def look(
@@ -160,10 +161,9 @@ def look(
     :param known: shapes of batches before, to which those of this one are added.
     """
     shapes = {} if known is None else known
-    shape = f.xxhash64("columns", "key_columns")
-    rows = blocks.withColumn("shape", shape).drop("columns", "key_columns", "payload")
+    blocks = blocks.withColumn("shape", f.xxhash64("columns", "key_columns"))
     parts: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows.collect():
+    for row in blocks.drop("columns", "key_columns", "payload").collect():
         key = row.kind, row.database, row.schema, row.table, row.protocol, row.shape
         parts.setdefault(key, []).append(row)
     _add_shapes(shapes, blocks, {key[-1] for key in parts if key[0] == "row"})
@@ -187,9 +187,6 @@ def look(
     for versions in found.values():
         versions.sort(key=lambda version: version.first)
     return found
-
-
-_SUMS = ("count", "truncates", "updates", "deletes", "logged")
 
 
 def _version(
@@ -222,8 +219,7 @@ def _add_shapes(shapes: Shapes, blocks: DataFrame, wanted: set[int]) -> None:
     if len(shapes) > _MOST_SHAPES:
         shapes.clear()
     if new := wanted - shapes.keys():
-        shape = f.xxhash64("columns", "key_columns").alias("shape")
-        rows = blocks.select(shape, "columns", "key_columns").where(f.col("shape").isin(*new))
+        rows = blocks.select("shape", "columns", "key_columns").where(f.col("shape").isin(*new))
         for row in rows.dropDuplicates(["shape"]).collect():
             shapes[row.shape] = tuple(row.columns or ()), tuple(row.key_columns or ())
 
