@@ -37,6 +37,11 @@ class Kernel:
 
         ``keys`` may be empty where no layout is about them.
         """
+    def read_batch(self, batch: Any, start: int) -> int:
+        """Like :meth:`read`, of a ``pyarrow`` batch with the columns value, key and offset.
+
+        :raises ValueError: if it lacks one, or one has another type.
+        """
     def read_lines(self, data: bytes, offset: int, at: int, are_whole: bool) -> int:
         """Reads lines from the byte ``at`` on; returns the place of the first one not read.
 

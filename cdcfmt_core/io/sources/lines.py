@@ -104,13 +104,17 @@ class Lines:
         return self.parse(line.removesuffix(b"\r"), self.offset + start)
 
 
-def one_by_one(items: Iterable[Message | BadLine | Lines]) -> Iterator[Message | BadLine]:
+def one_by_one(
+    items: Iterable[Message | BadLine | Lines | Sequence[Message]],
+) -> Iterator[Message | BadLine]:
     """Messages one by one; blocks of lines are parsed."""
     for item in items:
-        if isinstance(item, Lines):
+        if isinstance(item, Message | BadLine):
+            yield item
+        elif isinstance(item, Lines):
             yield from item.cut()
         else:
-            yield item
+            yield from item
 
 
 def line_parser(

@@ -56,6 +56,7 @@ pub mod plan_table;
 pub mod plans;
 mod python;
 mod python_lines;
+mod python_messages;
 mod python_rows;
 pub mod reader;
 pub mod refusal;

@@ -1,11 +1,14 @@
 //! The kernel for Python.
 
+use arrow_array::RecordBatch;
+use arrow_pyarrow::FromPyArrow;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use crate::frames;
 use crate::kernel::Kernel;
+use crate::python_messages::Messages;
 use crate::python_rows::Rows;
 use crate::refusal::Refusal;
 use crate::whole_messages::{Origins, WholeMessage};
@@ -103,6 +106,20 @@ impl PyKernel {
             if self.stop != READ {
                 break;
             }
+        }
+        Ok(at)
+    }
+
+    /// Like `read`, of a record batch that has the columns value, key and offset.
+    fn read_batch(&mut self, batch: &Bound<'_, PyAny>, start: usize) -> PyResult<usize> {
+        let py = batch.py();
+        let batch = RecordBatch::from_pyarrow_bound(batch)?;
+        let messages = Messages::new(&batch).ok_or_else(|| value_error("no messages"))?;
+        self.stop = READ;
+        let mut at = start;
+        while at < messages.len() && self.stop == READ {
+            at = py.detach(|| self.messages_of(&messages, at));
+            py.check_signals()?;
         }
         Ok(at)
     }

@@ -12,16 +12,18 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, one_by_one
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.lookups import Lookups
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, message_batch, pack
+from pyspark_cdcfmt.blocks.schema import ARROW_BLOCKS, EVENTS, MESSAGES, pack
 from pyspark_cdcfmt.blocks.summary import Group, groups_of
+from pyspark_cdcfmt.kernel.batches import Item, cut_chunks
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.batch_reader import let_go, open_slice
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.slices import Input, Slice
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 
 
 def read_blocks(
@@ -47,25 +49,43 @@ def blocks_of_messages(
 
     :param low_watermark: what the engine was opened with.
     """
-    held: deque[Message | BadLine] = deque()
+    held: deque[pa.RecordBatch] = deque()
     lookups = engine.schemas.lookups = Lookups()
     how_of = cache(partial(_how_to_pack, options, low_watermark))
 
-    def noted() -> Iterator[Message | BadLine]:
-        for message in messages:
-            held.append(message)
-            yield message
+    def noted() -> Iterator[Item]:
+        for chunk in cut_chunks(messages, lambda _: False):
+            assert not isinstance(chunk, Lines)
+            batch = MessageBatch.of(chunk)
+            held.append(batch.columns)
+            if set(map(type, chunk)) == {Message}:
+                yield batch
+            else:
+                yield from chunk
 
     for lists in engine.lists(noted()):
-        some = [held.popleft() for _ in range(len(lists))]
+        some = _first(held, len(lists))
         events = _rows(lists)
         if events.num_rows:
             owners = pc.list_parent_indices(lists)
             groups = groups_of(events)
             shared = _shared(groups, owners)
-            packed = _Packed(message_batch(some), events, owners, shared, engine.schemas)
+            packed = _Packed(some, events, owners, shared, engine.schemas)
             yield _batch(groups, [packed.of(group, how_of) for group in groups])
         lookups.begin()
+
+
+def _first(held: deque[pa.RecordBatch], count: int) -> pa.RecordBatch:
+    """So many rows of the batches, which are theirs no more."""
+    found = []
+    while count:
+        batch = held.popleft()
+        if batch.num_rows > count:
+            held.appendleft(batch.slice(count))
+            batch = batch.slice(0, count)
+        found.append(batch)
+        count -= batch.num_rows
+    return pa.concat_batches(found)
 
 
 def blocks_of_events(events: pa.RecordBatch) -> pa.RecordBatch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 import pyarrow as pa
@@ -17,11 +17,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.schemas.as_json import record_from_json, record_to_json
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
-from pyspark_cdcfmt.kernel.batches import Span
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS, struct_of
 
 _POSITION = struct_of(commit=LongType(), offset=LongType())
@@ -67,31 +65,8 @@ BLOCKS = struct_of(
 
 ARROW_BLOCKS: pa.Schema = to_arrow_schema(BLOCKS, timezone="UTC")
 
-_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-_MESSAGE = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", _HEADERS),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.int64()),
-        ("path", pa.string()),
-    ]
-)
 _SCHEMAS = b"schemas"
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
-
-
-def message_batch(messages: Sequence[Message | BadLine]) -> pa.RecordBatch:
-    """Messages as a batch; ``timestamp`` in milliseconds."""
-    span = Span(messages, len(messages))
-    columns = {name: span.values_of(name) for name in _MESSAGE.names if name != "headers"}
-    # NULLs are read back faster than empty lists.
-    columns["headers"] = [headers or None for headers in span.headers()]
-    arrays = [pa.array(columns[field.name], field.type) for field in _MESSAGE]
-    return pa.RecordBatch.from_arrays(arrays, schema=_MESSAGE)
 
 
 def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
@@ -107,19 +82,14 @@ def pack(batch: pa.RecordBatch, schemas: Iterable[SchemaRecord] = ()) -> bytes:
 
 @attrs.frozen
 class Unpacked:
-    """The batches and the schemas (as text) of a payload."""
+    """The batches and the schemas (as text) of a payload: of events, or of messages."""
 
     batches: Sequence[pa.RecordBatch]
     schemas: bytes
 
-    def messages(self) -> Iterator[Message]:
-        """The messages of :func:`message_batch`."""
-        for batch in self.batches:
-            key, value, headers, *place = (column.to_pylist() for column in batch.columns)
-            found = [
-                tuple((h["key"], h["value"]) for h in each) if each else () for each in headers
-            ]
-            yield from map(Message, key, value, found, *place)
+    def messages(self) -> Iterable[MessageBatch]:
+        """The messages."""
+        return map(MessageBatch, self.batches)
 
     def store(self) -> SchemaStore:
         """The schemas, in a store."""

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from pyspark_cdcfmt.kernel.learning import ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import Shape
 from pyspark_cdcfmt.rows.event_rows import microseconds
+from pyspark_cdcfmt.rows.message_batch import MessageBatch, attributes, named
 from pyspark_cdcfmt.rows.record_batches import (
     MAX_BATCH_BYTES,
     MAX_MESSAGE_BYTES,
@@ -22,9 +21,10 @@ from pyspark_cdcfmt.rows.record_batches import (
     to_array,
 )
 
-Chunk: TypeAlias = list[Message | BadLine]
+Chunk: TypeAlias = Sequence[Message | BadLine]
 Row: TypeAlias = tuple[Any, ...]
 
+_SINGLE = (Message, BadLine)
 _CHUNK_BYTES = 4 << 20
 _MESSAGE_BYTES = 4 << 10
 """Bytes that each message of a chunk counts for besides its value: 1024 messages at most."""
@@ -41,24 +41,25 @@ class WholeMessages:
     headers: list[list[tuple[str, bytes | None]]]
 
 
-Origins: TypeAlias = Sequence[Message | BadLine] | Lines | WholeMessages
+Item: TypeAlias = Message | BadLine | Lines | MessageBatch
+Origins: TypeAlias = Chunk | Lines | WholeMessages
 
 
 def cut_chunks(
-    messages: Iterable[Message | BadLine | Lines], are_readable: Callable[[Lines], bool]
+    messages: Iterable[Item], are_readable: Callable[[Lines | MessageBatch], bool]
 ) -> Iterator[Chunk | Lines]:
-    """Messages, some at a time; lines of a file in one piece where they are readable so."""
-    chunk: Chunk = []
+    """Messages, some at a time; several in one piece stay so where they are readable."""
+    chunk: list[Message | BadLine] = []
     size = 0
     for item in messages:
-        if isinstance(item, Lines):
+        if not isinstance(item, _SINGLE):
             if chunk:
                 yield chunk
                 chunk, size = [], 0
             if are_readable(item):
                 yield item
             else:
-                yield from cut_chunks(item.cut(), are_readable)
+                yield from cut_chunks(one_by_one([item]), are_readable)
             continue
         chunk.append(item)
         size += len(item.value or b"") + _MESSAGE_BYTES
@@ -98,33 +99,39 @@ class Reference:
 
 @attrs.frozen
 class Span:
-    """Messages one by one, or so many lines of a file in one piece."""
+    """Messages one by one, or so many in one piece."""
 
     origins: Origins
     count: int
 
-    def values_of(self, name: str) -> list[Any]:
+    def column(self, name: str, type_: pa.DataType) -> pa.Array:
         """An attribute of each message; of lines the path alone is known."""
-        if name == "path" and isinstance(self.origins, Lines | WholeMessages):
-            return [self.origins.path] * self.count
-        if isinstance(self.origins, Lines):
-            return [None] * self.count
-        if isinstance(self.origins, WholeMessages):
-            return list(getattr(self.origins, name))
-        try:
-            return list(map(attrgetter(name), self.origins))
-        except AttributeError:
-            return [getattr(each, name, None) for each in self.origins]
+        origins = self.origins
+        if isinstance(origins, MessageBatch):
+            return origins.times(type_) if name == "timestamp" else origins.columns.column(name)
+        if isinstance(origins, WholeMessages):
+            values = [origins.path] if name == "path" else getattr(origins, name)
+        elif isinstance(origins, Lines):
+            values = [origins.path] if name == "path" else []
+        else:
+            values = attributes(origins, name)
+        if pa.types.is_timestamp(type_):
+            values = list(map(microseconds, values))
+        if len(values) == self.count:
+            return to_array(values, type_)
+        return _repeated(values[0] if values else None, self.count, type_)
 
     def headers(self) -> list[list[dict[str, Any]]]:
         """The headers of each message; lines have none."""
         if isinstance(self.origins, Lines):
             return [[]] * self.count
+        if isinstance(self.origins, MessageBatch):
+            return self.origins.headers()
         if isinstance(self.origins, WholeMessages):
             found: Iterable[Any] = self.origins.headers
         else:
-            found = [getattr(each, "headers", ()) for each in self.origins]
-        return [[{"key": name, "value": value} for name, value in each] for each in found]
+            found = attributes(self.origins, "headers")
+        return [named(each) if each else [] for each in found]
 
 
 @attrs.define
@@ -177,15 +184,8 @@ class Buffer:
             elif field.name == "protocol":
                 array = _repeated(protocol, rows.num_rows, field.type)
             else:
-                values = list(chain.from_iterable(s.values_of(field.name) for s in self.spans))
-                if pa.types.is_timestamp(field.type):
-                    known = any(values)
-                    values = list(map(microseconds, values)) if known else [None] * len(values)
-                if values and values.count(values[0]) == len(values):
-                    # Most messages are of one file or topic.
-                    array = _repeated(values[0], rows.num_rows, field.type)
-                else:
-                    array = to_array(values, field.type).take(rows.column("message"))
+                of_messages = [span.column(field.name, field.type) for span in self.spans]
+                array = pa.concat_arrays(of_messages).take(rows.column("message"))
             arrays.append(array)
         return pa.StructArray.from_arrays(arrays, fields=list(type_))
 

@@ -7,7 +7,8 @@ its place, and the bridge adds the plan of its table schema, so that the kernel 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from operator import attrgetter
 
 import attrs
@@ -18,6 +19,8 @@ from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.texts import open_logger
 from pyspark_cdcfmt.kernel.batches import (
     Buffer,
+    Chunk,
+    Item,
     Origins,
     Reference,
     SizedBatch,
@@ -31,6 +34,7 @@ from pyspark_cdcfmt.kernel.formats import Format, find_format, is_installed, ope
 from pyspark_cdcfmt.kernel.learning import Learner
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported
 from pyspark_cdcfmt.options import ReadOptions
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.record_batches import MAX_BATCH_BYTES
 
 logger = open_logger("pyspark_cdcfmt")
@@ -73,7 +77,7 @@ class KernelChunks:
         return self._kernel.skipped
 
     def batches(
-        self, messages: Iterable[Message | BadLine | Lines], *, count_rows: bool = False
+        self, messages: Iterable[Item], *, count_rows: bool = False
     ) -> Iterator[SizedBatch]:
         """Record batches in the order of the messages.
 
@@ -94,26 +98,31 @@ class KernelChunks:
                 yield from self._finish(count_rows)
         yield from self._finish(count_rows)
 
-    def _read_messages(
-        self, chunk: Sequence[Message | BadLine], count_rows: bool
-    ) -> Iterator[SizedBatch]:
-        if self._recognises is None and set(map(type, chunk)) == {Message}:
-            values, keys = list(map(_VALUE, chunk)), list(map(_KEY, chunk)) if self._keyed else []
-        else:
-            values = [self._format.value(item) for item in chunk]
-            keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
-        offsets = list(map(_OFFSET, chunk))
+    def _read_messages(self, chunk: Chunk, count_rows: bool) -> Iterator[SizedBatch]:
+        read = self._reader(chunk)
         at = 0
         while at < len(chunk):
             first, start = self._kernel.messages, at
-            at = self._kernel.read(values, keys, offsets, at)
-            self._add_span(chunk[start:at], first)
+            at = read(at)
+            if at > start:
+                self._add_span(chunk[start:at], first)
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish(count_rows)
                 elif not self.learner.skips(chunk[at]):
                     yield from self._pass_over(chunk[at], count_rows)
                     at += 1
+
+    def _reader(self, chunk: Chunk) -> Callable[[int], int]:
+        """The number of the first message that the kernel has not read, from one on."""
+        if isinstance(chunk, MessageBatch):
+            return partial(self._kernel.read_batch, chunk.columns)
+        if self._recognises is None and set(map(type, chunk)) == {Message}:
+            values, keys = list(map(_VALUE, chunk)), list(map(_KEY, chunk)) if self._keyed else []
+        else:
+            values = [self._format.value(item) for item in chunk]
+            keys = [getattr(item, "key", None) for item in chunk] if self._keyed else []
+        return partial(self._kernel.read, values, keys, list(map(_OFFSET, chunk)))
 
     def _read_lines(self, lines: Lines, count_rows: bool) -> Iterator[SizedBatch]:
         data, at, are_whole = lines.data, 0, lines.are_whole

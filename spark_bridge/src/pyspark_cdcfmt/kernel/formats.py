@@ -17,6 +17,7 @@ from cdcfmt_core.registry import default_registry
 from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
 from pyspark_cdcfmt.kernel.plans import describe_zone
 from pyspark_cdcfmt.kernel.settings import Shape, describe_settings
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 
 try:
     import cdcfmt_kernel
@@ -54,11 +55,13 @@ class Format:
         known = self.recognises is None or self.recognises(message)
         return message.value if known else None
 
-    def reads(self, lines: Lines) -> bool:
-        """Whether lines are read in one piece, as messages of this format.
+    def reads(self, lines: Lines | MessageBatch) -> bool:
+        """Whether messages are read in one piece, as those of this format.
 
         A file may begin with a byte order mark.
         """
+        if isinstance(lines, MessageBatch):
+            return self.recognises is None or all(map(self.recognises, lines))
         if lines.data.startswith(BOM_UTF8):
             return False
         if self.recognises is None:

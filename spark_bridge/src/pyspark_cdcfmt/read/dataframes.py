@@ -9,7 +9,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import repeat
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -20,13 +19,13 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StructType
 
 from cdcfmt_core.errors import OptionError, join_names
-from cdcfmt_core.events import Message
 from cdcfmt_core.options import unknown_option
 from cdcfmt_core.schemas.scan import open_input_scan
 from cdcfmt_core.schemas.store import SchemaStore
 from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.schemas import MissingSchemas, open_store, policy_of
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.row_schemas import check_schema, events_schema
 from pyspark_cdcfmt.rows.stored_events import (
     STORED_COLUMNS,
@@ -102,7 +101,7 @@ def decode(
     def cdc_decode(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         missing = MissingSchemas(policy, parsed, store)
         engine = Engine(rows, parsed, inferred=False, schemas=store, missing=missing)
-        yield from engine.lists(_messages(batches))
+        yield from engine.lists(map(MessageBatch.of_structs, batches))
 
     message = _message_column(
         value=value,
@@ -183,7 +182,7 @@ def learn_schemas(
         scan = open_input_scan(parsed.values, parsed.codec)
         assert scan is not None
         for batch in batches:
-            found = [list(scan(message)) for message in _messages(iter([batch]))]
+            found = [list(scan(message)) for message in MessageBatch.of_structs(batch)]
             cells = [pickle.dumps(records) if records else None for records in found]
             yield pa.array(cells, type=pa.binary())
 
@@ -276,24 +275,3 @@ def _place(source: ColumnName | None, **columns: ColumnName | None) -> dict[str,
         )
     struct = f.col(source) if isinstance(source, str) else source
     return {name: struct[name] for name in (*columns, "path")}
-
-
-def _messages(batches: Iterator[pa.StructArray]) -> Iterator[Message]:
-    for batch in batches:
-        arrays = dict(zip((field.name for field in batch.type), batch.flatten(), strict=True))
-        if "timestamp" in arrays:
-            arrays["timestamp"] = arrays["timestamp"].cast(pa.int64())
-        cells = (arrays[name].to_pylist() if name in arrays else repeat(None) for name in _TYPES)
-        for key, value, headers, topic, partition, offset, micros, path in zip(
-            *cells, strict=False
-        ):
-            yield Message(
-                key,
-                value,
-                tuple((header["key"], header["value"]) for header in headers or ()),
-                topic,
-                partition,
-                offset,
-                None if micros is None else micros // 1000,
-                path,
-            )

@@ -20,7 +20,7 @@ from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
 from cdcfmt_core.schemas.store import SchemaStore
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.kernel.batches import Reference, merge_small
+from pyspark_cdcfmt.kernel.batches import Item, Reference, merge_small
 from pyspark_cdcfmt.kernel.feeding import KernelChunks, Opening
 from pyspark_cdcfmt.kernel.learning import Decoder, ObservedDecoder
 from pyspark_cdcfmt.kernel.settings import make_shape
@@ -29,6 +29,7 @@ from pyspark_cdcfmt.read.decoding import RowMaker, open_decoder
 from pyspark_cdcfmt.read.schemas import MissingSchemas
 from pyspark_cdcfmt.rows.change_rows import ChangeRows
 from pyspark_cdcfmt.rows.event_rows import EventRows
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 from pyspark_cdcfmt.rows.policy import ValuePolicy
 from pyspark_cdcfmt.rows.record_batches import BatchBuilder, ListBuilder
 from pyspark_cdcfmt.rows.row_schemas import corrupt_column
@@ -148,7 +149,7 @@ class Engine:
 
     def batches(
         self,
-        messages: Iterable[Message | BadLine | Lines],
+        messages: Iterable[Item],
         place: Mapping[str, object] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of the messages, in order.
@@ -166,7 +167,7 @@ class Engine:
             arrays = map(attrgetter("batch"), merge_small(self.chunks.batches(items)))
         yield from self._logged(arrays, place)
 
-    def lists(self, messages: Iterable[Message | BadLine]) -> Iterator[pa.ListArray]:
+    def lists(self, messages: Iterable[Item]) -> Iterator[pa.ListArray]:
         """Like :meth:`batches`, but arrays of lists: one list of rows for each message.
 
         :raises DecodeError: in FAILFAST mode.
@@ -181,12 +182,10 @@ class Engine:
             arrays = (builder.of_batch(each.batch, each.counts) for each in batches)
         yield from self._logged(arrays)
 
-    def _open(
-        self, messages: Iterable[Message | BadLine | Lines]
-    ) -> Iterable[Message | BadLine | Lines]:
+    def _open(self, messages: Iterable[Item]) -> Iterable[Item]:
         """The messages, with the decoder chosen by the first ones."""
         items = iter(messages)
-        held: list[Message | BadLine | Lines] = []
+        held: list[Item] = []
         size = 0
         if self._opening is None or self.chunks is not None:
             return items
@@ -197,7 +196,7 @@ class Engine:
                     self.chunks = self._opening.open(message)
                 if self.chunks is not None:
                     break
-            size += len(item.data if isinstance(item, Lines) else item.value or b"")
+            size += _size_of(item)
             if self.chunks is not None or size > _MAX_SAMPLED_BYTES:
                 break
         held.reverse()
@@ -266,3 +265,10 @@ class Engine:
             tuple(options["keyColumns"]),
             options.case_sensitive,
         )
+
+
+def _size_of(item: Item) -> int:
+    """The bytes of messages."""
+    if isinstance(item, MessageBatch):
+        return item.size
+    return len(item.data if isinstance(item, Lines) else item.value or b"")

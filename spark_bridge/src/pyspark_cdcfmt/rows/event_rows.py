@@ -33,7 +33,7 @@ from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
 _STAND_FOR_THEMSELVES = frozenset({int, float, bool, Decimal, bytes, date, datetime, timedelta})
 _COLUMN_BYTES = 1_000
 """Bytes of a column of a writer, beside its schema."""
-_LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
+LAST_MILLISECOND = 253_402_300_799_999  # of the year 9999
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -187,7 +187,7 @@ def _unsaid(event: Any) -> dict[str, Any]:
 def microseconds(milliseconds: int | None) -> int | None:
     """A time since 1970, if it is one that a timestamp can show."""
     # A number beyond all timestamps is not a time.
-    if milliseconds is None or not 0 <= milliseconds <= _LAST_MILLISECOND:
+    if milliseconds is None or not 0 <= milliseconds <= LAST_MILLISECOND:
         return None
     return milliseconds * 1000
 

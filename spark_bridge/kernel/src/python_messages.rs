@@ -1,0 +1,54 @@
+//! Messages in Arrow arrays for the kernel, one after the other, until it refuses one.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, BinaryArray, Int64Array, RecordBatch};
+
+use crate::python::{PyKernel, WINDOW};
+
+pub struct Messages<'a> {
+    values: &'a BinaryArray,
+    keys: &'a BinaryArray,
+    offsets: &'a Int64Array,
+}
+
+impl<'a> Messages<'a> {
+    /// The columns value, key and offset of a batch, if it has them.
+    pub fn new(batch: &'a RecordBatch) -> Option<Self> {
+        Some(Self {
+            values: batch.column_by_name("value")?.as_binary_opt()?,
+            keys: batch.column_by_name("key")?.as_binary_opt()?,
+            offsets: batch
+                .column_by_name("offset")?
+                .as_primitive_opt::<Int64Type>()?,
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+}
+
+impl PyKernel {
+    /// Reads some messages; the number of the next one, or of the first that was not read.
+    pub fn messages_of(&mut self, messages: &Messages, start: usize) -> usize {
+        let end = messages.len().min(start + WINDOW);
+        for at in start..end {
+            let Messages {
+                values,
+                keys,
+                offsets,
+            } = messages;
+            if values.is_null(at) {
+                self.stop = ("no value", 0);
+                return at;
+            }
+            let key = keys.is_valid(at).then(|| keys.value(at));
+            let offset = offsets.is_valid(at).then(|| offsets.value(at));
+            if !self.one(values.value(at), key, offset) {
+                return at;
+            }
+        }
+        end
+    }
+}

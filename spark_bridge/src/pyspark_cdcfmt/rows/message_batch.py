@@ -1,0 +1,112 @@
+"""Messages in Arrow columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
+from typing import Any, overload
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdcfmt_core.events import Message
+from cdcfmt_core.io.sources import BadLine
+from pyspark_cdcfmt.rows.event_rows import LAST_MILLISECOND
+
+MESSAGE: pa.Schema = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("path", pa.string()),
+    ]
+)
+"""``timestamp`` is in milliseconds.  NULL stands for no headers: it is read faster than a list."""
+
+
+@attrs.frozen
+class MessageBatch(Sequence[Message]):
+    """Messages whose attributes are the columns of :data:`MESSAGE`."""
+
+    columns: pa.RecordBatch
+
+    @classmethod
+    def of(cls, messages: Sequence[Message | BadLine]) -> MessageBatch:
+        """Of messages; a bad line has what it knows."""
+        columns = {field.name: attributes(messages, field.name) for field in MESSAGE}
+        columns["headers"] = [named(each) if each else None for each in columns["headers"]]
+        arrays = [pa.array(columns[field.name], field.type) for field in MESSAGE]
+        return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
+
+    @classmethod
+    def of_structs(cls, structs: pa.StructArray) -> MessageBatch:
+        """Of structs with any of the fields; ``timestamp`` is one of Spark's."""
+        given = dict(zip((field.name for field in structs.type), structs.flatten(), strict=True))
+        if "timestamp" in given:
+            given["timestamp"] = pc.floor_temporal(given["timestamp"], unit="millisecond").cast(
+                pa.timestamp("ms", "UTC")
+            )
+        arrays = [
+            given[field.name].cast(field.type)
+            if field.name in given
+            else pa.nulls(len(structs), field.type)
+            for field in MESSAGE
+        ]
+        return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
+
+    def __len__(self) -> int:
+        rows: int = self.columns.num_rows
+        return rows
+
+    @overload
+    def __getitem__(self, place: int) -> Message: ...
+    @overload
+    def __getitem__(self, place: slice) -> MessageBatch: ...
+    def __getitem__(self, place: int | slice) -> Message | MessageBatch:
+        if isinstance(place, int):
+            return next(iter(self[place : place + 1]))
+        start, end, _ = place.indices(len(self))
+        return MessageBatch(self.columns.slice(start, end - start))
+
+    def __iter__(self) -> Iterator[Message]:
+        key, value, _, *place = (column.to_pylist() for column in self.columns.columns)
+        headers = (tuple((h["key"], h["value"]) for h in each) for each in self.headers())
+        return map(Message, key, value, headers, *place)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the values."""
+        size: int = self.columns.column("value").nbytes
+        return size
+
+    def times(self, type_: pa.DataType) -> pa.Array:
+        """The timestamps as those of Spark; NULL where it has no such time."""
+        column = self.columns.column("timestamp")
+        is_time = pc.and_(pc.greater_equal(column, 0), pc.less_equal(column, LAST_MILLISECOND))
+        known = pc.if_else(is_time, column, pa.scalar(None, column.type))
+        return pc.multiply(known, 1000).cast(type_)
+
+    def headers(self) -> list[list[dict[str, Any]]]:
+        """The headers of each."""
+        column = self.columns.column("headers")
+        if column.null_count == len(column):
+            return [[]] * len(column)
+        return [each or [] for each in column.to_pylist()]
+
+
+def attributes(messages: Sequence[Message | BadLine], name: str) -> list[Any]:
+    """An attribute of each, None where bad lines lack it."""
+    try:
+        return list(map(attrgetter(name), messages))
+    except AttributeError:
+        return [getattr(each, name, None) for each in messages]
+
+
+def named(headers: Sequence[tuple[str, bytes | None]]) -> list[dict[str, Any]]:
+    """Headers as in columns."""
+    return [{"key": name, "value": value} for name, value in headers]
