@@ -189,13 +189,16 @@ class RabbitBroker:
     def fill_queue(self, name: str, messages: Iterable[tuple[bytes, dict[str, Any]]]) -> None:
         """Publish bodies with these properties; they are confirmed."""
         with self.amqp() as connection:
-            channel = connection.channel()
-            channel.tx_select()
-            for body, properties in messages:
+            first, others = connection.channel(), connection.channel()
+            # A quorum queue without a leader, as after a restart, forgets a transaction.
+            first.confirm_delivery()
+            others.tx_select()
+            for number, (body, properties) in enumerate(messages):
+                channel = others if number else first
                 channel.basic_publish(
                     "", name, body, pika.BasicProperties(delivery_mode=2, **properties)
                 )
-            channel.tx_commit()
+            others.tx_commit()
 
     def count(self, name: str) -> int:
         """Messages that are in the queue, and not taken."""
