@@ -41,12 +41,8 @@ class Group:
 def groups_of(events: pa.RecordBatch) -> list[Group]:
     """The groups of a batch of events, one row at least, which have all columns but images."""
     facts = _facts(events)
-    texts = [_text(facts[name]) for name in (*_NAMES, "is_read")]
-    texts += [_version(events.column("columns")), _joined(events.column("key_columns"))]
-    encoded = pc.binary_join_element_wise(*texts, _END).dictionary_encode()
-    facts["group"] = encoded.indices
+    facts["group"] = _numbers(events, facts)
     table = pa.table(facts)
-    groups = len(encoded.dictionary)
     counted = _by_group(table)
     first, last = _ends(table, ("commit", "offset"))
     _, last_delete = _ends(table.filter(table["is_delete"]), ("commit", "offset"))
@@ -54,7 +50,7 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
     _, last_logged = _ends(logged, _LOG)
     servers = _distinct(logged, "server")
     found = []
-    for number in range(groups):
+    for number in range(len(counted)):
         rows = counted[number]["rows"]
         one = events.slice(rows[0].as_py(), 1)
         summary = {name: one.column(name)[0].as_py() for name in _NAMES if name != "protocol"}
@@ -67,6 +63,22 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
         summary |= {"log": last_logged.get(number), "servers": servers.get(number)}
         found.append(Group(rows, summary))
     return found
+
+
+def _numbers(events: pa.RecordBatch, facts: Mapping[str, pa.Array]) -> pa.Array:
+    """The number of each row's group; groups are numbered as they come."""
+    texts = [_text(facts[name]) for name in (*_NAMES, "is_read") if not _is_one_value(facts[name])]
+    for name, text in (("columns", _version), ("key_columns", _joined)):
+        if not _is_one_value(events.column(name)):
+            texts.append(text(events.column(name)))
+    if not texts:
+        return pa.repeat(pa.scalar(0, pa.int32()), events.num_rows)
+    return pc.binary_join_element_wise(*texts, _END).dictionary_encode().indices
+
+
+def _is_one_value(array: pa.Array) -> bool:
+    same: bool = array.slice(1).equals(array.slice(0, len(array) - 1))
+    return same
 
 
 def is_of_group(events: pa.RecordBatch, owners: pa.StructArray) -> pa.Array:

@@ -38,9 +38,7 @@ class MessageBatch(Sequence[Message]):
     @classmethod
     def of(cls, messages: Sequence[Message | BadLine]) -> MessageBatch:
         """Of messages; a bad line has what it knows."""
-        columns = {field.name: attributes(messages, field.name) for field in MESSAGE}
-        columns["headers"] = [named(each) if each else None for each in columns["headers"]]
-        arrays = [pa.array(columns[field.name], field.type) for field in MESSAGE]
+        arrays = [_array(attributes(messages, field.name), field) for field in MESSAGE]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
     @classmethod
@@ -105,6 +103,19 @@ def attributes(messages: Sequence[Message | BadLine], name: str) -> list[Any]:
         return list(map(attrgetter(name), messages))
     except AttributeError:
         return [getattr(each, name, None) for each in messages]
+
+
+def _array(values: list[Any], field: pa.Field) -> pa.Array:
+    # Most messages have the topic, partition and headers of the one before.
+    if values.count(values[0]) == len(values):
+        return pa.repeat(_array_of(values[:1], field)[0], len(values))
+    return _array_of(values, field)
+
+
+def _array_of(values: list[Any], field: pa.Field) -> pa.Array:
+    if field.name == "headers":
+        values = [named(each) if each else None for each in values]
+    return pa.array(values, field.type)
 
 
 def named(headers: Sequence[tuple[str, bytes | None]]) -> list[dict[str, Any]]:

@@ -89,13 +89,9 @@ class CurrentRows:
         return f.col(quote(self.prefix + "change_type")) == "delete"
 
     def _last(self, state: TableState, changes: DataFrame) -> DataFrame:
-        order = f.col(quote(self.prefix + "sequence")).desc()
-        window = Window.partitionBy(*map(quote, state.keys)).orderBy(order)
-        return (
-            changes.withColumn("__sync_nth", f.row_number().over(window))
-            .where("__sync_nth = 1")
-            .drop("__sync_nth")
-        )
+        keys, sequence = ", ".join(map(quote, state.keys)), quote(self.prefix + "sequence")
+        nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {sequence} DESC) AS __sync_nth"
+        return changes.selectExpr("*", nth).where("__sync_nth = 1").drop("__sync_nth")
 
     def _folded(self, state: TableState, changes: DataFrame) -> DataFrame:
         """The last change of each key, with the last value of each column that any has.
