@@ -20,6 +20,7 @@ from cdcfmt_core.io.topics.stream_offset import INITIAL
 from cdcfmt_core.offsets import OffsetRange
 from cdcfmt_core.transport import Source
 from cdcfmt_rocketmq.client import RocketClient
+from cdcfmt_rocketmq.cluster import Cluster, Route
 
 SPEC = default_registry().get_transport("rocketmq")
 
@@ -143,6 +144,23 @@ def test_a_topic_of_two_brokers(
     spans = {number: span[1] for number, span in moved["topics"]["two-brokers"].items()}
     assert spans == {"0": 12, "1": 10, "1000": 10, "1001": 10}
     assert moved["marks"]["two-brokers"]["1000"] == at["marks"]["two-brokers"]["1000"]
+
+
+def test_a_broker_that_registers_between_two_answers(
+    rocketmq: RocketBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = rocketmq.client.create_topic("registering")
+    rocketmq.client.send(topic, orders(0, 3))
+    source = source_of(rocketmq, topic)
+    (wanted,) = (each for each in source.plan() if each.size)
+    ask, answers = Cluster.route, [None]
+
+    def route(self: Cluster, name: str) -> Route | None:
+        return answers.pop() if answers else ask(self, name)
+
+    monkeypatch.setattr(Cluster, "route", route)
+    assert len(list(source.read(wanted))) == 3
+    assert not answers
 
 
 def test_brokers_that_the_list_lacks_or_moves(

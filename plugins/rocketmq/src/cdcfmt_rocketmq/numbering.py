@@ -31,6 +31,10 @@ def queues_of(
     """
     route = cluster.route(topic)
     brokers, complete = broker_order(cluster)
+    if route is None and complete:
+        # One may have registered between the two answers, with its topics.
+        route = cluster.route(topic)
+        brokers, complete = broker_order(cluster)
     if route is None:
         return None if complete else ({}, False)
     queues = route.writable if writing else route.readable

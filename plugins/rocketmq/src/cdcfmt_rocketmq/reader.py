@@ -22,8 +22,8 @@ from cdcfmt_rocketmq.pulling import Pulled, pull
 AT_A_TIME = 1000
 _PAUSE = 0.25
 BEHIND_SECONDS = 5.0
-"""How long a queue may seem to end before a range that the driver saw: a broker that was just
-started, or has just become the master, may still build its index."""
+"""How long a queue may seem to end before a range that the driver saw, or to be gone: a broker
+that was just started, or has just become the master, may still build its index."""
 
 
 def read_range(
@@ -85,7 +85,7 @@ class RangeReader:
         """What the answer says of the position behind its messages."""
         end = self._wanted.end
         if pulled.code == codes.TOPIC_NOT_EXIST:
-            self._lose("the topic does not exist any more", end)
+            self._wait_for_end("the topic does not exist any more")
         elif self._position < pulled.first:
             self._lose(f"the queue begins at {pulled.first}", min(pulled.first, end))
         elif self._position >= pulled.end and self._position < end:
