@@ -188,17 +188,22 @@ class RabbitBroker:
 
     def fill_queue(self, name: str, messages: Iterable[tuple[bytes, dict[str, Any]]]) -> None:
         """Publish bodies with these properties; they are confirmed."""
+        (body, properties), *others = messages
         with self.amqp() as connection:
-            first, others = connection.channel(), connection.channel()
             # A quorum queue without a leader, as after a restart, forgets a transaction.
+            first = connection.channel()
             first.confirm_delivery()
-            others.tx_select()
-            for number, (body, properties) in enumerate(messages):
-                channel = others if number else first
-                channel.basic_publish(
-                    "", name, body, pika.BasicProperties(delivery_mode=2, **properties)
-                )
-            others.tx_commit()
+            while True:
+                try:
+                    first.basic_publish("", name, body, _stored(properties))
+                    break
+                except pika.exceptions.NackError:
+                    time.sleep(0.1)
+            channel = connection.channel()
+            channel.tx_select()
+            for body, properties in others:
+                channel.basic_publish("", name, body, _stored(properties))
+            channel.tx_commit()
 
     def count(self, name: str) -> int:
         """Messages that are in the queue, and not taken."""
@@ -247,3 +252,7 @@ class RabbitBroker:
             "RUNNING_UNDER_SYSTEMD": "true",
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _SCHEDULING,
         }
+
+
+def _stored(properties: dict[str, Any]) -> pika.BasicProperties:
+    return pika.BasicProperties(delivery_mode=2, **properties)
