@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from cdcfmt_core.codec import DecoderContext, ScanSchemas
+from cdcfmt_core.codec import DecoderContext, MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.store import SchemaRecord
 from cdcfmt_core.toolkit.json_messages import JsonMessages
@@ -22,9 +22,8 @@ _NO_SCHEMA: Final = (b"\x00", b"\x06")
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
     """A function that returns a message's schemas; rows are recognised by their bytes alone."""
-    messages = JsonMessages(
-        orjson.loads, context, compression=options["largeMessageHandleCompression"]
-    )
+    compression = options["largeMessageHandleCompression"]
+    messages = JsonMessages(orjson.loads, context, compression=compression)
 
     def scan(message: Message) -> Iterable[SchemaRecord]:
         if not message.value:
@@ -46,4 +45,5 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         ]
         return [table.record for table in tables if table is not None]
 
-    return scan
+    # Compression hides them.
+    return MarkedScan(scan, (_MARK, *LAYOUTS) if compression == "none" else ())
