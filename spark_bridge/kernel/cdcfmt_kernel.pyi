@@ -4,7 +4,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 def holds_any(lines: bytes, marks: Sequence[bytes], names: Sequence[bytes]) -> bool:
-    """Whether any of ``marks`` stands in the lines, or the first member of one has a name."""
+    """Whether any of ``marks`` stands in the lines, or in the value of one that is a whole message.
+
+    The first member of such an object has one of ``names``.  True where that cannot be read.
+    """
 
 def variant_members(batch: Any, column: str, integers: Sequence[str], texts: Sequence[str]) -> Rows:
     """Members of the variants in a column of a record batch, as columns with their names.

@@ -5,14 +5,28 @@
 use memchr::{memchr_iter, memmem};
 use pyo3::prelude::*;
 
-/// Whether any of the marks stands in the lines, or the first member of a line that is an object
-/// has one of the names.
+use crate::whole_messages::{Origins, WholeMessage};
+
+/// Whether any of the marks stands in the lines, or in the value of one that is a whole message:
+/// the first member of such an object has one of the names.  True where that cannot be read.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
 pub fn holds_any(py: Python<'_>, lines: &[u8], marks: Vec<Vec<u8>>, names: Vec<Vec<u8>>) -> bool {
+    let has_mark = |text: &[u8]| marks.iter().any(|mark| memmem::find(text, mark).is_some());
     py.detach(|| {
-        marks.iter().any(|mark| memmem::find(lines, mark).is_some())
-            || (!names.is_empty() && has_member(lines, &names))
+        has_mark(lines)
+            || (!names.is_empty()
+                && has_member(lines, &names)
+                && any_value(lines, &names, has_mark))
+    })
+}
+
+/// Whether the value of any whole message is wanted, or unknown.
+fn any_value(lines: &[u8], names: &[Vec<u8>], wanted: impl Fn(&[u8]) -> bool) -> bool {
+    let (mut message, mut origins) = (WholeMessage::default(), Origins::default());
+    lines.split(|byte| *byte == b'\n').any(|line| {
+        origins.clear();
+        begins(line, names) && (message.read(line, &mut origins).is_err() || wanted(&message.value))
     })
 }
 

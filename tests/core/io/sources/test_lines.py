@@ -213,8 +213,27 @@ _PIECES = st.sampled_from(
 @given(st.lists(_PIECES, max_size=30).map(b"".join))
 def test_the_kernel_looks_for_marks_as_the_reference_does(text: bytes) -> None:
     for marks in ((), (b'"isDdl":true',), (b"no such", b"a[")):
-        for names in ((), lines._FIRST_FIELDS):
-            assert lines.holds_any(text, marks, names) == lines._holds_any(text, marks, names)
+        assert lines.holds_any(text, marks, ()) == lines._holds_any(text, marks, ())
+        # The reference does not look into whole messages.
+        may_hold = lines.holds_any(text, marks, lines._FIRST_FIELDS)
+        assert may_hold <= lines._holds_any(text, marks, lines._FIRST_FIELDS)
+
+
+_VALUES = st.sampled_from([b"", b"{}", b'{"ddl":1}', b'"dd"l"', b"\x16\x02", b'x"ddl"'])
+
+
+@given(st.lists(st.tuples(_VALUES, st.none() | _VALUES), min_size=1))
+def test_marks_in_whole_messages_are_found(pairs: list[tuple[bytes, bytes | None]]) -> None:
+    text = b"".join(wrap_line(Message(key, value)) + b"\n" for value, key in pairs)
+    may_hold = lines.marked_lines((b'"ddl"',), "auto", b"\n")
+    assert may_hold is not None
+    is_there = any(b'"ddl"' in value for value, _ in pairs)
+    if lines.holds_any is lines._holds_any:
+        assert may_hold(text)
+    else:
+        assert may_hold(text) == is_there
+    # Without its value only the reference reads it.
+    assert may_hold(text + b'{"value":null,"key":"eA=="}\n')
 
 
 def test_a_block_of_blank_lines_is_looked_through_once() -> None:
