@@ -11,50 +11,39 @@ from typing import Final
 
 import attrs
 
+from cdcfmt_core import types
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.column_type import ColumnType, parse_column_type
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.mysql.type_map import resolve_type
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Time,
-    Timestamp,
-    Unknown,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 
 _INT_NAMES: Final = {8: "tinyint", 16: "smallint", 24: "mediumint", 32: "int", 64: "bigint"}
 _NAMES: Final[dict[type, str]] = {
-    Decimal: "decimal",
+    types.Decimal: "decimal",
     # The longest of their kind, as the length is unknown.
-    Text: "longtext",
-    Binary: "longblob",
-    Date: "date",
-    DateTime: "datetime",
-    Timestamp: "timestamp",
-    Time: "time",
-    Year: "year",
-    Enum: "enum",
-    Set: "set",
-    Json: "json",
-    Vector: "vector",
-    Geometry: "geometry",
-    Bit: "bit",
+    types.Text: "longtext",
+    types.Binary: "longblob",
+    types.Date: "date",
+    types.DateTime: "datetime",
+    types.Timestamp: "timestamp",
+    types.Time: "time",
+    types.Year: "year",
+    types.Enum: "enum",
+    types.Set: "set",
+    types.Json: "json",
+    types.Vector: "vector",
+    types.Geometry: "geometry",
+    types.Bit: "bit",
 }
+DISPLAY_WIDTHS: Final = {
+    "tinyint": (4, 3),
+    "smallint": (6, 5),
+    "mediumint": (9, 8),
+    "int": (11, 10),
+    "bigint": (20, 20),
+}
+"""Of integers that MySQL gives no other width, with and without a sign."""
 _BINARY_TWINS: Final = {
     "char": "binary",
     "varchar": "varbinary",
@@ -65,13 +54,19 @@ _BINARY_TWINS: Final = {
 }
 
 
+def flag_texts(column: Column) -> dict[str, str]:
+    """The flags of a word and a text, such as ``charset utf8mb4``."""
+    pairs = (flag.partition(" ") for flag in column.flags)
+    return {word: text for word, space, text in pairs if space}
+
+
 def column_type(column: Column) -> ColumnType:
     """The column's MySQL type.
 
     :raises EncodeError: if its type is unknown.
     """
     logical = column.type
-    if isinstance(logical, Unknown):
+    if isinstance(logical, types.Unknown):
         raise unknown_type(logical).at(column=column.name)
     parsed = parse_column_type(column.source_type)
     if parsed.well_formed and _says_the_same(resolve_type(column.source_type), logical):
@@ -85,29 +80,29 @@ def _says_the_same(source: LogicalType | None, logical: LogicalType) -> bool:
     """Whether values of ``logical`` are values of ``source``; parameters may be unknown."""
     if source is None:
         return False
-    if isinstance(logical, Bool):
+    if isinstance(logical, types.Bool):
         # tinyint(1) and bit(1) that a type map calls booleans.
-        return isinstance(source, (Int, Bit))
-    if isinstance(logical, (Int, Float)):
+        return isinstance(source, (types.Int, types.Bit))
+    if isinstance(logical, (types.Int, types.Float)):
         return source == logical
     return type(source) is type(logical)
 
 
 def _of_logical(logical: LogicalType) -> ColumnType:
-    if isinstance(logical, Bool):
+    if isinstance(logical, types.Bool):
         return ColumnType("tinyint", (1,))
-    if isinstance(logical, Int):
+    if isinstance(logical, types.Int):
         return ColumnType(_INT_NAMES[logical.bits], unsigned=not logical.signed)
-    if isinstance(logical, Float):
+    if isinstance(logical, types.Float):
         return ColumnType("float" if logical.bits == 32 else "double")
     params: tuple[int, ...] = ()
-    if isinstance(logical, Decimal) and logical.precision is not None:
+    if isinstance(logical, types.Decimal) and logical.precision is not None:
         params = (logical.precision, logical.scale or 0)
-    elif isinstance(logical, Bit) and logical.bits is not None:
+    elif isinstance(logical, types.Bit) and logical.bits is not None:
         params = (logical.bits,)
-    elif isinstance(logical, (DateTime, Timestamp, Time)) and logical.fsp:
+    elif isinstance(logical, (types.DateTime, types.Timestamp, types.Time)) and logical.fsp:
         params = (logical.fsp,)
-    elements = logical.names if isinstance(logical, (Enum, Set)) else None
+    elements = logical.names if isinstance(logical, (types.Enum, types.Set)) else None
     return ColumnType(_NAMES[type(logical)], params, elements)
 
 

@@ -6,8 +6,8 @@ The core has no JSON writer: an encoder passes the output of its library.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from cdcfmt_core.encoder import EncoderContext
 from cdcfmt_core.errors import EncodeError
@@ -50,20 +50,11 @@ def go_order(columns: Iterable[Column]) -> list[Column]:
     return sorted(columns, key=lambda column: valid_name(column.name).encode())
 
 
-def valid_texts(row: Mapping[str, Any], context: EncoderContext) -> dict[str, Any]:
-    """A printed row whose texts are UTF-8; other bytes became U+FFFD, and are counted.
-
-    :raises EncodeError: under ``invalidText=fail``, naming the column; and for a name.
-    """
-    return {valid_name(name): _valid(name, value, context) for name, value in row.items()}
-
-
-def _valid(name: str, value: Any, context: EncoderContext) -> Any:
-    return valid_text(value, context, column=name) if isinstance(value, str) else value
-
-
 def valid_text(text: str, context: EncoderContext, *, column: str | None = None) -> str:
-    """One text, for :func:`valid_texts` and for texts outside of rows."""
+    """A text in UTF-8; other bytes became U+FFFD, and are counted.
+
+    :raises EncodeError: under ``invalidText=fail``.
+    """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

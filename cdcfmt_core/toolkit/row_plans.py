@@ -17,6 +17,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import TableSchema
 from cdcfmt_core.mysql.members import MAX_ENUM, MAX_SET, enum_index
 from cdcfmt_core.toolkit.avro_output import write_long
+from cdcfmt_core.toolkit.column_writer import to_bytes
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.row_messages import (
     Checksum,
@@ -99,11 +100,7 @@ def describe_partitions(rules: RowRules) -> dict[str, Any] | None:
 
 def _bytes(text: str | bytes) -> str:
     """Bytes as characters, as JSON has none."""
-    return _raw(text).decode("latin-1")
-
-
-def _raw(text: str | bytes) -> bytes:
-    return text.encode() if isinstance(text, str) else text
+    return to_bytes(text).decode("latin-1")
 
 
 def _of_whole_rows(parts: Iterable[Part], only: Collection[str]) -> Iterator[Part]:
@@ -116,7 +113,7 @@ def _of_whole_rows(parts: Iterable[Part], only: Collection[str]) -> Iterator[Par
         elif isinstance(part, Members):
             columns = {name: each for name, each in part.columns.items() if name in only}
             count = write_long(len(columns)) if part.counted else b""
-            head = _raw(part.head) + count
+            head = to_bytes(part.head) + count
             yield attrs.evolve(part, columns=columns, head=head)
         else:
             yield part
@@ -199,7 +196,7 @@ def _encoding(encoding: Encoding, type_: LogicalType) -> dict[str, Any]:
     return described
 
 
-_PLAIN: dict[type, str] = {
+_NAMES: dict[type, str] = {
     logical.Bool: "bool",
     logical.Decimal: "decimal",
     logical.Text: "text",
@@ -207,13 +204,11 @@ _PLAIN: dict[type, str] = {
     logical.Date: "date",
     logical.Year: "year",
     logical.Json: "json",
-}
-_JSON_TEXT: Final = {"logical": "json_text"}
-_CLOCKS: dict[type, str] = {
     logical.DateTime: "date_time",
     logical.Timestamp: "timestamp",
     logical.Time: "time",
 }
+_JSON_TEXT: Final = {"logical": "json_text"}
 
 
 def _printer(type_: LogicalType) -> dict[str, Any]:
@@ -225,7 +220,7 @@ def _printer(type_: LogicalType) -> dict[str, Any]:
     if isinstance(type_, logical.Float):
         return {"logical": "float", "bits": type_.bits}
     if isinstance(type_, logical.DateTime | logical.Timestamp | logical.Time):
-        return {"logical": _CLOCKS[type(type_)], "fsp": type_.fsp}
+        return {"logical": _NAMES[type(type_)], "fsp": type_.fsp}
     if isinstance(type_, logical.Enum):
         names, index = type_.names or (), enum_index(type_.names)
         members = {name: index(name) for name in ("", *names)}
@@ -236,7 +231,7 @@ def _printer(type_: LogicalType) -> dict[str, Any]:
         members = {name: 1 << bit for bit, name in enumerate(names)}
         most = MAX_SET if type_.names is None else (1 << len(names)) - 1
         return {"logical": "set", "members": members, "most": most}
-    return {"logical": _PLAIN.get(type(type_), "other")}
+    return {"logical": _NAMES.get(type(type_), "other")}
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

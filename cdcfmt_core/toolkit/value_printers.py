@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql.members import enum_index, enum_name, set_bitmap, set_names
 from cdcfmt_core.mysql.number_output import (
     check_bool,
@@ -29,20 +30,7 @@ from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
 from cdcfmt_core.mysql.text_output import print_text, text_printer, unknown_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.go_quote import quote
-from cdcfmt_core.types import (
-    Bit,
-    Bool,
-    Decimal,
-    Enum,
-    Float,
-    Int,
-    InvalidValue,
-    LogicalType,
-    Set,
-    Time,
-    Unknown,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 
 Print: TypeAlias = Callable[[Any], Any]
 
@@ -74,7 +62,7 @@ def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools)
     :raises EncodeError: for a column of unknown type.
     :raises KeyError: for an encoding, or a type of it, that is only read.
     """
-    if isinstance(logical, Unknown):
+    if isinstance(logical, types.Unknown):
         raise unknown_type(logical)
     return _PRINTERS[encoding.name](encoding, logical, tools)
 
@@ -84,23 +72,23 @@ def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print
 
 
 def _text(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
-    if isinstance(logical, Enum):
+    if isinstance(logical, types.Enum):
         return enum_name(logical.names)
-    return set_names(logical.names) if isinstance(logical, Set) else print_text
+    return set_names(logical.names) if isinstance(logical, types.Set) else print_text
 
 
 def _number(encoding: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
-    if isinstance(logical, Float | Decimal):
+    if isinstance(logical, types.Float | types.Decimal):
         return _float(encoding, logical, tools)
-    if isinstance(logical, Int):
+    if isinstance(logical, types.Int):
         return _wrapped if encoding.wraps else check_int(*logical.bounds)
-    if isinstance(logical, Bit):
+    if isinstance(logical, types.Bit):
         return check_int(0, (1 << (logical.bits or 64)) - 1)
-    if isinstance(logical, Enum):
+    if isinstance(logical, types.Enum):
         return enum_index(logical.names)
-    if isinstance(logical, Set):
+    if isinstance(logical, types.Set):
         return set_bitmap(logical.names)
-    return {Year: check_year, Bool: check_bool}[type(logical)]
+    return {types.Year: check_year, types.Bool: check_bool}[type(logical)]
 
 
 def _wrapped(value: Any) -> int:
@@ -110,7 +98,7 @@ def _wrapped(value: Any) -> int:
     raise ValueError("not an integer of 64 bits without sign")
 
 
-def _float(encoding: Encoding, logical: Float | Decimal, tools: PrinterTools) -> Print:
+def _float(encoding: Encoding, logical: types.Float | types.Decimal, tools: PrinterTools) -> Print:
     digits, number, counts = encoding.exponent_digits, tools.number, tools.counts
 
     def print_double(value: Any) -> Any:
@@ -123,7 +111,7 @@ def _float(encoding: Encoding, logical: Float | Decimal, tools: PrinterTools) ->
         return number(go_json_float(shortest32(value), exponent_digits=digits))
 
     def print_decimal(value: Any) -> Any:
-        if type(value) is InvalidValue:
+        if type(value) is types.InvalidValue:
             # One that a double took beyond its type; NaN is none.
             return print_double(float(value.text))
         if not isinstance(value, decimal.Decimal) or not value.is_finite():
@@ -134,13 +122,13 @@ def _float(encoding: Encoding, logical: Float | Decimal, tools: PrinterTools) ->
             counts[ROUNDED] += 1
         return print_double(nearest)
 
-    if isinstance(logical, Decimal):
+    if isinstance(logical, types.Decimal):
         return print_decimal
     return print_single if logical.bits == 32 else print_double
 
 
 def _boolean(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:
-    if isinstance(logical, Bit):
+    if isinstance(logical, types.Bit):
         check = check_int(0, 1)
         return lambda value: bool(check(value))
 
@@ -184,7 +172,7 @@ def _micros_of(logical: LogicalType) -> Callable[[Any], int]:
             raise TypeError("not a datetime")
         return (value - EPOCH) // _MICROSECOND
 
-    return of_time if isinstance(logical, Time) else of_datetime
+    return of_time if isinstance(logical, types.Time) else of_datetime
 
 
 def _millis(_: Encoding, logical: LogicalType, __: PrinterTools) -> Print:

@@ -13,7 +13,7 @@ from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_tex
 from cdcfmt_core.toolkit.row_messages import Wire
 
 Dumps: TypeAlias = Callable[[Any], bytes]
-"""A JSON writer; it may raise TypeError for text that is not UTF-8."""
+"""A JSON writer; for text that is not UTF-8 it may raise TypeError or UnicodeEncodeError."""
 
 
 class JsonNumber(bytes):
@@ -61,7 +61,7 @@ class WireText:
             return value
         try:
             return self._dumps(value)
-        except TypeError:
+        except (TypeError, UnicodeEncodeError):
             if not isinstance(value, str):
                 raise EncodeError("a text is not UTF-8", column=column, sample=value) from None
             return self._dumps(valid_text(value, self._context, column=column))

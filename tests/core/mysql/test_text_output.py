@@ -14,7 +14,7 @@ from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.members import enum_name, set_names
 from cdcfmt_core.mysql.number_output import go_json_float
-from cdcfmt_core.mysql.text_output import BAD_VALUE, RowPrinter, text_printer
+from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer
 from cdcfmt_core.mysql.type_output import column_type, type_text
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
 
@@ -130,24 +130,6 @@ def test_what_is_no_value_of_its_type(logical: LogicalType, value: Any) -> None:
 def test_unknown_types() -> None:
     with pytest.raises(EncodeError, match=r"its type \(jdbc 93\) is not known"):
         text_printer(types.Unknown("jdbc 93"), time_zone=UTC)
-
-
-@pytest.mark.parametrize("rows_before", [0, 100])
-def test_rows_keep_the_order_of_the_columns_and_name_bad_ones(rows_before: int) -> None:
-    a, b = "a'\"\\\n{0}\udcff", "b"
-    text, small = (text_printer(t, time_zone=UTC) for t in (types.Text(), types.Int(8)))
-    print_row = RowPrinter(((a, text), (b, small)))
-    for _ in range(rows_before):
-        print_row({a: "x", b: 1})
-    assert list(print_row({b: 1, a: None}).items()) == [(a, None), (b, "1")]
-    assert print_row({b: None, a: "x"}) == {a: "x", b: None}
-    assert print_row({b: 1}) == {b: "1"}
-    with pytest.raises(EncodeError, match=r"column b: .*not within -128 and 127.*got 200"):
-        print_row({a: "x", b: 200})
-    with pytest.raises(EncodeError, match="not a value of the column's type"):
-        print_row({a: b"x", b: 1})
-    with pytest.raises(EncodeError, match="column c: the table's schema has no such column"):
-        print_row({a: "x", "c": 1})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from cdcfmt_core import EncoderContext
 from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_texts
+from cdcfmt_core.toolkit.json_output import escape_for_go, valid_name, valid_text
 from cdcfmt_core.toolkit.large_message_output import LargeMessageOutput
 
 
@@ -33,13 +33,10 @@ def test_without_html() -> None:
 
 def test_texts_that_are_not_utf8() -> None:
     context = EncoderContext(LargeMessageOutput(), counts=Counter())
-    assert valid_texts({"a": "x\udcff\udc80", "b": None}, context) == {
-        "a": "x\ufffd\ufffd",
-        "b": None,
-    }
+    assert valid_text("x\udcff\udc80", context) == "x\ufffd\ufffd"
     assert sum(context.counts.values()) == 1
     context.invalid_text = "fail"
     with pytest.raises(EncodeError, match="column a: the text is not UTF-8"):
-        valid_texts({"a": "\udcff"}, context)
+        valid_text("\udcff", context, column="a")
     with pytest.raises(EncodeError, match="a name is not UTF-8"):
         valid_name("\udcff")

@@ -10,27 +10,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from cdcfmt_core import types
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.type_output import type_text
-from cdcfmt_core.types import (
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Time,
-    Timestamp,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 
 _DATA: Final = "io.debezium.data."
 _TIME: Final = "io.debezium.time."
@@ -40,15 +24,15 @@ _NOT_IN_TOPICS: Final = re.compile(r"[^A-Za-z0-9_.\-]")
 _SIGNLESS: Final = frozenset({"year", "bit", "varchar", "char", "decimal"})
 
 _PLAIN: Final[dict[type, dict[str, Any]]] = {
-    Bool: {"type": "boolean"},
-    Decimal: {"type": "double"},
-    Date: {"type": "int32", "name": _TIME + "Date", "version": 1},
-    Timestamp: {"type": "string", "name": _TIME + "ZonedTimestamp", "version": 1},
-    Time: {"type": "int64", "name": _TIME + "MicroTime", "version": 1},
-    Year: {"type": "int32", "name": _TIME + "Year", "version": 1},
-    Json: {"type": "string", "name": _DATA + "Json", "version": 1},
-    Vector: {"type": "string", "name": _DATA + "TiDBVectorFloat32"},
-    Geometry: {
+    types.Bool: {"type": "boolean"},
+    types.Decimal: {"type": "double"},
+    types.Date: {"type": "int32", "name": _TIME + "Date", "version": 1},
+    types.Timestamp: {"type": "string", "name": _TIME + "ZonedTimestamp", "version": 1},
+    types.Time: {"type": "int64", "name": _TIME + "MicroTime", "version": 1},
+    types.Year: {"type": "int32", "name": _TIME + "Year", "version": 1},
+    types.Json: {"type": "string", "name": _DATA + "Json", "version": 1},
+    types.Vector: {"type": "string", "name": _DATA + "TiDBVectorFloat32"},
+    types.Geometry: {
         "type": "struct",
         "fields": [
             {"type": "bytes", "optional": False, "field": "wkb"},
@@ -57,18 +41,6 @@ _PLAIN: Final[dict[type, dict[str, Any]]] = {
         "name": _DATA + "geometry.Geometry",
         "version": 1,
     },
-}
-_INTS: Final = {
-    (8, True): "int16",
-    (8, False): "int16",
-    (16, True): "int16",
-    (16, False): "int32",
-    (24, True): "int32",
-    (24, False): "int32",
-    (32, True): "int32",
-    (32, False): "int64",
-    (64, True): "int64",
-    (64, False): "int64",
 }
 
 
@@ -91,24 +63,26 @@ def field_of(
 
 
 def _type_of(logical: LogicalType, parsed: ColumnType, milliseconds: bool) -> dict[str, Any]:
-    if isinstance(logical, Int):
-        return {"type": _INTS[logical.bits, logical.signed]}
-    if isinstance(logical, Float):
+    if isinstance(logical, types.Int):
+        # Connect has no integers without a sign: these need a bit more.
+        bits = logical.bits if logical.signed else logical.bits + 1
+        return {"type": "int16" if bits <= 16 else "int32" if bits <= 32 else "int64"}
+    if isinstance(logical, types.Float):
         # float(M,D) is a double to TiCDC.
         return {"type": "float" if logical.bits == 32 and len(parsed.params) != 2 else "double"}
-    if isinstance(logical, Bit):
+    if isinstance(logical, types.Bit):
         if logical.bits == 1:
             return {"type": "boolean"}
         length = {"length": str(logical.bits or 64)}
         return {"type": "bytes", "name": _DATA + "Bits", "version": 1, "parameters": length}
-    if isinstance(logical, Enum):
+    if isinstance(logical, types.Enum):
         names = [name.replace(",", "\\,") for name in logical.names or ()]
         allowed = {"allowed": ",".join(names)}
         return {"type": "string", "name": _DATA + "Enum", "version": 1, "parameters": allowed}
-    if isinstance(logical, Set):
+    if isinstance(logical, types.Set):
         allowed = {"allowed": ",".join(logical.names or ())}
         return {"type": "string", "name": _DATA + "EnumSet", "version": 1, "parameters": allowed}
-    if isinstance(logical, DateTime):
+    if isinstance(logical, types.DateTime):
         name = "Timestamp" if milliseconds else "MicroTimestamp"
         return {"type": "int64", "name": _TIME + name, "version": 1}
     return _PLAIN.get(type(logical), {"type": "string"})

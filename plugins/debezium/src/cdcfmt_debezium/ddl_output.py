@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cdcfmt_core.events import Column, SchemaChange, TableSchema
 from cdcfmt_core.mysql.column_type import ColumnType
-from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.mysql.type_output import DISPLAY_WIDTHS, column_type, flag_texts
 from cdcfmt_core.types import Unknown
 from cdcfmt_debezium.table_changes import COLUMN_FLAGS, TABLE_EXTRA
 
@@ -44,14 +44,6 @@ _JDBC: Final = {
     "json": 1111,
 }
 _VARCHAR: Final = 12
-# Their length is what the type says in any case.
-_DISPLAY_WIDTHS: Final = {
-    "tinyint": (4, 3),
-    "smallint": (6, 5),
-    "mediumint": (9, 8),
-    "int": (11, 10),
-    "bigint": (20, 20),
-}
 
 
 def table_changes(event: SchemaChange) -> list[dict[str, Any]]:
@@ -89,7 +81,7 @@ def _column(column: Column, position: int) -> dict[str, Any]:
         attributes = ""
     name = parsed.base.upper() + attributes
     length, scale = _length_and_scale(parsed)
-    said = _said(column)
+    said = flag_texts(column)
     if length is None and said.get("length", "").isdecimal():
         length = int(said["length"])
     expression = name
@@ -116,12 +108,6 @@ def _column(column: Column, position: int) -> dict[str, Any]:
     }
 
 
-def _said(column: Column) -> dict[str, str]:
-    """Flags of a word and a text."""
-    pairs = (flag.partition(" ") for flag in column.flags)
-    return {word: rest for word, space, rest in pairs if space}
-
-
 def _length_and_scale(parsed: ColumnType) -> tuple[int | None, int | None]:
     if parsed.base == "set":
         return 2 * len(parsed.elements or ()) - 1, None
@@ -130,7 +116,7 @@ def _length_and_scale(parsed: ColumnType) -> tuple[int | None, int | None]:
     if not parsed.params:
         return None, None
     length = parsed.params[0]
-    if length == _DISPLAY_WIDTHS.get(parsed.base, (None, None))[parsed.unsigned]:
+    if length == DISPLAY_WIDTHS.get(parsed.base, (None, None))[parsed.unsigned]:
         return None, None
     if parsed.base == "bit" and length == 1:
         return None, None

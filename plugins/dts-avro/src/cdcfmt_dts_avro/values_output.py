@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
-from cdcfmt_core import EncoderContext
+from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.number_output import print_decimal
@@ -20,27 +20,7 @@ from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.json_output import valid_text
 from cdcfmt_core.toolkit.row_messages import MYSQL_TEXT, Member
 from cdcfmt_core.toolkit.value_printers import Print
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Date,
-    DateTime,
-    Decimal,
-    Enum,
-    Float,
-    Geometry,
-    GeometryValue,
-    Int,
-    Json,
-    LogicalType,
-    Set,
-    Text,
-    Time,
-    Timestamp,
-    Unknown,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 from cdcfmt_dts_avro import message as wire
 from cdcfmt_dts_avro.calendar_output import (
     render_date,
@@ -76,17 +56,17 @@ def member_of(column: Column, number: int, family: Family, context: EncoderConte
     :raises EncodeError: for a type that the format lacks.
     """
     logical = column.type
-    if isinstance(logical, (Int, Bool)) or _is_integer(logical, number, family):
+    if isinstance(logical, (types.Int, types.Bool)) or _is_integer(logical, number, family):
         return _integer(logical, number, family)
-    if isinstance(logical, Text):
+    if isinstance(logical, types.Text):
         kind = _KINDS[family].get(number)
         # The definition of such a column is in another DTS record, or in none.
         return _character(logical) if kind is None else _valid_object(kind, context)
-    if isinstance(logical, Json):
+    if isinstance(logical, types.Json):
         return _valid_object("json", context)
-    if isinstance(logical, Geometry):
+    if isinstance(logical, types.Geometry):
         return _geometry(column, context)
-    if isinstance(logical, Unknown):
+    if isinstance(logical, types.Unknown):
         # A column that has only had NULLs.
         def refuse(value: Any) -> bytes:
             raise unknown_type(logical)
@@ -104,7 +84,7 @@ def _member(head: bytes, encoding: Encoding, tail: bytes = b"", **more: Any) -> 
 
 def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
     """Whether it is a decimal only for want of a sign."""
-    if not isinstance(logical, Decimal):
+    if not isinstance(logical, types.Decimal):
         return False
     return (logical.precision is None and logical.scale == 0) or (family == "mysql" and number == 8)
 
@@ -114,10 +94,10 @@ def _is_integer(logical: LogicalType, number: int, family: Family) -> bool:
 
 def _integer(logical: LogicalType, number: int, family: Family) -> Member:
     size = _BYTES_OF_INTEGER.get(number, 8) if family == "mysql" else 8
-    if isinstance(logical, Int) and family != "mysql":
+    if isinstance(logical, types.Int) and family != "mysql":
         size = logical.bits // 8
     head = write_long(wire.INTEGER) + write_long(size)
-    if isinstance(logical, Decimal):
+    if isinstance(logical, types.Decimal):
         return _member(head, Encoding("integer-text"), printer=_integral)
     return _member(head, MYSQL_TEXT)
 
@@ -149,7 +129,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _character(logical: Text) -> Member:
+def _character(logical: types.Text) -> Member:
     charset = logical.charset or _UTF8
     codec = None if charset in BINARY else codec_of(charset)
     if codec is None:
@@ -206,7 +186,7 @@ def _geometry(column: Column, context: EncoderContext) -> Member:
     kind = write_text(column.source_type or "geometry")
 
     def render(value: Any) -> bytes:
-        if type(value) is not GeometryValue:
+        if type(value) is not types.GeometryValue:
             raise TypeError("not a geometry")
         if value.srid:
             context.counts["geometries written without their SRID"] += 1
@@ -231,15 +211,15 @@ def _timestamp(logical: Any, number: int, family: Family) -> Member:
 
 
 _FORMS: Final[dict[type, Callable[[Any, int, Family], Member]]] = {
-    Binary: _binary,
-    Bit: _integer,
-    Date: _parts(render_date),
-    DateTime: _parts(render_datetime),
-    Decimal: _decimal,
-    Enum: lambda *_: _text_object("enum"),
-    Float: _float,
-    Set: lambda *_: _text_object("set"),
-    Time: _parts(render_time),
-    Timestamp: _timestamp,
-    Year: _parts(render_year),
+    types.Binary: _binary,
+    types.Bit: _integer,
+    types.Date: _parts(render_date),
+    types.DateTime: _parts(render_datetime),
+    types.Decimal: _decimal,
+    types.Enum: lambda *_: _text_object("enum"),
+    types.Float: _float,
+    types.Set: lambda *_: _text_object("set"),
+    types.Time: _parts(render_time),
+    types.Timestamp: _timestamp,
+    types.Year: _parts(render_year),
 }

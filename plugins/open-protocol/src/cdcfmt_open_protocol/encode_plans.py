@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 import orjson
 
-from cdcfmt_core import EncoderContext
+from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql.codes import (
@@ -39,18 +39,7 @@ from cdcfmt_core.toolkit.row_messages import (
     RowMessages,
     Which,
 )
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Enum,
-    Float,
-    Int,
-    LogicalType,
-    Set,
-    Text,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 
 _CODES: Final = {
     "tinyint": 1,
@@ -155,7 +144,7 @@ def _member(column: Column, is_handle: bool, writer: MessageWriter) -> Member:
 def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, ...]:
     keys = [column for column in table.columns if column.name in table.key_columns]
     # TiDB takes such a column for the row's handle.
-    is_row_id = len(keys) == 1 and isinstance(keys[0].type, Int)
+    is_row_id = len(keys) == 1 and isinstance(keys[0].type, types.Int)
     column = (row, keys[0].name) if is_row_id else None
     return (
         '{"ts":',
@@ -171,11 +160,14 @@ def _key(table: TableSchema, row: Which, writer: MessageWriter) -> tuple[Part, .
 
 
 def _encoding(logical: LogicalType, code: int) -> ValueEncoding:
-    if isinstance(logical, Text):
+    if isinstance(logical, types.Text):
         return ValueEncoding("base64-text" if code in _BASE64_CODES else "text")
-    if isinstance(logical, Binary):
+    if isinstance(logical, types.Binary):
         return ValueEncoding("base64" if code in _BASE64_CODES else "go-quoted")
-    if isinstance(logical, Bool | Int | Bit | Year | Enum | Set | Float):
+    if isinstance(
+        logical,
+        types.Bool | types.Int | types.Bit | types.Year | types.Enum | types.Set | types.Float,
+    ):
         return ValueEncoding("json-number")
     return MYSQL_TEXT
 
@@ -185,12 +177,12 @@ def _flags(column: Column, parsed: ColumnType, is_handle: bool) -> int:
     flags = named_flags(column.flags)
     if flags:
         return flags
-    flags = 0 if isinstance(column.type, (Text, Enum, Set)) else BINARY_FLAG
+    flags = 0 if isinstance(column.type, (types.Text, types.Enum, types.Set)) else BINARY_FLAG
     if is_handle:
         flags |= HANDLE_KEY_FLAG | PRIMARY_KEY_FLAG
     elif column.nullable is not False:
         # Where it is unknown, NULL is allowed.
         flags |= NULLABLE_FLAG
-    if parsed.unsigned or isinstance(column.type, (Bit, Year)):
+    if parsed.unsigned or isinstance(column.type, (types.Bit, types.Year)):
         flags |= UNSIGNED_FLAG
     return flags

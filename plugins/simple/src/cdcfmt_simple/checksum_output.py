@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core import types
 from cdcfmt_core.caches import Cache, table_size
 from cdcfmt_core.events import Column, Image, RowChange, TableSchema
-from cdcfmt_core.mysql.text_output import RowPrinter, column_printers, text_printer
+from cdcfmt_core.mysql.text_output import BAD_VALUE, text_printer, value_error
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.row_messages import Checksum
-from cdcfmt_core.types import (
-    Binary,
-    Bit,
-    Bool,
-    Enum,
-    Float,
-    Geometry,
-    Int,
-    LogicalType,
-    Set,
-    Vector,
-    Year,
-)
+from cdcfmt_core.types import LogicalType
 from cdcfmt_simple.checksum import BYTES, INTEGERS, checksum_of
 from cdcfmt_simple.message import Wire
+
+_Printers: TypeAlias = Mapping[str, Callable[[Any], Any]]
 
 _VERSION: Final = 2
 """What TiCDC says of checksums over columns since TiDB has others over whole rows."""
@@ -40,7 +31,7 @@ class Checksums:
     """Checksums of rows, with what is looked up per table."""
 
     def __init__(self) -> None:
-        self._tables: Cache[TableSchema, tuple[TableSchema, RowPrinter]] = Cache()
+        self._tables: Cache[TableSchema, tuple[TableSchema, _Printers]] = Cache()
 
     def of(self, event: RowChange) -> Wire:
         """``checksum``."""
@@ -69,31 +60,45 @@ class Checksums:
         if known is None:
             known = _as_written(schema)
             self._tables.add(schema, known, table_size(schema, _COLUMN_BYTES))
-        written, print_row = known
+        written, printers = known
         # TIMESTAMP counts as its text in UTC.
-        return checksum_of(written, print_row(image.values), lambda value, _: str(value))
+        return checksum_of(written, _printed(image, printers), lambda value, _: str(value))
 
 
 def _kind(column: Column) -> Literal["number", "float", "double", "text"] | None:
     base, logical = column_type(column).base, column.type
     if base in INTEGERS:
-        is_number = isinstance(logical, (Bit, Bool, Enum, Int, Set, Year))
+        is_number = isinstance(
+            logical, (types.Bit, types.Bool, types.Enum, types.Int, types.Set, types.Year)
+        )
         return "number" if is_number else None
     if base == "float":
-        return "float" if logical == Float(32) else None
+        return "float" if logical == types.Float(32) else None
     if base == "double":
-        return "double" if logical == Float(64) else None
-    has_bytes = base not in BYTES or isinstance(logical, Binary)
-    return "text" if has_bytes and not isinstance(logical, (Geometry, Vector)) else None
+        return "double" if logical == types.Float(64) else None
+    has_bytes = base not in BYTES or isinstance(logical, types.Binary)
+    return "text" if has_bytes and not isinstance(logical, (types.Geometry, types.Vector)) else None
 
 
-def _as_written(schema: TableSchema) -> tuple[TableSchema, RowPrinter]:
+def _as_written(schema: TableSchema) -> tuple[TableSchema, _Printers]:
     """The table with MySQL's types, and how its values are printed."""
     columns = tuple(
         attrs.evolve(column, source_type=column_type(column).base) for column in schema.columns
     )
-    return attrs.evolve(schema, columns=columns), RowPrinter(column_printers(columns, _printer))
+    printers = {column.name: _printer(column.type) for column in columns}
+    return attrs.evolve(schema, columns=columns), printers
+
+
+def _printed(image: Image, printers: _Printers) -> dict[str, Any]:
+    printed = {}
+    for name, print_value in printers.items():
+        value = image.values.get(name)
+        try:
+            printed[name] = None if value is None else print_value(value)
+        except BAD_VALUE as error:
+            raise value_error(name, value, error) from error
+    return printed
 
 
 def _printer(logical: LogicalType) -> Callable[[Any], Any]:
-    return bytes if isinstance(logical, Binary) else text_printer(logical, time_zone=UTC)
+    return bytes if isinstance(logical, types.Binary) else text_printer(logical, time_zone=UTC)

@@ -17,20 +17,12 @@ from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import unknown_type
-from cdcfmt_core.mysql.type_output import column_type
+from cdcfmt_core.mysql.type_output import DISPLAY_WIDTHS, column_type, flag_texts
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
 from cdcfmt_simple.table_schemas import FLOAT_LENGTHS
 
-_INT_WIDTHS: Final = {
-    "tinyint": (4, 3),
-    "smallint": (6, 5),
-    "mediumint": (9, 8),
-    "int": (11, 10),
-    "bigint": (20, 20),
-}
-"""With and without a sign."""
 _LENGTHS: Final = {
     **FLOAT_LENGTHS,
     "date": 10,
@@ -143,7 +135,7 @@ def primary_index(schema: TableSchema) -> list[Any]:
 
 
 def column_wire(column: Column) -> Wire:
-    said = _said(column)
+    said = flag_texts(column)
     data_type: Wire
     if isinstance(column.type, Unknown):
         if not column.source_type:
@@ -163,16 +155,6 @@ def column_wire(column: Column) -> Wire:
         "nullable": not column.key if column.nullable is None else column.nullable,
         "default": default,
     }
-
-
-def _said(column: Column) -> dict[str, str]:
-    """``charset``, ``collate``, ``default`` and ``length`` among the flags."""
-    said = {}
-    for flag in column.flags:
-        word, _, rest = flag.partition(" ")
-        if word in ("charset", "collate", "default", "length") and word != flag:
-            said[word] = rest
-    return said
 
 
 def _data_type(column: Column, parsed: ColumnType, said: Mapping[str, str]) -> Wire:
@@ -219,8 +201,8 @@ def _length(parsed: ColumnType, column: Column) -> tuple[int, int]:
         return sum(map(len, members)) + max(len(members) - 1, 0), 0
     if params and base not in _FIXED_LENGTH:
         return params[0], 0
-    if base in _INT_WIDTHS:
-        return _INT_WIDTHS[base][parsed.unsigned], 0
+    if base in DISPLAY_WIDTHS:
+        return DISPLAY_WIDTHS[base][parsed.unsigned], 0
     if base not in _LENGTHS:
         raise EncodeError(f"the Simple Protocol has no {base}", column=column.name)
     return _LENGTHS[base], 0
