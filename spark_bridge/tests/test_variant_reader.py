@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from cdcfmt_core.errors import EncodeError
-from pyspark_cdcfmt.rows.variant import VariantEncoder, encode_variant
-from pyspark_cdcfmt.rows.variant_reader import decode_variant
+from pyspark_cdcfmt.rows.variant import VariantEncoder, decode_variant, encode_variant
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS: st.SearchStrategy[Any] = (

@@ -30,7 +30,7 @@ from cdcfmt_core.errors import OptionError, PolicyError, show
 from pyspark_cdcfmt.options import SPARKS_SWITCH
 from pyspark_cdcfmt.rows.policy import shortest_text
 from pyspark_cdcfmt.rows.row_schemas import EVENT_COLUMNS
-from pyspark_cdcfmt.rows.variant_reader import decode_variant
+from pyspark_cdcfmt.rows.variant import decode_variant
 
 
 def match_fields(
