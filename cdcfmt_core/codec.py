@@ -48,7 +48,8 @@ _Found = TypeVar("_Found", "SchemaRecord", "Statement", Union["SchemaRecord", "S
 class MarkedScan(Generic[_Found]):
     """A result of ``scan_schemas`` that lets readers search blocks of a file for marks.
 
-    A value that holds none of ``marks`` has no table schemas; without marks any may.
+    A value that holds none of ``marks`` has no table schemas; without marks any may.  A mark that
+    begins with a control character is that of a binary format, and begins a value.
     ``scan_statements`` may return one, too.  ``one_partition``: the first partition of a topic
     holds as much as all of them.
     """

@@ -17,7 +17,15 @@ pub fn holds_any(py: Python<'_>, lines: &[u8], marks: Vec<Vec<u8>>, names: Vec<V
         has_mark(lines)
             || (!names.is_empty()
                 && has_member(lines, &names)
-                && any_value(lines, &names, has_mark))
+                && any_value(lines, &names, |value| holds_mark(value, &marks)))
+    })
+}
+
+/// As texts have no control characters, a mark with one is that of a binary format.
+fn holds_mark(value: &[u8], marks: &[Vec<u8>]) -> bool {
+    marks.iter().any(|mark| match mark.first() {
+        Some(0..0x20) => value.starts_with(mark),
+        _ => memmem::find(value, mark).is_some(),
     })
 }
 

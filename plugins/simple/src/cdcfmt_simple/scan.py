@@ -16,8 +16,8 @@ from cdcfmt_simple.message import OP_OF_TYPE
 from cdcfmt_simple.table_schemas import read_table
 
 _MARK: Final = b'"tableSchema"'
-_NO_SCHEMA: Final = (b"\x00", b"\x06")
-"""The second byte of an Avro watermark and row."""
+_WITH_SCHEMA: Final = tuple(layout + type_ for layout in LAYOUTS for type_ in (b"\x02", b"\x04"))
+"""How an Avro bootstrap and DDL begin."""
 
 
 def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> ScanSchemas:
@@ -30,7 +30,7 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
             return ()
         value = messages.decompressed(message.value)
         if value[:1] in LAYOUTS:
-            if value[1:2] in _NO_SCHEMA:
+            if not value.startswith(_WITH_SCHEMA):
                 return ()
             wire: Any = read_message(value).wire
         elif _MARK not in value:
@@ -46,4 +46,4 @@ def open_schema_scan(options: Mapping[str, Any], context: DecoderContext) -> Sca
         return [table.record for table in tables if table is not None]
 
     # Compression hides them.
-    return MarkedScan(scan, (_MARK, *LAYOUTS) if compression == "none" else ())
+    return MarkedScan(scan, (_MARK, *_WITH_SCHEMA) if compression == "none" else ())

@@ -219,15 +219,17 @@ def test_the_kernel_looks_for_marks_as_the_reference_does(text: bytes) -> None:
         assert may_hold <= lines._holds_any(text, marks, lines._FIRST_FIELDS)
 
 
-_VALUES = st.sampled_from([b"", b"{}", b'{"ddl":1}', b'"dd"l"', b"\x16\x02", b'x"ddl"'])
+_VALUES = st.sampled_from(
+    [b"", b"{}", b'{"ddl":1}', b'"dd"l"', b"\x16\x02", b"\x16\x06\x16\x02", b'x"ddl"']
+)
 
 
 @given(st.lists(st.tuples(_VALUES, st.none() | _VALUES), min_size=1))
 def test_marks_in_whole_messages_are_found(pairs: list[tuple[bytes, bytes | None]]) -> None:
     text = b"".join(wrap_line(Message(key, value)) + b"\n" for value, key in pairs)
-    may_hold = lines.marked_lines((b'"ddl"',), "auto", b"\n")
+    may_hold = lines.marked_lines((b'"ddl"', b"\x16\x02"), "auto", b"\n")
     assert may_hold is not None
-    is_there = any(b'"ddl"' in value for value, _ in pairs)
+    is_there = any(b'"ddl"' in value or value.startswith(b"\x16\x02") for value, _ in pairs)
     if lines.holds_any is lines._holds_any:
         assert may_hold(text)
     else:
