@@ -159,10 +159,11 @@ class Buffer:
     def batch_of(self, rows: pa.RecordBatch, shape: Shape, protocol: str) -> pa.RecordBatch:
         """The kernel's rows with all columns that are wanted."""
         arrays = []
+        given = dict(zip(rows.schema.names, rows.columns, strict=True))
         for field in shape.schema:
             what = shape.metadata.get(field.name)
-            if field.name in rows.schema.names:
-                arrays.append(rows.column(field.name).cast(field.type))
+            if (column := given.get(field.name)) is not None:
+                arrays.append(column if column.type == field.type else column.cast(field.type))
             elif what in ("source", "_source"):
                 arrays.append(self._sources(rows, protocol, field.type))
             elif what == "headers":
