@@ -115,6 +115,9 @@ class Span:
             values = [origins.path] if name == "path" else []
         else:
             values = attributes(origins, name)
+            if values.count(values[0]) == self.count:
+                # Most messages are of one file or topic.
+                values = values[:1]
         if pa.types.is_timestamp(type_):
             values = list(map(microseconds, values))
         if len(values) == self.count:

@@ -187,7 +187,7 @@ def decode_variant(value: bytes, metadata: bytes) -> Any:
     :raises EncodeError: if the bytes are no variant, or of a later version of the encoding.
     """
     try:
-        # Every value has a byte of its own, unless offsets lead to one twice.
+        # At most as many values as bytes: more mean offsets that lead to one value twice.
         return _read_value(value, 0, _field_names(metadata), [len(value)])
     except EncodeError:
         raise
