@@ -11,7 +11,7 @@ import attrs
 from brokers import answers, end_process, free_ports, wait_for_start
 from certificates import make_certificates
 from maven import java_program, resolve
-from rocketmq_client import JavaClient
+from rocketmq_client import KEPT_HOURS, JavaClient
 
 GROUP, VERSION = "org.apache.rocketmq", "5.4.0"
 TCNATIVE = ("io.netty", "netty-tcnative-boringssl-static", "2.0.53.Final")
@@ -49,7 +49,7 @@ autoCreateSubscriptionGroup=true
 diskMaxUsedSpaceRatio=95
 registerNameServerPeriod=10000
 cleanResourceInterval=300
-fileReservedTime=0
+fileReservedTime={kept_hours}
 # Never by the clock.
 deleteWhen=99
 deleteFileBatchMax=1000
@@ -187,6 +187,7 @@ class RocketBroker:
                 ha=ha,
                 folder=self.folder,
                 segment=SEGMENT,
+                kept_hours=KEPT_HOURS,
                 authentication=_AUTHENTICATION,
                 login=user,
                 inner=json.dumps(login),

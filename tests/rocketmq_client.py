@@ -18,6 +18,8 @@ from cdcfmt_core.events import Message
 _TIMEOUT = 10_000
 _READ_AND_WRITE = 6
 _ROLLING_BODY = 700_000
+KEPT_HOURS = 72
+"""How old a file of messages is before retention deletes it."""
 
 
 class _Connection(GatewayClient):  # type: ignore[misc]
@@ -119,9 +121,19 @@ class JavaClient:
         body = self._gateway.jvm.org.apache.rocketmq.remoting.protocol.body
         self._api.createUser(self.broker, body.UserInfo.of(name, password, "Normal"), _TIMEOUT)
 
-    def delete_old_files(self) -> None:
+    def delete_old_files(self, until: Callable[[], bool]) -> None:
         """Delete all files of messages but the last one, as retention does."""
+        self._keep_files(0)
         self._api.deleteExpiredCommitLog(self.broker, _TIMEOUT)
+        # A broker deletes nothing in its first minute.
+        self.wait(until, 90)
+        # It looks twenty times, and would delete files of the next test too.
+        self._keep_files(KEPT_HOURS)
+
+    def _keep_files(self, hours: int) -> None:
+        settings = self._gateway.jvm.java.util.Properties()
+        settings.setProperty("fileReservedTime", str(hours))
+        self._api.updateBrokerConfig(self.broker, settings, _TIMEOUT)
 
     def first_offset(self, topic: str, queue: int) -> int:
         """Of the messages that are there."""

@@ -56,9 +56,7 @@ class RocketHarness(Harness):
 
     def delete_head(self, topic: str, partition: int) -> None:
         client = self.broker.client
-        client.delete_old_files()
-        # A broker deletes nothing in its first minute.
-        client.wait(lambda: client.first_offset(topic, partition) > 0, 90)
+        client.delete_old_files(lambda: client.first_offset(topic, partition) > 0)
 
     def add_partition(self, topic: str) -> None:
         self.broker.client.create_topic(topic, self.broker.client.queues(topic) + 1)
