@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import repeat
 from typing import Any, Literal, Protocol, Self, TypeAlias, get_args
 
 import attrs
@@ -34,6 +35,34 @@ class Check:
 
     def as_json(self) -> dict[str, Any]:
         return attrs.asdict(self)
+
+
+@attrs.frozen
+class MessageColumns:
+    """Messages of one partition, in order: each list has one value for each of them.
+
+    ``headers`` is None where no message has any.
+    """
+
+    topic: str
+    partition: int
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[tuple[tuple[str, bytes | None], ...]] | None
+    offsets: Sequence[int]
+    timestamps: Sequence[int | None]
+
+    def __iter__(self) -> Iterator[Message]:
+        return map(
+            Message,
+            self.keys,
+            self.values,
+            repeat(()) if self.headers is None else self.headers,
+            repeat(self.topic),
+            repeat(self.partition),
+            self.offsets,
+            self.timestamps,
+        )
 
 
 class Progress(Protocol):
@@ -88,6 +117,11 @@ class Source(Protocol):
 
     def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
         """The messages of a range, in order, each time the same; ``counts`` takes what is lost."""
+
+    def read_columns(
+        self, wanted: OffsetRange, counts: Counter[str] | None = None
+    ) -> Iterator[MessageColumns]:
+        """What :meth:`read` gives, many messages at a time: engines that take columns read this."""
 
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None

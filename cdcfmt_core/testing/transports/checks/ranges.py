@@ -62,6 +62,14 @@ def _check_cuts(subject: TransportSubject, topic: str) -> None:
             found == expected,
             f"{show(whole)} in pieces of {width}: " + _difference(expected, found),
         )
+        with subject.in_time("read_columns()"):
+            columns = [each for piece in pieces for each in source.read_columns(piece)]
+        found = [message for each in columns for message in each]
+        expect(
+            found == expected,
+            f"read_columns() of {show(whole)} in pieces of {width}: "
+            + _difference(expected, found),
+        )
     for at in (whole.start, whole.end):
         empty = OffsetRange(topic, 0, at, at)
         expect(not subject.read(source, empty), f"an empty range at {at} gives messages")

@@ -14,7 +14,7 @@ from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.texts import open_logger
 from cdcfmt_kafka.config import open_client, reading_config
 from cdcfmt_kafka.options import KafkaOptions
-from cdcfmt_kafka.reader import message_of
+from cdcfmt_kafka.reader import columns_of
 
 logger = open_logger("cdcfmt_kafka")
 
@@ -109,7 +109,7 @@ def _read(consumer: Any, ends: Mapping[TopicPartition, _End], deadline: float) -
                 end.most -= 1
                 if record.offset() + 1 >= end.end:
                     end.most = 0
-                yield message_of(record, place[0])
+                yield from columns_of([record], place)
             if end.most <= 0:
                 del left[place]
                 consumer.incremental_unassign([Place(*place)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -12,8 +13,9 @@ import attrs
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.losses import lose, range_error
-from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.offsets import OffsetRange, TopicPartition
 from cdcfmt_core.texts import open_logger
+from cdcfmt_core.transport import MessageColumns
 from cdcfmt_kafka.config import open_client, reading_config
 from cdcfmt_kafka.options import KafkaOptions
 from cdcfmt_kafka.trouble import Trouble
@@ -30,6 +32,14 @@ learns only after a while how far it may let consumers read."""
 def read_range(
     wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
 ) -> Iterator[Message]:
+    """The messages of a range, in order."""
+    for columns in read_columns(wanted, options, counts):
+        yield from columns
+
+
+def read_columns(
+    wanted: OffsetRange, options: KafkaOptions, counts: Counter[str] | None = None
+) -> Iterator[MessageColumns]:
     """The messages of a range, in order; no group is joined, nothing is committed.
 
     Offsets without a message (compacted away, aborted or control records of transactions) are
@@ -43,30 +53,38 @@ def read_range(
         return
     reader = _RangeReader(wanted, options, Counter() if counts is None else counts)
     try:
-        yield from reader.messages()
+        yield from reader.columns()
     finally:
         reader.close()
 
 
-def message_of(record: Any, topic: str, counts: Counter[str] | None = None) -> Message:
-    """The message that the client's ``record`` holds."""
+def columns_of(
+    records: Sequence[Any], place: TopicPartition, counts: Counter[str] | None = None
+) -> MessageColumns:
+    """The messages that the client's ``records`` of one partition hold."""
+    headers = [_headers(record, counts) for record in records]
+    return MessageColumns(
+        *place,
+        [record.key() for record in records],
+        [record.value() for record in records],
+        headers if any(headers) else None,
+        [record.offset() for record in records],
+        [time if kind else None for kind, time in (record.timestamp() for record in records)],
+    )
+
+
+def _headers(record: Any, counts: Counter[str] | None) -> tuple[tuple[str, bytes | None], ...]:
     try:
-        headers = tuple(record.headers() or ())
+        return tuple(record.headers() or ())
     except UnicodeDecodeError:
         # The client gives their names as text or not at all.
-        headers = ()
         if counts is not None:
             counts["messages whose headers are no UTF-8, read without them"] += 1
-    kind, timestamp = record.timestamp()
-    return Message(
-        record.key(),
-        record.value(),
-        headers,
-        topic,
-        record.partition(),
-        record.offset(),
-        timestamp if kind else None,
-    )
+        return ()
+
+
+def _has_failed(record: Any) -> bool:
+    return record.error() is not None
 
 
 class _RangeReader:
@@ -85,21 +103,21 @@ class _RangeReader:
         self._reported: Any = None
         self._assign()
 
-    def messages(self) -> Iterator[Message]:
-        end, topic = self._wanted.end, self._wanted.topic
+    def columns(self) -> Iterator[MessageColumns]:
+        end, place = self._wanted.end, (self._wanted.topic, self._wanted.partition)
         while self._position < end:
-            for record in self._fetch():
-                error = record.error()
-                if error is not None:
-                    self._handle(error, record.offset())
+            for failed, records in groupby(self._fetch(), _has_failed):
+                if failed:
+                    for record in records:
+                        self._handle(record.error(), record.offset())
                     continue
-                offset = record.offset()
-                if offset < self._position:
-                    continue
-                if offset >= end:
+                found = [each for each in records if each.offset() >= self._position]
+                ours = [each for each in found if each.offset() < end]
+                if ours:
+                    self._position = ours[-1].offset() + 1
+                    yield columns_of(ours, place, self._counts)
+                if len(ours) < len(found):
                     return
-                self._position = offset + 1
-                yield message_of(record, topic, self._counts)
 
     def close(self) -> None:
         self._consumer.close()

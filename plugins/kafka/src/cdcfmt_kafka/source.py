@@ -11,10 +11,11 @@ import attrs
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_source import TopicSource
 from cdcfmt_core.offsets import OffsetRange
+from cdcfmt_core.transport import MessageColumns
 from cdcfmt_kafka.client import KafkaClient
 from cdcfmt_kafka.ends import SECONDS, read_ends
 from cdcfmt_kafka.options import KafkaOptions, parse_kafka_options
-from cdcfmt_kafka.reader import read_range
+from cdcfmt_kafka.reader import read_columns, read_range
 
 
 @attrs.frozen(slots=False)
@@ -26,6 +27,11 @@ class KafkaSource(TopicSource[KafkaOptions]):
 
     def read(self, wanted: OffsetRange, counts: Counter[str] | None = None) -> Iterator[Message]:
         return read_range(wanted, self.options, counts)
+
+    def read_columns(
+        self, wanted: OffsetRange, counts: Counter[str] | None = None
+    ) -> Iterator[MessageColumns]:
+        return read_columns(wanted, self.options, counts)
 
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
+from cdcfmt_core.io.sources import Lines
 from cdcfmt_core.registry import default_registry
 from cdcfmt_core.schemas.lookups import Lookups
 from cdcfmt_core.schemas.store import SchemaRecord, SchemaStore
@@ -31,14 +31,14 @@ def read_blocks(
 ) -> Iterator[tuple[Any, ...]]:
     """The blocks of a slice; arguments as of ``open_slice``."""
     engine, messages = open_slice(source, slice_, schema, options, **how)
-    blocks = blocks_of_messages(engine, one_by_one(messages), options, slice_.low_watermark)
+    blocks = blocks_of_messages(engine, messages, options, slice_.low_watermark)
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], let_go(blocks))
 
 
 def blocks_of_messages(
     engine: Engine,
-    messages: Iterable[Message | BadLine],
+    messages: Iterable[Item],
     options: ReadOptions,
     low_watermark: int = 0,
 ) -> Iterator[pa.RecordBatch]:
@@ -54,11 +54,11 @@ def blocks_of_messages(
     how_of = cache(partial(_how_to_pack, options, low_watermark))
 
     def noted() -> Iterator[Item]:
-        for chunk in cut_chunks(messages, lambda _: False):
+        for chunk in cut_chunks(messages, lambda item: isinstance(item, MessageBatch)):
             assert not isinstance(chunk, Lines)
-            batch = MessageBatch.of(chunk)
+            batch = chunk if isinstance(chunk, MessageBatch) else MessageBatch.of(chunk)
             held.append(batch.columns)
-            if set(map(type, chunk)) == {Message}:
+            if batch is chunk or set(map(type, chunk)) == {Message}:
                 yield batch
             else:
                 yield from chunk

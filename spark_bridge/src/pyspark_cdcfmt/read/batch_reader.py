@@ -12,13 +12,12 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceReader, EqualTo, Filter, In, InputPartition
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.events import Message
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.io.topics.topic_schemas import TopicSchemaStore
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.scan import open_schema_scan
 from cdcfmt_core.schemas.store import NoSchemas, SchemaStore
+from pyspark_cdcfmt.kernel.batches import Item
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.checks import check_batch
 from pyspark_cdcfmt.read.engine import Engine
@@ -105,7 +104,7 @@ def open_slice(
     inferred: bool = False,
     event_filter: EventFilter | None = None,
     streaming: bool = False,
-) -> tuple[Engine, Iterator[Message | BadLine | Lines]]:
+) -> tuple[Engine, Iterator[Item]]:
     """The messages of a slice, and what decodes them."""
     schemas = slice_.schemas
     if streaming:
@@ -130,7 +129,7 @@ def open_slice(
     )
     if isinstance(schemas, TopicSchemaStore):
         return engine, schemas.follow(source.read(slice_, engine.counts))
-    return engine, source.read_lines(slice_, engine.counts)
+    return engine, source.read_many(slice_, engine.counts)
 
 
 def read_slice(

@@ -35,6 +35,7 @@ from cdcfmt_core.transport import Source
 from pyspark_cdcfmt.options import ReadOptions
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.slices import Input, Slice
+from pyspark_cdcfmt.rows.message_batch import MessageBatch
 
 
 @attrs.frozen
@@ -110,7 +111,7 @@ class FilesInput(Input):
         splits = (slice_.splits for slice_ in slices if isinstance(slice_, FilesSlice))
         return len({split.path for each in splits for split in each}) > 1
 
-    def read_lines(
+    def read_many(
         self, slice_: Slice, counts: Counter[str] | None = None
     ) -> Iterator[Message | BadLine | Lines]:
         assert isinstance(slice_, FilesSlice)
@@ -175,6 +176,12 @@ class TopicInput(Input):
     ) -> Iterator[Message | BadLine]:
         assert isinstance(slice_, TopicSlice)
         return self.source.read(slice_.range, counts)
+
+    def read_many(
+        self, slice_: Slice, counts: Counter[str] | None = None
+    ) -> Iterator[MessageBatch]:
+        assert isinstance(slice_, TopicSlice)
+        return map(MessageBatch.of_columns, self.source.read_columns(slice_.range, counts))
 
     def ends(self, slices: Sequence[Slice], *, seconds: float, thorough: bool) -> Iterator[Message]:
         ranges: dict[TopicPartition, OffsetRange] = {}

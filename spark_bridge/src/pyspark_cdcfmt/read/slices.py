@@ -14,10 +14,11 @@ from pyspark.sql.datasource import InputPartition
 
 from cdcfmt_core.codec import MarkedScan, ScanSchemas
 from cdcfmt_core.events import Message
-from cdcfmt_core.io.sources import BadLine, Lines
+from cdcfmt_core.io.sources import BadLine
 from cdcfmt_core.io.topics.schema_search import SchemaSearch
 from cdcfmt_core.schemas.kept import KeptSchemaStore
 from cdcfmt_core.schemas.store import SchemaStore
+from pyspark_cdcfmt.kernel.batches import Item
 
 SECONDS_BETWEEN_NEWS = 10.0
 """Between log lines of a driver or task that waits."""
@@ -57,11 +58,9 @@ class Input(ABC):
         With ``marks`` only messages are wanted whose value holds one of these bytes.
         """
 
-    def read_lines(
-        self, slice_: Slice, counts: Counter[str] | None = None
-    ) -> Iterator[Message | BadLine | Lines]:
-        """Like :meth:`read`, but may yield unsplit blocks of lines."""
-        return self.read(slice_, counts)
+    @abstractmethod
+    def read_many(self, slice_: Slice, counts: Counter[str] | None = None) -> Iterator[Item]:
+        """Like :meth:`read`, with many messages in one piece."""
 
     @abstractmethod
     def ends(

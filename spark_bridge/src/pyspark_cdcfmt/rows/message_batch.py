@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import BadLine
+from cdcfmt_core.transport import MessageColumns
 from pyspark_cdcfmt.rows.event_rows import LAST_MILLISECOND
 
 MESSAGE: pa.Schema = pa.schema(
@@ -39,6 +40,23 @@ class MessageBatch(Sequence[Message]):
     def of(cls, messages: Sequence[Message | BadLine]) -> MessageBatch:
         """Of messages; a bad line has what it knows."""
         arrays = [_array(attributes(messages, field.name), field) for field in MESSAGE]
+        return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
+
+    @classmethod
+    def of_columns(cls, columns: MessageColumns) -> MessageBatch:
+        """Of columns of a topic's partition."""
+        count = len(columns.values)
+        headers = columns.headers or [()] * count
+        arrays = [
+            pa.array(columns.keys, pa.binary()),
+            pa.array(columns.values, pa.binary()),
+            _array([*headers], MESSAGE.field("headers")),
+            pa.repeat(pa.scalar(columns.topic), count),
+            pa.repeat(pa.scalar(columns.partition, pa.int32()), count),
+            pa.array(columns.offsets, pa.int64()),
+            pa.array(columns.timestamps, pa.int64()),
+            pa.nulls(count, pa.string()),
+        ]
         return cls(pa.RecordBatch.from_arrays(arrays, schema=MESSAGE))
 
     @classmethod

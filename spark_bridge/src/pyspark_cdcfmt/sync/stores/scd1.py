@@ -91,7 +91,7 @@ class CurrentRows:
     def _last(self, state: TableState, changes: DataFrame) -> DataFrame:
         keys, sequence = ", ".join(map(quote, state.keys)), quote(self.prefix + "sequence")
         nth = f"row_number() OVER (PARTITION BY {keys} ORDER BY {sequence} DESC) AS __sync_nth"
-        return changes.selectExpr("*", nth).where("__sync_nth = 1").drop("__sync_nth")
+        return changes.selectExpr("*", nth).where("__sync_nth = 1")
 
     def _folded(self, state: TableState, changes: DataFrame) -> DataFrame:
         """The last change of each key, with the last value of each column that any has.
@@ -154,16 +154,16 @@ class CurrentRows:
     def _merge(self, state: TableState, last: DataFrame, *, partial: bool) -> None:
         assert state.columns is not None
         sequence = quote(self.prefix + "sequence")
-        rows = last.withColumn("__sync_is_delete", self._is_delete())
         on = " AND ".join(f"t.{quote(key)} <=> s.{quote(key)}" for key in state.keys)
+        is_delete = f"s.{quote(self.prefix + 'change_type')} = 'delete'"
         newer = f"WHEN MATCHED AND s.{sequence} > t.{sequence}"
         values = {quote(name): f"s.{quote(name)}" for name in state.columns.names}
         values[sequence] = f"s.{sequence}"
         clauses = ""
         if self.soft:
-            values[quote(self.prefix + "deleted")] = "s.__sync_is_delete"
+            values[quote(self.prefix + "deleted")] = is_delete
         else:
-            clauses = f"{newer} AND s.__sync_is_delete THEN DELETE "
+            clauses = f"{newer} AND {is_delete} THEN DELETE "
         updated = dict(values)
         if partial or self.soft:
             for name in state.columns.names:
@@ -174,10 +174,10 @@ class CurrentRows:
                     known.append(f"array_contains(s.__sync_set, {text_literal(name)})")
                 if self.soft:
                     # Of a delete only the key may be on the wire.
-                    known.append("NOT s.__sync_is_delete")
+                    known.append(f"NOT {is_delete}")
                 updated[column] = f"IF({' AND '.join(known)}, s.{column}, t.{column})"
         sets = ", ".join(f"t.{column} = {value}" for column, value in updated.items())
         insert = f"({', '.join(values)}) VALUES ({', '.join(values.values())})"
-        unless = "" if self.soft else " AND NOT s.__sync_is_delete"
+        unless = "" if self.soft else f" AND NOT {is_delete}"
         clauses += f"{newer} THEN UPDATE SET {sets} WHEN NOT MATCHED{unless} THEN INSERT {insert}"
-        self.target.merge(state.target, rows, on, clauses)
+        self.target.merge(state.target, last, on, clauses)
