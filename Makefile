@@ -70,7 +70,7 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 		--durations 20
 
 # The quick tests on other supported Pythons of this machine.
-unit-pythons:  ## the quick tests on this machine's oldest and newest Python
+unit-pythons:  ## the quick tests on this machine's oldest and newest minor Python
 	$(RUN) python tests/pythons.py unit
 
 # The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.

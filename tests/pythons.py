@@ -1,8 +1,8 @@
 """Run tests on the other Pythons of this machine.
 
-- ``unit``: the quick tests, which need neither Spark nor Kafka, on the oldest Python and on
-  the oldest patch of the newest minor version.  What one between them lacks or has, one of
-  these lacks or has, too.
+- ``unit``: the quick tests, which need neither Spark nor Kafka, on the oldest patches of the
+  oldest and the newest minor version.  What one between them lacks or has, one of these lacks or
+  has, too.  That of development runs them anyway.
 - ``every``: the same on the oldest patch of each supported minor version.
 - ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
   on the newest Python with the newest Spark.
@@ -47,9 +47,11 @@ def main(what: str) -> None:
         runs = [(oldest, "spark", _SMOKE), (newest, "spark-next", _SMOKE)]
     else:
         patches = oldest_patches(found)
-        chosen = patches if what == "every" else [patches[0], patches[-1]]
-        others = sorted({*chosen} - {sys.version_info[:3]})
-        runs = [(version, "spark", _UNIT) for version in others]
+        others = {*patches} - {sys.version_info[:3]}
+        if what == "unit":
+            others &= {patches[0], patches[-1]}
+            others = {version for version in others if version[:2] != sys.version_info[:2]}
+        runs = [(version, "spark", _UNIT) for version in sorted(others)]
     failed = [
         f"{'.'.join(map(str, version))} with group {group}"
         for version, group, tests in runs
