@@ -54,6 +54,8 @@ tests: setup
 	$(MAKE) --jobs 3 unit-spark unit-brokers unit-alone unit-pythons smoke
 
 PYTEST = $(RUN) python spark_bridge/tests/java.py -- python -m pytest --durations 20
+# The Spark session is the longest lane: others give way to it.
+GIVES_WAY = nice -n 5
 
 unit-spark:  ## the tests that need Spark
 	$(PYTEST) -m "spark and not soak"
@@ -62,7 +64,7 @@ unit-brokers:  ## the tests that need Kafka, RabbitMQ or RocketMQ, and no Spark 
 	$(PYTEST) -m "broker and not soak"
 
 unit-alone:  ## the other tests
-	$(PYTEST) -m "not spark and not broker and not soak"
+	$(GIVES_WAY) $(PYTEST) -m "not spark and not broker and not soak"
 
 # What a change most likely breaks, in two minutes: property tests with few examples, one Python.
 check: lint  ## linters, types, and the quick tests: no Spark, no broker
@@ -71,11 +73,11 @@ check: lint  ## linters, types, and the quick tests: no Spark, no broker
 
 # The quick tests on other supported Pythons of this machine.
 unit-pythons:  ## the quick tests on this machine's oldest and newest minor Python
-	$(RUN) python tests/pythons.py unit
+	$(GIVES_WAY) $(RUN) python tests/pythons.py unit
 
 # The bridge's smoke tests on the oldest Python, and on the newest Python with the newest Spark.
 smoke:  ## a few Spark tests on the oldest and the newest versions
-	$(RUN) python tests/pythons.py smoke
+	$(GIVES_WAY) $(RUN) python tests/pythons.py smoke
 
 # All wheels, in dist/, and a look at them as users have them; the kernel's need Rust.
 TARGETS ?= x86_64 aarch64

@@ -22,7 +22,7 @@ from cdcfmt_kafka.trouble import Trouble
 
 logger = open_logger("cdcfmt_kafka")
 
-_AT_A_TIME = 1000
+_AT_A_TIME, _AT_A_TIME_BYTES = 1000, 4 << 20
 _PAUSE = 0.5
 _BEHIND_SECONDS = 10.0
 """How long a partition may seem to end before a range that the driver saw: a new leader
@@ -87,6 +87,19 @@ def _has_failed(record: Any) -> bool:
     return record.error() is not None
 
 
+def _pieces(records: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Records, about 4 MiB of values at a time."""
+    start = size = 0
+    if sum(map(len, records)) > _AT_A_TIME_BYTES:
+        for place, record in enumerate(records):
+            size += len(record)
+            if size >= _AT_A_TIME_BYTES:
+                yield records[start : place + 1]
+                start, size = place + 1, 0
+    if start < len(records):
+        yield records[start:]
+
+
 class _RangeReader:
     def __init__(self, wanted: OffsetRange, options: KafkaOptions, counts: Counter[str]) -> None:
         from confluent_kafka import Consumer
@@ -113,9 +126,9 @@ class _RangeReader:
                     continue
                 found = [each for each in records if each.offset() >= self._position]
                 ours = [each for each in found if each.offset() < end]
-                if ours:
-                    self._position = ours[-1].offset() + 1
-                    yield columns_of(ours, place, self._counts)
+                for piece in _pieces(ours):
+                    self._position = piece[-1].offset() + 1
+                    yield columns_of(piece, place, self._counts)
                 if len(ours) < len(found):
                     return
 

@@ -109,8 +109,8 @@ class KernelChunks:
             if at < len(chunk):
                 if self._is_full():
                     yield from self._finish(count_rows)
-                elif not self.learner.skips(chunk[at]):
-                    yield from self._pass_over(chunk[at], count_rows)
+                elif not self.learner.skips(message := chunk[at]):
+                    yield from self._pass_over(message, count_rows)
                     at += 1
 
     def _reader(self, chunk: Chunk) -> Callable[[int], int]:
