@@ -39,16 +39,13 @@ class Check:
 
 @attrs.frozen
 class MessageColumns:
-    """Messages of one partition, in order: each list has one value for each of them.
-
-    ``headers`` is None where no message has any.
-    """
+    """Messages of one partition, in order: each list has one value for each of them."""
 
     topic: str
     partition: int
     keys: Sequence[bytes | None]
     values: Sequence[bytes | None]
-    headers: Sequence[tuple[tuple[str, bytes | None], ...]] | None
+    headers: Sequence[tuple[tuple[str, bytes | None], ...]]
     offsets: Sequence[int]
     timestamps: Sequence[int | None]
 
@@ -57,7 +54,7 @@ class MessageColumns:
             Message,
             self.keys,
             self.values,
-            repeat(()) if self.headers is None else self.headers,
+            self.headers,
             repeat(self.topic),
             repeat(self.partition),
             self.offsets,
@@ -120,8 +117,8 @@ class Source(Protocol):
 
     def read_columns(
         self, wanted: OffsetRange, counts: Counter[str] | None = None
-    ) -> Iterator[MessageColumns]:
-        """What :meth:`read` gives, many messages at a time: engines that take columns read this."""
+    ) -> Iterator[MessageColumns] | None:
+        """What :meth:`read` gives, many messages at a time; None where they come one by one."""
 
     def ends(
         self, ranges: Sequence[OffsetRange], *, seconds: float | None = None

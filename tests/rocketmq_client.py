@@ -124,11 +124,13 @@ class JavaClient:
     def delete_old_files(self, until: Callable[[], bool]) -> None:
         """Delete all files of messages but the last one, as retention does."""
         self._keep_files(0)
-        self._api.deleteExpiredCommitLog(self.broker, _TIMEOUT)
-        # A broker deletes nothing in its first minute.
-        self.wait(until, 90)
-        # It looks twenty times, and would delete files of the next test too.
-        self._keep_files(KEPT_HOURS)
+        try:
+            self._api.deleteExpiredCommitLog(self.broker, _TIMEOUT)
+            # A broker deletes nothing in its first minute.
+            self.wait(until, 90)
+        finally:
+            # It looks twenty times, and would delete files of the next test too.
+            self._keep_files(KEPT_HOURS)
 
     def _keep_files(self, hours: int) -> None:
         settings = self._gateway.jvm.java.util.Properties()

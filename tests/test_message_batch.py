@@ -79,14 +79,14 @@ def test_times_of_spark_are_rounded_down() -> None:
     assert [message.timestamp for message in batch] == [-1, 1_704_067_200_000]
 
 
-@pytest.mark.parametrize("headers", [None, [(), (("trace", b"\xff"), ("empty", None))]])
+@pytest.mark.parametrize("headers", [[(), ()], [(), (("trace", b"\xff"), ("empty", None))]])
 def test_columns_of_a_topic(headers: Any) -> None:
     columns = MessageColumns(
         "orders", 3, [None, b"k"], [b"v", None], headers, [5, 9], [None, 1_700_000_000_123]
     )
     expected = [
         Message(None, b"v", (), "orders", 3, 5, None),
-        Message(b"k", None, headers[1] if headers else (), "orders", 3, 9, 1_700_000_000_123),
+        Message(b"k", None, headers[1], "orders", 3, 9, 1_700_000_000_123),
     ]
     assert list(columns) == expected
     assert list(MessageBatch.of_columns(columns)) == expected

@@ -19,9 +19,6 @@ from cdcfmt_core.offsets import OffsetRange, Offsets, TopicPartition
 from cdcfmt_core.transport import MessageColumns
 
 _O = TypeVar("_O", bound=TopicOptions)
-_AT_A_TIME_BYTES = 4 << 20
-_MESSAGE_BYTES = 4 << 10
-"""What each message counts for besides its value: 1024 at a time at most."""
 
 
 @attrs.frozen(slots=False)
@@ -44,18 +41,9 @@ class TopicSource(ABC, Generic[_O]):
 
     def read_columns(
         self, wanted: OffsetRange, counts: Counter[str] | None = None
-    ) -> Iterator[MessageColumns]:
+    ) -> Iterator[MessageColumns] | None:
         """As :meth:`cdcfmt_core.transport.Source.read_columns`."""
-        some: list[Message] = []
-        size = 0
-        for message in self.read(wanted, counts):
-            some.append(message)
-            size += _MESSAGE_BYTES + len(message.value or b"")
-            if size >= _AT_A_TIME_BYTES:
-                yield _columns_of(some, wanted)
-                some, size = [], 0
-        if some:
-            yield _columns_of(some, wanted)
+        return None
 
     @abstractmethod
     def ends(
@@ -90,16 +78,3 @@ class TopicSource(ABC, Generic[_O]):
 
     def begin_at(self, partition: int, offset: int) -> Self:
         return attrs.evolve(self, options=self.options.begin_at(partition, offset))
-
-
-def _columns_of(messages: Sequence[Message], wanted: OffsetRange) -> MessageColumns:
-    return MessageColumns(
-        wanted.topic,
-        wanted.partition,
-        [message.key for message in messages],
-        [message.value for message in messages],
-        [message.headers for message in messages],
-        # All have one.
-        [message.offset or 0 for message in messages],
-        [message.timestamp for message in messages],
-    )

@@ -62,8 +62,10 @@ def _check_cuts(subject: TransportSubject, topic: str) -> None:
             found == expected,
             f"{show(whole)} in pieces of {width}: " + _difference(expected, found),
         )
+        if source.read_columns(whole) is None:
+            continue
         with subject.in_time("read_columns()"):
-            columns = [each for piece in pieces for each in source.read_columns(piece)]
+            columns = [each for piece in pieces for each in source.read_columns(piece) or ()]
         found = [message for each in columns for message in each]
         expect(
             found == expected,

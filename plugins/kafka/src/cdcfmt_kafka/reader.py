@@ -62,12 +62,11 @@ def columns_of(
     records: Sequence[Any], place: TopicPartition, counts: Counter[str] | None = None
 ) -> MessageColumns:
     """The messages that the client's ``records`` of one partition hold."""
-    headers = [_headers(record, counts) for record in records]
     return MessageColumns(
         *place,
         [record.key() for record in records],
         [record.value() for record in records],
-        headers if any(headers) else None,
+        [_headers(record, counts) for record in records],
         [record.offset() for record in records],
         [time if kind else None for kind, time in (record.timestamp() for record in records)],
     )

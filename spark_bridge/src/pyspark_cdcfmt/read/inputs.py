@@ -179,9 +179,12 @@ class TopicInput(Input):
 
     def read_many(
         self, slice_: Slice, counts: Counter[str] | None = None
-    ) -> Iterator[MessageBatch]:
+    ) -> Iterator[Message | BadLine] | Iterator[MessageBatch]:
         assert isinstance(slice_, TopicSlice)
-        return map(MessageBatch.of_columns, self.source.read_columns(slice_.range, counts))
+        columns = self.source.read_columns(slice_.range, counts)
+        if columns is None:
+            return self.read(slice_, counts)
+        return map(MessageBatch.of_columns, columns)
 
     def ends(self, slices: Sequence[Slice], *, seconds: float, thorough: bool) -> Iterator[Message]:
         ranges: dict[TopicPartition, OffsetRange] = {}

@@ -46,11 +46,10 @@ class MessageBatch(Sequence[Message]):
     def of_columns(cls, columns: MessageColumns) -> MessageBatch:
         """Of columns of a topic's partition."""
         count = len(columns.values)
-        headers = columns.headers or [()] * count
         arrays = [
             pa.array(columns.keys, pa.binary()),
             pa.array(columns.values, pa.binary()),
-            _array([*headers], MESSAGE.field("headers")),
+            _array([*columns.headers], MESSAGE.field("headers")),
             pa.repeat(pa.scalar(columns.topic), count),
             pa.repeat(pa.scalar(columns.partition, pa.int32()), count),
             pa.array(columns.offsets, pa.int64()),
