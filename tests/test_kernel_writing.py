@@ -245,6 +245,25 @@ def inserts(type_: str, cells: list[Any]) -> tuple[Rows, dict[str, str]]:
     return rows, {"table": "shop.files", "keyColumns": "id"}
 
 
+@pytest.mark.parametrize(
+    "protocol", ["canal-json", "debezium", "open-protocol", "simple", "cloudcanal-json"]
+)
+@pytest.mark.parametrize(
+    ("name", "type_", "bits"), [("float", pa.float32(), 24), ("double", pa.float64(), 53)]
+)
+def test_digits_of_floats(protocol: str, name: str, type_: pa.DataType, bits: int) -> None:
+    """Of any size, many of them halfway between two of the shortest texts."""
+    chance = random.Random(bits)
+    cells = [chance.randrange(1 << bits) / 2 ** chance.randrange(0, 70) for _ in range(2_000)]
+    cells += [odd * 2.0**-power for power in range(10, 40) for odd in range(1, 100, 2)]
+    cells += [chance.random() * 10.0 ** chance.randrange(-30, 30) for _ in range(1_000)]
+    rows, table = inserts(name, [1.0] * len(cells))
+    [batch] = rows.batches
+    rows = Rows(rows.schema, [batch.set_column(1, "data", pa.array(cells).cast(type_))])
+    _, by_kernel = check_equal(rows, protocol=protocol, **table)
+    assert by_kernel > len(cells) * 0.9
+
+
 def test_quoted_bytes_are_the_kernels() -> None:
     """Open Protocol's bytes: every character, and some at random."""
     chance = random.Random(18)

@@ -1,7 +1,5 @@
 //! Values of an Avro type: read as a token, printed as JSON, passed over.
 
-use std::io::Write;
-
 use simdutf8::basic::from_utf8;
 
 use crate::avro::{Datum, shortest_double};
@@ -187,8 +185,7 @@ fn double(value: f64, bare: bool, datum: &Datum, document: &mut Vec<u8>) -> Step
         return Ok(Some(Token::of_double(value)));
     }
     let start = document.len();
-    // Writing to a vector does not fail.
-    let _ = write!(document, "{value:?}");
+    document.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
     Ok(Some(Token::new(Kind::Fraction, start, document.len())))
 }
 

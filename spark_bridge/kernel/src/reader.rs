@@ -274,13 +274,15 @@ impl Reader {
 
     /// Reads a number by its text.
     fn read_printed(&self, token: Token, column: &mut impl Cells, tools: &mut Tools) -> Step<()> {
-        use std::fmt::Write;
         let mut text = std::mem::take(&mut tools.number);
         text.clear();
-        // Writing to text does not fail.
-        let (kind, _) = match token.double() {
-            Some(value) => (Kind::Fraction, write!(text, "{value:?}")),
-            None => (Kind::Integer, write!(text, "{}", token.long().unwrap_or(0))),
+        let kind = if let Some(value) = token.double() {
+            text.push_str(zmij::Buffer::new().format(value));
+            Kind::Fraction
+        } else {
+            let value = token.long().unwrap_or(0);
+            text.push_str(itoa::Buffer::new().format(value));
+            Kind::Integer
         };
         let read = self.read(Token::new(kind, 0, text.len()), &text, column, tools);
         tools.number = text;

@@ -1,6 +1,5 @@
 //! Digits of numbers; the Python printers are in `cdcfmt_core/mysql/number_output.py`.
 
-use std::fmt::{Display, LowerExp};
 use std::io::Write;
 
 use crate::refusal::Step;
@@ -42,15 +41,36 @@ pub fn is_common(value: f64) -> bool {
 /// The shortest digits without an exponent.
 pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
     if is_common(value) {
-        let mut text = zmij::Buffer::new();
-        let text = text.format_finite(value).as_bytes();
-        out.extend_from_slice(text.strip_suffix(b".0").unwrap_or(text));
+        common(value, out);
     } else if value.is_finite() {
-        write!(out, "{value}").map_err(|_| MISFIT)?;
+        Digits::of(value).plain(out);
     } else {
         return Err(MISFIT);
     }
     Ok(())
+}
+
+/// The same of 32 bits.
+pub fn single(value: f32, out: &mut Vec<u8>) -> Step<()> {
+    if !(value == 0.0 || value.is_normal()) {
+        return Err(MISFIT);
+    }
+    if is_common_single(value) {
+        common(value, out);
+    } else {
+        Digits::of(value).plain(out);
+    }
+    Ok(())
+}
+
+fn is_common_single(value: f32) -> bool {
+    1e-4 < value.abs() && value.abs() < 1e12
+}
+
+fn common(value: impl zmij::Float, out: &mut Vec<u8>) {
+    let mut text = zmij::Buffer::new();
+    let text = text.format_finite(value).as_bytes();
+    out.extend_from_slice(text.strip_suffix(b".0").unwrap_or(text));
 }
 
 /// Of a FLOAT that came as a double: no more digits than tell it from its neighbours.
@@ -90,27 +110,102 @@ pub fn shortest(value: f64) -> Step<f64> {
 /// A finite float as Go's `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on.
 pub fn go_json(value: f64, exponent_digits: usize, out: &mut Vec<u8>) {
     if is_common(value) {
-        let mut text = zmij::Buffer::new();
-        let text = text.format_finite(value).as_bytes();
-        out.extend_from_slice(text.strip_suffix(b".0").unwrap_or(text));
+        common(value, out);
     } else {
-        go_json_any(value, exponent_digits, out);
+        Digits::of(value).go_json(exponent_digits, out);
     }
 }
 
-/// The same of any float.
-pub fn go_json_any(value: impl Display + LowerExp, exponent_digits: usize, out: &mut Vec<u8>) {
-    let text = format!("{value:e}");
-    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    if (-6..21).contains(&exponent.parse().unwrap_or(0)) {
-        let _ = write!(out, "{value}");
-        return;
+/// The same of 32 bits.
+pub fn go_json_single(value: f32, exponent_digits: usize, out: &mut Vec<u8>) {
+    if is_common_single(value) {
+        common(value, out);
+    } else {
+        Digits::of(value).go_json(exponent_digits, out);
     }
-    let (sign, digits) = match exponent.strip_prefix('-') {
-        Some(digits) => ('-', digits),
-        None => ('+', exponent),
-    };
-    let _ = write!(out, "{mantissa}e{sign}{digits:0>exponent_digits$}");
+}
+
+/// The shortest digits that tell a number from its neighbours, and the nearest of those: the even
+/// ones of two, as Python and Go have them, where Rust's own formatting has the larger ones.
+struct Digits {
+    sign: &'static str,
+    digits: String,
+    /// The power of ten of the first digit.
+    exponent: i32,
+}
+
+impl Digits {
+    fn of(value: impl zmij::Float) -> Digits {
+        let mut text = zmij::Buffer::new();
+        let text = text.format_finite(value);
+        let (sign, text) = match text.strip_prefix('-') {
+            Some(text) => ("-", text),
+            None => ("", text),
+        };
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let every = format!("{whole}{fraction}");
+        let digits = every.trim_start_matches('0');
+        let before = every.len() - digits.len() + 1;
+        let exponent = exponent.parse().unwrap_or(0) + as_i32(whole.len()) - as_i32(before);
+        match digits.trim_end_matches('0') {
+            "" => Digits {
+                sign,
+                digits: "0".to_owned(),
+                exponent: 0,
+            },
+            digits => Digits {
+                sign,
+                digits: digits.to_owned(),
+                exponent,
+            },
+        }
+    }
+
+    fn plain(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.sign.as_bytes());
+        let digits = self.digits.as_bytes();
+        let Ok(last) = usize::try_from(self.exponent) else {
+            out.extend_from_slice(b"0.");
+            let zeros = self.exponent.unsigned_abs() as usize - 1;
+            out.resize(out.len() + zeros, b'0');
+            out.extend_from_slice(digits);
+            return;
+        };
+        if let Some((whole, fraction)) = digits.split_at_checked(last + 1) {
+            out.extend_from_slice(whole);
+            if !fraction.is_empty() {
+                out.push(b'.');
+                out.extend_from_slice(fraction);
+            }
+        } else {
+            out.extend_from_slice(digits);
+            out.resize(out.len() + last + 1 - digits.len(), b'0');
+        }
+    }
+
+    fn go_json(&self, exponent_digits: usize, out: &mut Vec<u8>) {
+        if (-6..21).contains(&self.exponent) {
+            self.plain(out);
+            return;
+        }
+        let (first, rest) = self.digits.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        let sign = if self.exponent < 0 { '-' } else { '+' };
+        let exponent = self.exponent.unsigned_abs();
+        // Writing to a vector does not fail.
+        let _ = write!(
+            out,
+            "{}{first}{point}{rest}e{sign}{exponent:0>exponent_digits$}",
+            self.sign
+        );
+    }
+}
+
+/// Of the length of a number's text.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+fn as_i32(length: usize) -> i32 {
+    length as i32
 }
 
 /// The double nearest to a decimal, and whether it has the decimal's digits.
@@ -128,17 +223,82 @@ pub fn nearest_double(value: i128, scale: u8) -> Step<(f64, bool)> {
     decimal(value, scale, &mut text);
     let text = std::str::from_utf8(&text).map_err(|_| MISFIT)?;
     let number: f64 = text.parse().map_err(|_| MISFIT)?;
-    let shown = number.to_string();
+    let mut shown = Vec::new();
+    double(number, &mut shown)?;
     let trimmed = match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
         false => text,
     };
-    Ok((number, shown == trimmed))
+    Ok((number, shown == trimmed.as_bytes()))
 }
 
-pub fn single(value: f32, out: &mut Vec<u8>) -> Step<()> {
-    if !(value == 0.0 || value.is_normal()) {
-        return Err(MISFIT);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(print: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        print(&mut out);
+        String::from_utf8(out).unwrap()
     }
-    write!(out, "{value}").map_err(|_| MISFIT)
+
+    #[test]
+    fn digits_without_an_exponent() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1e-4, "0.0001"),
+            (-1.5e-7, "-0.00000015"),
+            (1e15, "1000000000000000"),
+            (1.25e22, "12500000000000000000000"),
+            (5e-324, &format!("0.{}5", "0".repeat(323))),
+        ] {
+            assert_eq!(printed(|out| double(value, out).unwrap()), text);
+        }
+        assert_eq!(printed(|out| single(1e13, out).unwrap()), "10000000000000");
+    }
+
+    #[test]
+    fn exponents_of_go() {
+        for (value, text) in [
+            (1e-6, "0.000001"),
+            (1.5e-7, "1.5e-7"),
+            (1e20, "100000000000000000000"),
+            (-1e21, "-1e+21"),
+        ] {
+            assert_eq!(printed(|out| go_json(value, 1, out)), text);
+        }
+        assert_eq!(printed(|out| go_json_single(1e-7, 2, out)), "1e-07");
+    }
+
+    #[test]
+    fn of_two_as_near_the_even_digits() {
+        assert_eq!(
+            printed(|out| single(473.453_125, out).unwrap()),
+            "473.45312"
+        );
+        let value = 129.0 / f64::from(1 << 21);
+        assert_eq!(
+            printed(|out| double(value, out).unwrap()),
+            "0.00006151199340820312"
+        );
+    }
+
+    #[test]
+    fn every_text_is_its_number() {
+        for bits in (0..=u32::MAX).step_by(4_099) {
+            let value = f32::from_bits(bits);
+            if value == 0.0 || value.is_normal() {
+                for text in [
+                    printed(|out| single(value, out).unwrap()),
+                    printed(|out| go_json_single(value, 2, out)),
+                ] {
+                    assert_eq!(text.parse(), Ok(value));
+                    let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
+                    let mantissa = text.split('e').next().unwrap_or_default();
+                    assert!(digits(mantissa) <= digits(&value.to_string()));
+                }
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, Hash, RandomState};
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 /// So many keys are remembered at most, half of them at least.
 const MAX_KEYS: usize = 1 << 17;
@@ -30,15 +31,21 @@ impl Order {
     /// Remembers the position of a key; the last one where that was behind it.
     pub fn check(&mut self, key: &[u8], kind: Kind, position: Position) -> Result<(), Position> {
         let key = self.hasher.hash_one(key);
-        if let Some((known, last)) = self.recent.get(&key).or_else(|| self.older.get(&key))
+        let slot = self.recent.entry(key);
+        let last = match &slot {
+            Entry::Occupied(slot) => Some(slot.get()),
+            Entry::Vacant(_) => self.older.get(&key),
+        };
+        if let Some((known, last)) = last
             && *known == kind
             && position < *last
         {
             return Err(*last);
         }
-        self.recent.insert(key, (kind, position));
+        slot.insert((kind, position));
         if self.recent.len() >= MAX_KEYS / 2 {
-            self.older = std::mem::take(&mut self.recent);
+            std::mem::swap(&mut self.recent, &mut self.older);
+            self.recent.clear();
         }
         Ok(())
     }
