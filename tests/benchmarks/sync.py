@@ -1,8 +1,9 @@
 """``sync`` of one topic of many tables, beside a hand-written foreachBatch with MERGE of one.
 
-``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: batches of so many changes, which touch
-so many tables.  Prints changes a second and seconds a batch: the median of the batches behind the
-first two, which make the tables and warm the JVM.  Starts a broker of its own.
+``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: a million changes in one topic, in
+batches of so many, which touch so many tables.  Prints changes a second and seconds a batch: the
+median of the batches behind the first two, which make the tables and warm the JVM.  Starts a broker
+of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pyspark_cdcfmt.sync import sync
 
 SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """As a job has it (docs/sync.md, Cost); for the queries by hand, too."""
-BATCHES = 10
+CHANGES = 1_000_000
 NOT_COUNTED = 2
 KEYS = 100_000
 PARTITIONS = 2
@@ -66,8 +67,10 @@ def by_sync_soft(spark: SparkSession, source: dict[str, Any], folder: str) -> St
     return by_sync(spark, source, folder, "soft")
 
 
-def by_hand(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
-    """The MERGE of docs/merge-by-hand.md, without TRUNCATE."""
+def by_hand(
+    spark: SparkSession, source: dict[str, Any], folder: str, on_truncate: str = "row"
+) -> StreamingQuery:
+    """The MERGE of docs/merge-by-hand.md."""
     target = f"delta.`{folder}/lake/t000`"
     spark.sql(
         f"CREATE TABLE IF NOT EXISTS {target} (id INT, name STRING, price DECIMAL(10,2), "
@@ -76,18 +79,29 @@ def by_hand(spark: SparkSession, source: dict[str, Any], folder: str) -> Streami
 
     def merge(batch: DataFrame, _: int) -> None:
         batch.createOrReplaceTempView("batch")
-        batch.sparkSession.sql(f"""
+        sql = batch.sparkSession.sql
+        sql(f"""
             MERGE INTO {target} t USING (
-              SELECT id, name, price, _sequence, _change_type = 'delete' AS _deleted FROM batch
+              SELECT id, name, price, _sequence,
+                _change_type IN ('delete', 'truncate') AS _deleted
+              FROM batch
               QUALIFY row_number() OVER (PARTITION BY id ORDER BY _sequence DESC) = 1
             ) AS s ON t.id <=> s.id
             WHEN MATCHED AND s._sequence >= t._sequence THEN UPDATE SET *
             WHEN NOT MATCHED THEN INSERT *
         """)
+        if on_truncate == "row" and not sql(f"SELECT id FROM {target} WHERE id IS NULL").isEmpty():
+            sql(f"""
+                MERGE INTO {target} USING (
+                  SELECT max(_sequence) AS truncated FROM {target} WHERE id IS NULL
+                ) ON NOT _deleted AND _sequence < truncated
+                WHEN MATCHED THEN UPDATE SET _deleted = true
+            """)
 
     return (
         spark.readStream.format("cdc")
         .options(**source, table="shop.t000", images="after", mode="FAILFAST")
+        .option("onTruncate", on_truncate)
         .schema(f"id INT, name STRING, price DECIMAL(10,2), _change_type STRING, {SEQUENCE}")
         .load()
         .writeStream.foreachBatch(merge)
@@ -95,6 +109,11 @@ def by_hand(spark: SparkSession, source: dict[str, Any], folder: str) -> Streami
         .trigger(availableNow=True)
         .start()
     )
+
+
+def by_hand_rows(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
+    """The same of a table that is never truncated: a TRUNCATE ends the query."""
+    return by_hand(spark, source, folder, "corrupt")
 
 
 def measure(
@@ -132,8 +151,8 @@ def main() -> None:
         try:
             for each in tables:
                 topic = broker.create_topic(f"bench-{each}", PARTITIONS)
-                broker.produce(topic, messages(each, BATCHES * count))
-                runs: list[Run] = [by_hand, by_sync_soft] if each == 1 else []
+                broker.produce(topic, messages(each, CHANGES))
+                runs: list[Run] = [by_hand, by_hand_rows, by_sync_soft] if each == 1 else []
                 for run in (*runs, by_sync):
                     measure(run, spark, broker.servers, topic, each, count)
         finally:
