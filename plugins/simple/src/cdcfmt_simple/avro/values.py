@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from cdcfmt_core import DecoderContext
 from cdcfmt_core.events import TableSchema
-from cdcfmt_core.mysql import json_value_parser, text_parser
+from cdcfmt_core.mysql import InexactNumber, json_value_parser, text_parser
 from cdcfmt_core.toolkit.wire_avro import read_bytes, read_long, shortest_double
 from cdcfmt_core.types import (
     Binary,
@@ -55,7 +55,7 @@ def open_converters(
         of_text, of_bytes = _refuse_text, bytes
     elif isinstance(logical, (Text, Json, Unknown)):
         of_text, of_bytes = str, _decode
-    of_long = of_float = of_number
+    of_long, of_float = of_number, _without_floats(of_number)
     if isinstance(logical, Int):
         of_long = _within(*logical.bounds)
     elif isinstance(logical, (Bit, Set)):
@@ -76,6 +76,18 @@ def open_converters(
         "Timestamp": lambda value: open_parser(value["location"])(value["value"]),
         "UnsignedBigint": lambda value: of_number(value & UINT64),
     }
+
+
+def _without_floats(convert: Convert) -> Convert:
+    """Of a type that a float is no value of: there is no text that could be read exactly."""
+
+    def convert_float(value: float) -> Any:
+        try:
+            return convert(value)
+        except InexactNumber:
+            raise ValueError("a float is not a value of this type") from None
+
+    return convert_float
 
 
 def _within(low: int, high: int) -> Convert:
