@@ -2,6 +2,8 @@
 PYTHON ?= python3
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 RUN = $(UV) run --no-sync
+# Images of containers often forbid it: each process of Spark and of the tests would compile anew.
+export PYTHONDONTWRITEBYTECODE =
 
 NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so decoding is \
 	slower. Install Rust 1.85 or newer, and run make setup again.
