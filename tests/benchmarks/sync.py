@@ -1,9 +1,9 @@
 """``sync`` of one topic of many tables, beside a hand-written foreachBatch with MERGE of one.
 
-``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: a million changes in one topic, in
-batches of so many, which touch so many tables.  Prints changes a second and seconds a batch: the
-median of the batches behind the first two, which make the tables and warm the JVM.  Starts a broker
-of its own.
+``python tests/benchmarks/sync.py [CHANGES [TABLES ...]]``: one topic with a million changes, read
+in batches of CHANGES, for each number of TABLES in turn.  Starts a Kafka broker.  Prints changes a
+second and seconds a batch, as medians without the first two batches, which make the tables and warm
+the JVM.
 """
 
 from __future__ import annotations

@@ -33,20 +33,30 @@ pub fn decimal(value: i128, scale: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(fraction);
 }
 
-/// Whether all writers print a number without an exponent.
-pub fn is_common(value: f64) -> bool {
-    1e-4 < value.abs() && value.abs() < 1e15
+/// A float of either size.
+pub trait Float: zmij::Float + Copy {
+    /// Whether all writers print it without an exponent.
+    fn is_common(self) -> bool;
+}
+
+impl Float for f64 {
+    fn is_common(self) -> bool {
+        1e-4 < self.abs() && self.abs() < 1e15
+    }
+}
+
+impl Float for f32 {
+    fn is_common(self) -> bool {
+        1e-4 < self.abs() && self.abs() < 1e12
+    }
 }
 
 /// The shortest digits without an exponent.
 pub fn double(value: f64, out: &mut Vec<u8>) -> Step<()> {
-    if is_common(value) {
-        common(value, out);
-    } else if value.is_finite() {
-        Digits::of(value).plain(out);
-    } else {
+    if !value.is_finite() {
         return Err(MISFIT);
     }
+    plain(value, out);
     Ok(())
 }
 
@@ -55,19 +65,19 @@ pub fn single(value: f32, out: &mut Vec<u8>) -> Step<()> {
     if !(value == 0.0 || value.is_normal()) {
         return Err(MISFIT);
     }
-    if is_common_single(value) {
+    plain(value, out);
+    Ok(())
+}
+
+fn plain(value: impl Float, out: &mut Vec<u8>) {
+    if value.is_common() {
         common(value, out);
     } else {
         Digits::of(value).plain(out);
     }
-    Ok(())
 }
 
-fn is_common_single(value: f32) -> bool {
-    1e-4 < value.abs() && value.abs() < 1e12
-}
-
-fn common(value: impl zmij::Float, out: &mut Vec<u8>) {
+fn common(value: impl Float, out: &mut Vec<u8>) {
     let mut text = zmij::Buffer::new();
     let text = text.format_finite(value).as_bytes();
     out.extend_from_slice(text.strip_suffix(b".0").unwrap_or(text));
@@ -83,7 +93,7 @@ pub fn shortest(value: f64) -> Step<f64> {
     if value == 0.0 {
         return Ok(value);
     }
-    if !is_common(value) {
+    if !value.is_common() {
         return Err(MISFIT);
     }
     let mut text = zmij::Buffer::new();
@@ -108,25 +118,17 @@ pub fn shortest(value: f64) -> Step<f64> {
 }
 
 /// A finite float as Go's `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on.
-pub fn go_json(value: f64, exponent_digits: usize, out: &mut Vec<u8>) {
-    if is_common(value) {
+pub fn go_json(value: impl Float, exponent_digits: usize, out: &mut Vec<u8>) {
+    if value.is_common() {
         common(value, out);
     } else {
         Digits::of(value).go_json(exponent_digits, out);
     }
 }
 
-/// The same of 32 bits.
-pub fn go_json_single(value: f32, exponent_digits: usize, out: &mut Vec<u8>) {
-    if is_common_single(value) {
-        common(value, out);
-    } else {
-        Digits::of(value).go_json(exponent_digits, out);
-    }
-}
-
-/// The shortest digits that tell a number from its neighbours, and the nearest of those: the even
-/// ones of two, as Python and Go have them, where Rust's own formatting has the larger ones.
+/// Sign, digits and exponent of the shortest decimal that reads back as the float.
+///
+/// Of two equally near ones it is the even one, as in Python and Go; Rust's formatting rounds up.
 struct Digits {
     sign: &'static str,
     digits: String,
@@ -135,7 +137,7 @@ struct Digits {
 }
 
 impl Digits {
-    fn of(value: impl zmij::Float) -> Digits {
+    fn of(value: impl Float) -> Digits {
         let mut text = zmij::Buffer::new();
         let text = text.format_finite(value);
         let (sign, text) = match text.strip_prefix('-') {
@@ -268,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(printed(|out| go_json(value, 1, out)), text);
         }
-        assert_eq!(printed(|out| go_json_single(1e-7, 2, out)), "1e-07");
+        assert_eq!(printed(|out| go_json(1e-7_f32, 2, out)), "1e-07");
     }
 
     #[test]
@@ -291,7 +293,7 @@ mod tests {
             if value == 0.0 || value.is_normal() {
                 for text in [
                     printed(|out| single(value, out).unwrap()),
-                    printed(|out| go_json_single(value, 2, out)),
+                    printed(|out| go_json(value, 2, out)),
                 ] {
                     assert_eq!(text.parse(), Ok(value));
                     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();

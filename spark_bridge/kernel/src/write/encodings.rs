@@ -223,7 +223,7 @@ fn float(bits: u8, exponent_digits: usize, cell: Cell, out: &mut Vec<u8>) -> Ste
         }
         Cell::Double(value) if value.is_finite() => digits::go_json(value, exponent_digits, out),
         Cell::Single(value) if value == 0.0 || value.is_normal() => {
-            digits::go_json_single(value, exponent_digits, out);
+            digits::go_json(value, exponent_digits, out);
         }
         _ => return Err(MISFIT),
     }

@@ -3,7 +3,7 @@
 use crate::json::Cursor;
 use crate::refusal::{Refusal, Step};
 use crate::write::cell::Cell;
-use crate::write::digits;
+use crate::write::digits::{self, Float};
 use crate::write::variants::Variant;
 
 const DEEPEST: usize = 100;
@@ -129,7 +129,7 @@ pub fn value(cell: Cell, depth: usize, escapes: Escapes, out: &mut Vec<u8>) -> S
         Cell::Bool(false) => out.extend_from_slice(b"false"),
         Cell::Int(number) => out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes()),
         Cell::Decimal(number, scale) => digits::decimal(number, scale, out),
-        Cell::Double(number) if digits::is_common(number) || number == 0.0 => {
+        Cell::Double(number) if number.is_common() || number == 0.0 => {
             out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
         }
         Cell::Text(text) => string(text, escapes, out),
