@@ -10,8 +10,8 @@ NO_KERNEL = cdcfmt: the compiled kernel was not built (the reason is above), so 
 NO_DENY = cdcfmt: the crates of the kernel were not checked: cargo install --locked cargo-deny
 NO_ADVISORIES = cdcfmt: no advisories were looked up: their database cannot be reached
 
-.PHONY: help demo test check setup lint kernel crates site tests unit-spark unit-brokers unit-alone
-.PHONY: unit-pythons smoke wheels thorough soak bench bench-kafka bench-write docs clean
+.PHONY: help demo test check setup lint kernel crates site archive tests unit-spark unit-brokers
+.PHONY: unit-alone unit-pythons smoke wheels thorough soak bench bench-kafka bench-write docs clean
 
 demo: setup  ## the main job on embedded data
 	$(RUN) python spark_bridge/tests/java.py -- python -m pyspark_cdcfmt.demo
@@ -20,7 +20,7 @@ help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 test: setup  ## linters, types, docs and all tests
-	$(MAKE) --jobs 2 lint site
+	$(MAKE) --jobs 3 lint site archive
 	$(MAKE) tests
 
 setup: $(if $(findstring .uv/,$(UV)),.uv/bin/uv)  ## the environment in .venv, with the kernel where Rust is
@@ -49,6 +49,10 @@ kernel:  ## the kernel's own linters and tests; needs Rust
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.
 site: setup  ## the site of docs/, in docs/_build
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
+
+# What the JVMs of tests start from, in two thirds of the time.
+archive: setup
+	@PYTHONPATH=tests $(RUN) python spark_bridge/tests/java.py -- python spark_bridge/tests/spark_archive.py
 
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at
 # times, beside everything else.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from brokers import Startable, start_broker
 from hypothesis import settings
-from java import SHORT_LIVED, environment
+from java import environment, short_lived
 from spark_settings import FEW_ROWS, INTERPRETED, SMALL_DELTA
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ settings.register_profile("few", deadline=None, max_examples=10)
 settings.register_profile("many", deadline=None, max_examples=200)
 settings.load_profile("cdcfmt")
 
-os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(SHORT_LIVED))
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(short_lived()))
 
 _BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""

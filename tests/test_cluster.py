@@ -18,14 +18,14 @@ import pytest
 from canal_messages import DELETE, INSERT, KEY_UPDATE, UPDATE, write_lines
 from doc_snippets import files_in_snippets, snippets
 from fresh_venv import install_line
-from java import SHORT_LIVED, environment
+from java import environment, short_lived
 from kafka_broker import Broker
 from spark_daemon import SPARK, cluster
 from spark_settings import INTERPRETED
 
 PAGE = "docs/deployment.md"
 
-QUICK_JAVA = " ".join(SHORT_LIVED)
+QUICK_JAVA = " ".join(short_lived())
 SMALL = (
     f"--conf 'spark.executor.extraJavaOptions={QUICK_JAVA}'"
     " --conf spark.executor.memory=512m --conf spark.driver.memory=512m"

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 MINIMUM = 17
@@ -22,10 +23,25 @@ SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX
 parallel collector, cost more than they save.  With one compiler alone Java keeps 48 MB of code,
 which a few hundred queries fill, and then compiles nothing more."""
 
+NO_WARNINGS = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
+"""Java warns of each class that an archive cannot have."""
+
 SHIM = """#!/bin/sh
 for a do shift; [ "$a" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$a"; done
 exec "{java}" "$@"
 """
+
+
+def archive() -> Path:
+    """Where ``spark_archive.py`` writes the classes of this environment's Spark."""
+    return Path(sys.prefix, "cdcfmt-java", f"spark-{version('pyspark')}.jsa")
+
+
+def short_lived() -> list[str]:
+    """Options for JVMs of Spark; one whose classes are not those of the archive reads its jars."""
+    path = archive()
+    from_archive = (f"-XX:SharedArchiveFile={path}", *NO_WARNINGS) if path.exists() else ()
+    return [*SHORT_LIVED, *from_archive]
 
 
 def version_of(java: str) -> int:
