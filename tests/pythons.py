@@ -1,8 +1,8 @@
 """Run tests on the other Pythons of this machine.
 
-- ``unit``: the quick tests, which need neither Spark nor Kafka, on the oldest patches of the
-  oldest and the newest minor version.  What one between them lacks or has, one of these lacks or
-  has, too.  That of development runs them anyway.
+- ``unit``: the quick tests, which need neither Spark nor Kafka, but for comparisons over all
+  golden data, on the oldest patches of the oldest and the newest minor version.  What one between
+  them lacks or has, one of these lacks or has, too.  That of development runs them anyway.
 - ``every``: the same on the oldest patch of each supported minor version.
 - ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
   on the newest Python with the newest Spark.
