@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +40,13 @@ _OURS = (
 )
 """Options of the source that sync sets."""
 
+_TASKS = {
+    "spark.sql.shuffle.partitions": (200, 16, 4),
+    "spark.databricks.delta.snapshotPartitions": (50, 1, 1),
+}
+"""Numbers of tasks of a query: Spark's and Delta's own on any machine, the least one, and how many
+a core gets.  Tasks beyond that cost more than a batch's rows, and than the log of a table."""
+
 
 def sync(
     spark: SparkSession,
@@ -66,7 +73,9 @@ def sync(
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
     # A session without Delta is told now, not by the first batch.
     Control(spark, DeltaTarget(spark), wanted.control).has("tables")
-    worker = _Worker(wanted, texts, snapshot or {}, on_batch)
+    given = spark.conf.getAll
+    tasks = [name for name in _TASKS if name not in given]
+    worker = _Worker(wanted, texts, snapshot or {}, on_batch, tasks)
     writer = (
         spark.readStream.format("cdc")
         .options(**texts, **{BLOCKS_OPTION: "true"})
@@ -98,7 +107,9 @@ class _Worker:
         source: Mapping[str, str],
         snapshot: Mapping[str, DataFrame | str],
         on_batch: Callable[[Report], None] | None,
+        tasks: Sequence[str],
     ) -> None:
+        self._tasks = tasks
         self._options = options
         self._on_batch = on_batch
         self._source = source
@@ -108,12 +119,21 @@ class _Worker:
     def run(self, blocks: DataFrame, number: int) -> None:
         spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
+        limit_tasks(spark, self._tasks)
         if self._sync is None:
             self._sync = open_sync(spark, self._options, self._source, self._snapshot)
         report = self._sync.run(blocks, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
             self._on_batch(report)
+
+
+def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
+    """Give a query's own session numbers of :data:`_TASKS` for the cores that it has now."""
+    cores = spark.sparkContext.defaultParallelism
+    for name in names:
+        most, least, of_a_core = _TASKS[name]
+        spark.conf.set(name, min(most, max(least, of_a_core * cores)))
 
 
 def open_sync(
