@@ -15,7 +15,9 @@ from doc_snippets import snippets
 from pyspark.sql import Row, SparkSession
 from sync_lake import Lake, put, remove
 
+import pyspark_cdcfmt
 from pyspark_cdcfmt.sync.__main__ import main
+from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
 from pyspark_cdcfmt.sync.options import SyncOptions
 
 
@@ -178,6 +180,25 @@ def test_catalog_targets_that_are_kept_small(lake: Lake) -> None:
     history = lake.spark.sql("DESCRIBE HISTORY shop_lake.orders").collect()
     assert "OPTIMIZE" in {row.operation for row in history}
     lake.spark.sql("DROP SCHEMA shop_lake CASCADE")
+
+
+def test_numbers_of_tasks_are_those_of_the_cores(lake: Lake) -> None:
+    """Unless the user has set them; the user's own session stays as it is."""
+    shuffle, of_log = "spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions"
+    user = lake.spark.newSession()
+    pyspark_cdcfmt.register(user)
+    catalog = "spark.sql.catalog.spark_catalog"
+    user.conf.set(catalog, lake.spark.conf.get(catalog))
+    assert unset_tasks(user) == []
+    user.conf.unset(shuffle)
+    user.conf.unset(of_log)
+    Lake(user, lake.folder).run(put(1, "a", 1))
+    assert unset_tasks(user) == [shuffle, of_log]
+    limit_tasks(user, unset_tasks(user))
+    assert (user.conf.get(shuffle), user.conf.get(of_log)) == ("16", "2")
+    user.conf.set(shuffle, "7")
+    limit_tasks(user, unset_tasks(user))
+    assert user.conf.get(shuffle) == "7"
 
 
 def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:

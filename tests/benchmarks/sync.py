@@ -24,11 +24,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from sync_app import delta_session
 
+import pyspark_cdcfmt
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.sync import sync
+from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
 
 SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """As a job has it (docs/sync.md, Cost); for the queries by hand, too."""
+FEW_TASKS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")
+"""What a session of tests sets, and one of users does not."""
 CHANGES = 1_000_000
 NOT_COUNTED = 2
 KEYS = 100_000
@@ -111,6 +115,16 @@ def by_hand(
     )
 
 
+def by_hand_tuned(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
+    """The same with the numbers of tasks that ``sync`` sets."""
+    tuned = spark.newSession()
+    pyspark_cdcfmt.register(tuned)
+    for name in FEW_TASKS:
+        tuned.conf.unset(name)
+    limit_tasks(tuned, unset_tasks(tuned))
+    return by_hand(tuned, source, folder)
+
+
 def by_hand_rows(spark: SparkSession, source: dict[str, Any], folder: str) -> StreamingQuery:
     """The same of a table that is never truncated: a TRUNCATE ends the query."""
     return by_hand(spark, source, folder, "corrupt")
@@ -136,7 +150,7 @@ def measure(
         ]
     median = statistics.median(seconds[NOT_COUNTED:])
     print(
-        f"{run.__name__:12} {tables:4} tables {count:8} changes: {median:6.1f} s a batch, "
+        f"{run.__name__:13} {tables:4} tables {count:8} changes: {median:6.1f} s a batch, "
         f"{count / median:8.0f} changes/s, first {seconds[0]:.1f} s, {len(seconds)} batches",
         flush=True,
     )
@@ -145,6 +159,8 @@ def measure(
 def main() -> None:
     count, *tables = map(int, sys.argv[1:] or ["100000", "1", "20", "200"])
     spark = delta_session(SESSION)
+    for name in FEW_TASKS:
+        spark.conf.unset(name)
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:
         broker: Broker = start_broker(Broker, Path(folder))
@@ -152,7 +168,8 @@ def main() -> None:
             for each in tables:
                 topic = broker.create_topic(f"bench-{each}", PARTITIONS)
                 broker.produce(topic, messages(each, CHANGES))
-                runs: list[Run] = [by_hand, by_hand_rows, by_sync_soft] if each == 1 else []
+                by_hands = [by_hand, by_hand_tuned, by_hand_rows, by_sync_soft]
+                runs: list[Run] = by_hands if each == 1 else []
                 for run in (*runs, by_sync):
                     measure(run, spark, broker.servers, topic, each, count)
         finally:

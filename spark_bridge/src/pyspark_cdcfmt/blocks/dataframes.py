@@ -89,6 +89,7 @@ def changes_of_blocks(
     keys: Sequence[str],
     read: str | None,
     partial: bool,
+    only: str | None = None,
     **options: Any,
 ) -> DataFrame:
     """The typed changes in the blocks of one table, whose ``form`` is ``messages``.
@@ -99,6 +100,7 @@ def changes_of_blocks(
     :param source: the options that the blocks were read with.
     :param read: the name of a column, which says whether rows are ``is_read``.
     :param partial: whether rows may lack other columns, too.
+    :param only: a change type: the others are checked, and left out.
     """
     of_messages = {
         name: value
@@ -129,6 +131,8 @@ def changes_of_blocks(
             for batch in engines.batches(unpack(block["payload"])):
                 batch = batch.rename_columns(checked.names)
                 check(batch)
+                if only is not None:
+                    batch = batch.filter(pc.equal(batch.column(prefix + "change_type"), only))
                 columns = [batch.column(name) for name in names]
                 if read is not None:
                     columns.append(pa.repeat(block["is_read"], batch.num_rows))

@@ -42,7 +42,6 @@ BLOCKS = struct_of(
     deletes=LongType(),
     first=_POSITION,
     last=_POSITION,
-    last_delete=_POSITION,
     latest=TimestampType(),
     places=ArrayType(StringType()),
     logged=LongType(),
@@ -56,8 +55,8 @@ BLOCKS = struct_of(
 - ``count``, ``truncates``, ``updates``, ``deletes``: numbers of events; an update of the key is a
   delete and an insert.
 - ``is_read``: rows that a snapshot of the producer read.
-- ``first``, ``last``, ``last_delete``: positions. ``commit`` is 0 where nothing but the ``offset``
-  orders events; where a commit_ts does, the offset is 0.
+- ``first``, ``last``: positions. ``commit`` is 0 where nothing but the ``offset`` orders events;
+  where a commit_ts does, the offset is 0.
 - ``places``: where events lie that no commit orders.
 - ``log``: the last position in the source's binlog, of ``logged`` events by ``servers``.
 - ``payload``: what :func:`pack` made of messages or events; ``form`` says of which.

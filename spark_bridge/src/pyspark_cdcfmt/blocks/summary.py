@@ -45,7 +45,6 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
     table = pa.table(facts)
     counted = _by_group(table)
     first, last = _ends(table, ("commit", "offset"))
-    _, last_delete = _ends(table.filter(table["is_delete"]), ("commit", "offset"))
     logged = table.filter(pc.is_valid(table["pos"]))
     _, last_logged = _ends(logged, _LOG)
     servers = _distinct(logged, "server")
@@ -59,7 +58,6 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
         summary["is_read"] = facts["is_read"][rows[0].as_py()].as_py()
         summary |= {name: value for name, value in counted[number].items() if name != "rows"}
         summary |= {"first": first[number], "last": last[number]}
-        summary["last_delete"] = last_delete.get(number)
         summary |= {"log": last_logged.get(number), "servers": servers.get(number)}
         found.append(Group(rows, summary))
     return found

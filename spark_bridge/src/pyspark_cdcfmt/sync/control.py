@@ -8,6 +8,7 @@ from threading import Lock
 from typing import Any
 
 import attrs
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
@@ -224,31 +225,45 @@ class Control:
         """Remove events that waited and are in the targets: below a commit_ts."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
-    def bury(self, keys: DataFrame, count: int) -> list[Row] | None:
+    def bury(self, keys: DataFrame, most: int) -> list[Row] | None:
         """Keep the ``source``, ``key`` and ``sequence`` of deleted rows of tables.
 
-        :param count: the number of rows.
+        :param most: a bound of the number of rows.
         :returns: these rows, where they are few.
         """
-        few = keys.collect() if count <= _FEW else None
-        if few is not None:
-            keys = self._spark.createDataFrame(few, keys.schema)
-        rows = keys.withColumn("at", f.current_timestamp()).coalesce(1 + count // _ROWS_OF_A_FILE)
-        # A batch that runs again may have more of them; those that are there twice do no harm.
-        self._append("tombstones", rows, None)
-        return few
+        cached = keys.persist(StorageLevel.MEMORY_AND_DISK) if most > _FEW else None
+        try:
+            if cached is not None:
+                most = cached.count()
+            few = keys.collect() if most <= _FEW else None
+            if few == []:
+                return few
+            rows = keys if few is None else self._spark.createDataFrame(few, keys.schema)
+            rows = rows.withColumn("at", f.current_timestamp())
+            # A batch that runs again may have more of them; what is there twice does no harm.
+            self._append("tombstones", rows.coalesce(1 + most // _ROWS_OF_A_FILE), None)
+            return few
+        finally:
+            if cached is not None:
+                cached.unpersist()
 
-    def note_buried(self, newest: Mapping[str, Sequence], few: list[Row] | None) -> None:
-        """Remember what :meth:`bury` kept: by table the highest ``sequence``."""
+    def note_buried(self, newest: Mapping[str, Sequence], few: list[Row] | None) -> set[str]:
+        """Remember what :meth:`bury` kept.
+
+        :param newest: by table a ``sequence`` that none is behind.
+        :returns: the tables that may have tombstones.
+        """
+        texts = {*newest} if few is None else {row.source for row in few}
         with self._lock:
             if self._buried is None:
-                return
-            for text, sequence in newest.items():
+                return texts
+            for text in texts:
                 buried = self._buried.setdefault(text, Buried())
                 if few is None:
-                    buried.since = max(buried.since, sequence)
+                    buried.since = max(buried.since, newest[text])
                 else:
                     buried.add((tuple(r.sequence), r.key) for r in few if r.source == text)
+        return texts
 
     def is_buried_since(self, state: TableState, sequence: Sequence) -> bool:
         """Whether any row of a table may have been deleted behind a position."""

@@ -10,7 +10,7 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.names import TableName, quote
+from pyspark_cdcfmt.sync.names import TableName, quote, text_literal
 
 _KEY_FORMAT = {
     "ignoreNullFields": "false",
@@ -48,12 +48,9 @@ class LogPlace:
 
 def is_of(name: TableName) -> Column:
     """Whether an event is of a table."""
-    database, schema, table = name
-    return (
-        (f.col("database") == database)
-        & f.col("schema").eqNullSafe(f.lit(schema))
-        & (f.col("table") == table)
-    )
+    database, schema, table = ("NULL" if part is None else text_literal(part) for part in name)
+    # As one text, since each part of an expression is a call to the JVM.
+    return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
 
 
 def sequence_commit() -> Column:

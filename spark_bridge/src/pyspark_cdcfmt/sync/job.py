@@ -44,8 +44,8 @@ _TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
     "spark.databricks.delta.snapshotPartitions": (50, 1, 1),
 }
-"""Numbers of tasks of a query: Spark's and Delta's own on any machine, the least one, and how many
-a core gets.  Tasks beyond that cost more than a batch's rows, and than the log of a table."""
+"""Numbers of tasks: what Spark and Delta have on any machine, which is the most; the least; and how
+many a core gets.  With more than these, starting tasks is most of a batch."""
 
 
 def sync(
@@ -73,9 +73,7 @@ def sync(
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
     # A session without Delta is told now, not by the first batch.
     Control(spark, DeltaTarget(spark), wanted.control).has("tables")
-    given = spark.conf.getAll
-    tasks = [name for name in _TASKS if name not in given]
-    worker = _Worker(wanted, texts, snapshot or {}, on_batch, tasks)
+    worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
         spark.readStream.format("cdc")
         .options(**texts, **{BLOCKS_OPTION: "true"})
@@ -128,8 +126,16 @@ class _Worker:
             self._on_batch(report)
 
 
+def unset_tasks(spark: SparkSession) -> list[str]:
+    """The numbers of tasks that the user has not set."""
+    return [name for name in _TASKS if name not in spark.conf.getAll]
+
+
 def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
-    """Give a query's own session numbers of :data:`_TASKS` for the cores that it has now."""
+    """Set numbers of tasks for the cores that there are now.
+
+    :param spark: the session of a query, which is a copy of the user's.
+    """
     cores = spark.sparkContext.defaultParallelism
     for name in names:
         most, least, of_a_core = _TASKS[name]

@@ -29,8 +29,7 @@ _DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 class Counts:
     """Of one table in one batch: its changes, by number and kind.
 
-    ``first`` is the lowest ``_sequence``, ``last_delete`` the highest one of a delete; ``late``:
-    batches before may have deleted rows behind ``first``.
+    ``first`` is the lowest ``_sequence``; ``late``: batches before may have deleted rows behind it.
     """
 
     changes: int = 0
@@ -38,7 +37,6 @@ class Counts:
     bad: int = 0
     partial: int = 0
     first: tuple[int, ...] = ()
-    last_delete: tuple[int, ...] = ()
     late: bool = False
 
 
@@ -91,8 +89,7 @@ class Version:
 
     - ``log``: None where a row lacks its place in the binlog.
     - ``count``: the number of rows; ``reads`` of those that a snapshot of the producer read, which
-      are no changes; ``updates`` of those that may have changed a key; ``deletes``, the last of
-      which is at ``last_delete``.
+      are no changes; ``updates`` of those that may have changed a key; and ``deletes``.
     - ``is_whole``: the blocks have the messages themselves.
     """
 
@@ -107,7 +104,6 @@ class Version:
     reads: int = 0
     updates: int = 0
     deletes: int = 0
-    last_delete: tuple[int, ...] = ()
     is_whole: bool = False
 
     def may_begin_before(self, statement: Statement) -> bool:
@@ -198,7 +194,6 @@ def _version(
     """The version of some blocks."""
     log = max((row.log for row in rows if row.log is not None), default=None)
     servers = {server for row in rows for server in row.servers or ()}
-    last_delete = (row.last_delete for row in rows if row.last_delete is not None)
     return Version(
         protocol,
         *shape,
@@ -210,7 +205,6 @@ def _version(
         sum(row["count"] for row in rows if row.is_read),
         total["updates"],
         total["deletes"],
-        tuple(max(last_delete, default=())),
         all(row.form == MESSAGES for row in rows) and not total["truncates"],
     )
 

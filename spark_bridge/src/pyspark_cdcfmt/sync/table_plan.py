@@ -30,12 +30,17 @@ class TablePlan:
         return sum(version.count for version in self.versions)
 
     @property
-    def has_updates(self) -> bool:
-        return any(version.updates for version in self.versions)
+    def updates(self) -> int:
+        return sum(version.updates for version in self.versions)
 
     @property
-    def has_deletes(self) -> bool:
-        return any(version.deletes for version in self.versions)
+    def deletes(self) -> int:
+        return sum(version.deletes for version in self.versions)
+
+    @property
+    def most_deletes(self) -> int:
+        """A bound: an update of the key deletes a row, too."""
+        return self.deletes + self.updates
 
     @property
     def lacks_columns(self) -> bool:
@@ -46,15 +51,18 @@ class TablePlan:
 
     @property
     def counts(self) -> Counts:
-        """Of rows that are all good; the positions are bounds."""
-        last_delete = max(version.last_delete for version in self.versions)
+        """Of rows that are all good; ``first`` is a bound."""
         return Counts(
             self.rows,
-            sum(version.deletes for version in self.versions),
+            self.deletes,
             partial=self.rows if self.lacks_columns else 0,
             first=_sequence(min(version.first for version in self.versions), 0),
-            last_delete=_sequence(last_delete, _HIGHEST) if last_delete else (),
         )
+
+    @property
+    def last_delete(self) -> tuple[int, ...]:
+        """A ``_sequence`` that no delete of the batch is behind."""
+        return _sequence(max(version.last for version in self.versions), _HIGHEST)
 
     @property
     def has_reads(self) -> bool:

@@ -82,8 +82,13 @@ class TypedChanges:
             and all(given or version.key_columns == state.keys for version in plan.versions)
         )
 
-    def of_blocks(self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool) -> DataFrame:
-        """What :meth:`changes` gives, for blocks whose changes are whole."""
+    def of_blocks(
+        self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool, only: str | None = None
+    ) -> DataFrame:
+        """What :meth:`changes` gives, for blocks whose changes are whole.
+
+        :param only: a change type, of the changes that are wanted.
+        """
         state = plan.state
         assert state.columns is not None
         prefix = self.options.metadata_prefix
@@ -100,6 +105,7 @@ class TypedChanges:
             keys=state.keys,
             read=READ if with_reads else None,
             partial=plan.lacks_columns,
+            only=only,
             **self._how(state),
         )
 
@@ -231,7 +237,6 @@ class TypedChanges:
                 f.count_if(f.col("kind").isNull()).alias("bad"),
                 f.count_if("is_partial").alias("partial"),
                 f.min("sequence").alias("first"),
-                f.max(f.when(is_delete, f.col("sequence"))).alias("last_delete"),
             )
             .collect()
         )
@@ -243,7 +248,6 @@ class TypedChanges:
                 row.bad,
                 row.partial,
                 tuple(row.first or ()),
-                tuple(row.last_delete or ()),
             )
         return counts
 

@@ -36,12 +36,15 @@ _AT_ONCE = 50
 class Write:
     """What a batch brings to one target: events that are changes, and the changes themselves.
 
-    ``is_whole``: all changes are good ones, so nobody asks for ``rows``.
+    - ``is_whole``: all changes are good ones, so nobody asks for ``rows``.
+    - ``deleted``: the changes that are deletes, among others or alone; None where there are none
+      to bury.
     """
 
     plan: TablePlan
     rows: DataFrame | None
     typed: DataFrame
+    deleted: DataFrame | None
     is_whole: bool
     is_new: bool
     counts: Counts = attrs.field(factory=Counts)
@@ -138,8 +141,7 @@ class Writer:
     def _count(self, writes: Iterable[Write]) -> None:
         uncounted = []
         for write in writes:
-            # An update of the key deletes a row.
-            if write.is_whole and not (self.store.buries and write.plan.has_updates):
+            if write.is_whole and (self.store.reads_once or not write.plan.updates):
                 write.counts = write.plan.counts
             else:
                 uncounted.append(write)
@@ -173,10 +175,16 @@ class Writer:
             events = events_of(of_table, self.typed.source)
             rows = self.typed.rows_of(events, self.store.wants_truncates)
             typed = self.typed.changes(state, rows, with_reads=with_reads)
-        may_bury = self.store.buries and (plan.has_updates or plan.has_deletes)
-        if may_bury or not (is_whole and self.store.reads_once):
+        buries = self.store.buries and plan.most_deletes > 0
+        deleted = None
+        if is_whole and self.store.reads_once and not (buries and plan.rows <= _SMALL):
+            # To read the deletes once more takes less than to keep all changes in between.
+            if buries:
+                deleted = self.typed.of_blocks(plan, of_table, with_reads=False, only="delete")
+        else:
             typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-        return Write(plan, rows, typed, is_whole, is_new)
+            deleted = typed if buries else None
+        return Write(plan, rows, typed, deleted, is_whole, is_new)
 
     @contextmanager
     def _burying(self, writes: Iterable[Write]) -> Iterator[None]:
@@ -184,25 +192,24 @@ class Writer:
 
         Either may be there alone where a batch was cut off, as it runs again.
         """
-        deleting = [write for write in writes if write.counts.deletes and self.store.buries]
+        keys, most = [], 0
+        deleting = [write for write in writes if write.deleted is not None]
+        for write in deleting:
+            assert write.deleted is not None
+            state = write.plan.state
+            keys.append(self.typed.deletes(state, self.typed.good(state, write.deleted, ())))
+            most += write.plan.most_deletes
         if not deleting:
             yield
             return
-        for write in deleting:
-            write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
-        keys = [
-            self.typed.deletes(w.plan.state, self.typed.good(w.plan.state, w.typed, ()))
-            for w in deleting
-        ]
         with ThreadPoolExecutor(1) as thread:
-            buried = thread.submit(
-                self.control.bury,
-                reduce(DataFrame.unionAll, keys),
-                sum(write.counts.deletes for write in deleting),
-            )
+            buried = thread.submit(self.control.bury, reduce(DataFrame.unionAll, keys), most)
             yield
-            newest = {write.plan.state.text: write.counts.last_delete for write in deleting}
-            self.control.note_buried(newest, buried.result())
+            newest = {write.plan.state.text: write.plan.last_delete for write in deleting}
+            texts = self.control.note_buried(newest, buried.result())
+        for write in deleting:
+            if write.plan.state.text in texts:
+                write.plan.state = attrs.evolve(write.plan.state, has_tombstones=True)
 
     def _apply(self, write: Write, batch: Batch) -> None:
         state, counts = write.plan.state, write.counts
