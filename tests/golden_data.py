@@ -109,6 +109,15 @@ def load_variant(protocol: str, name: str) -> Variant:
     )
 
 
+def about(messages: list[Message], table: str) -> list[Message]:
+    """The messages that name a table, and every eighth other one; all where none names it."""
+    name = table.encode()
+    names = [name in (each.value or b"") or name in (each.key or b"") for each in messages]
+    if not any(names):
+        return messages
+    return [each for at, each in enumerate(messages) if names[at] or at % 8 == 0]
+
+
 def native_messages(path: str) -> Iterator[Message]:
     """The messages of a native producer, with topic, partition and offset."""
     for line in read_jsonl(f"native/{path}.jsonl.gz"):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 from golden_data import (
     Loss,
     Losses,
+    about,
     load_variant,
     native_messages,
     reading_options,
@@ -74,7 +76,7 @@ def differences(
             | dict.fromkeys(("incompleteRows", "onSchemaChange"), "corrupt")
         )
         own = infer_columns(
-            lambda: messages,
+            partial(about, messages, table[-1]),
             open_decoder(typed, typed.event_filter(), schemas=schemas),
             table,
             100_000,

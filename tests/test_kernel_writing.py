@@ -12,7 +12,7 @@ import attrs
 import pyarrow as pa
 import pytest
 from examples import examples
-from golden_data import load_variant, native_messages, reading_options, variant_names
+from golden_data import about, load_variant, native_messages, reading_options, variant_names
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
@@ -128,7 +128,7 @@ def golden_changes(
         if isinstance(event, RowChange)
     }
     for table, keys in tables.items():
-        rows, types = change_rows(messages, table, **reading)
+        rows, types = change_rows(about(messages, table[1]), table, **reading)
         quoted = ".".join(f"`{part}`" for part in table)
         typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
         yield rows, {"table": quoted, "keyColumns": json.dumps(keys)}, typed
