@@ -8,8 +8,9 @@ from threading import Lock
 from typing import Any
 
 import attrs
+import pyarrow as pa
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import (
     LongType,
@@ -225,7 +226,7 @@ class Control:
         """Remove events that waited and are in the targets: below a commit_ts."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
-    def bury(self, keys: DataFrame, most: int) -> list[Row] | None:
+    def bury(self, keys: DataFrame, most: int) -> pa.Table | None:
         """Keep the ``source``, ``key`` and ``sequence`` of deleted rows of tables.
 
         :param most: a bound of the number of rows.
@@ -235,8 +236,8 @@ class Control:
         try:
             if cached is not None:
                 most = cached.count()
-            few = keys.collect() if most <= _FEW else None
-            if few == []:
+            few = keys.toArrow() if most <= _FEW else None
+            if few is not None and not few.num_rows:
                 return few
             rows = keys if few is None else self._spark.createDataFrame(few, keys.schema)
             rows = rows.withColumn("at", f.current_timestamp())
@@ -247,13 +248,14 @@ class Control:
             if cached is not None:
                 cached.unpersist()
 
-    def note_buried(self, newest: Mapping[str, Sequence], few: list[Row] | None) -> set[str]:
+    def note_buried(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
         """Remember what :meth:`bury` kept.
 
         :param newest: by table a ``sequence`` that none is behind.
         :returns: the tables that may have tombstones.
         """
-        texts = {*newest} if few is None else {row.source for row in few}
+        rows = () if few is None else few.to_pylist()
+        texts = {*newest} if few is None else {row["source"] for row in rows}
         with self._lock:
             if self._buried is None:
                 return texts
@@ -262,7 +264,8 @@ class Control:
                 if few is None:
                     buried.since = max(buried.since, newest[text])
                 else:
-                    buried.add((tuple(r.sequence), r.key) for r in few if r.source == text)
+                    its = (row for row in rows if row["source"] == text)
+                    buried.add((tuple(row["sequence"].values()), row["key"]) for row in its)
         return texts
 
     def is_buried_since(self, state: TableState, sequence: Sequence) -> bool:

@@ -29,7 +29,7 @@ _SMALL = 10_000
 """So many rows of a table are one task, as tasks cost more than the rows."""
 
 _AT_ONCE = 50
-"""So many small tables are looked at together."""
+"""So many tables are counted and buried together."""
 
 
 @attrs.define
@@ -70,23 +70,27 @@ class Writer:
     ) -> dict[str, Counts]:
         """Do what the plans say; what was done for each table."""
         work = [plan for plan in plans if not plan.state.halted and plan.state.columns is not None]
+        large = [plan for plan in work if plan.rows > _SMALL]
         small = [plan for plan in work if plan.rows <= _SMALL]
+        with (
+            ThreadPoolExecutor(self.options.parallel) as threads,
+            ThreadPoolExecutor(1) as beside,
+        ):
+            # Small tables do not wait for large ones.
+            of_large = beside.submit(self._write_all, large, blocks, batch, threads.map)
+            done = self._write_all(small, blocks, batch, threads.map)
+            done |= of_large.result()
+        for plan in large if self.store.needs_key else ():
+            # Its errors are those of the next MERGE, too.
+            self._ahead.submit(self.target.prepare, plan.state.target)
+        return done
+
+    def _write_all(
+        self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
+    ) -> dict[str, Counts]:
         done: dict[str, Counts] = {}
-        with ThreadPoolExecutor(self.options.parallel) as threads:
-            large = [
-                threads.submit(self._write, [plan], blocks, batch, map)
-                for plan in work
-                if plan.rows > _SMALL
-            ]
-            for begin in range(0, len(small), _AT_ONCE):
-                together = small[begin : begin + _AT_ONCE]
-                done |= self._write(together, blocks, batch, threads.map)
-            for each in large:
-                done |= each.result()
-        for plan in work:
-            if plan.rows > _SMALL and self.store.needs_key:
-                # Its errors are those of the next MERGE, too.
-                self._ahead.submit(self.target.prepare, plan.state.target)
+        for begin in range(0, len(plans), _AT_ONCE):
+            done |= self._write(plans[begin : begin + _AT_ONCE], blocks, batch, run)
         return done
 
     def _write(
