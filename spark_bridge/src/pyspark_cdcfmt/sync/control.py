@@ -232,10 +232,10 @@ class Control:
         :param most: a bound of the number of rows.
         :returns: these rows, where they are few.
         """
-        cached = keys.persist(StorageLevel.MEMORY_AND_DISK) if most > _FEW else None
+        keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            if cached is not None:
-                most = cached.count()
+            if most > _FEW:
+                most = keys.count()
             few = keys.toArrow() if most <= _FEW else None
             if few is not None and not few.num_rows:
                 return few
@@ -245,8 +245,7 @@ class Control:
             self._append("tombstones", rows.coalesce(1 + most // _ROWS_OF_A_FILE), None)
             return few
         finally:
-            if cached is not None:
-                cached.unpersist()
+            keys.unpersist()
 
     def note_buried(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
         """Remember what :meth:`bury` kept.
