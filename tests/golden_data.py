@@ -109,13 +109,16 @@ def load_variant(protocol: str, name: str) -> Variant:
     )
 
 
-def about(messages: list[Message], table: str) -> list[Message]:
-    """The messages that name a table, and every eighth other one; all where none names it."""
-    name = table.encode()
-    names = [name in (each.value or b"") or name in (each.key or b"") for each in messages]
-    if not any(names):
+def about(messages: list[Message], table: str, reading: Mapping[str, str]) -> list[Message]:
+    """The messages that name a table, and every eighth other one; all where they are compressed."""
+    if "largeMessageHandleCompression" in reading:
         return messages
-    return [each for at, each in enumerate(messages) if names[at] or at % 8 == 0]
+    name = table.encode()
+    return [
+        each
+        for at, each in enumerate(messages)
+        if at % 8 == 0 or name in (each.value or b"") or name in (each.key or b"")
+    ]
 
 
 def native_messages(path: str) -> Iterator[Message]:

@@ -76,7 +76,7 @@ def differences(
             | dict.fromkeys(("incompleteRows", "onSchemaChange"), "corrupt")
         )
         own = infer_columns(
-            partial(about, messages, table[-1]),
+            partial(about, messages, table[-1], given),
             open_decoder(typed, typed.event_filter(), schemas=schemas),
             table,
             100_000,

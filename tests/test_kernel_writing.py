@@ -128,7 +128,7 @@ def golden_changes(
         if isinstance(event, RowChange)
     }
     for table, keys in tables.items():
-        rows, types = change_rows(about(messages, table[1]), table, **reading)
+        rows, types = change_rows(about(messages, table[1], reading), table, **reading)
         quoted = ".".join(f"`{part}`" for part in table)
         typed = {"columnTypes": json.dumps({k: v for k, v in types.items() if v in KNOWN})}
         yield rows, {"table": quoted, "keyColumns": json.dumps(keys)}, typed
