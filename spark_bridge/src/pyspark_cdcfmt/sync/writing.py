@@ -37,14 +37,15 @@ class Write:
     """What a batch brings to one target: events that are changes, and the changes themselves.
 
     - ``is_whole``: all changes are good ones, so nobody asks for ``rows``.
-    - ``deleted``: the changes that are deletes, among others or alone; None where there are none
-      to bury.
+    - ``deleted``: changes among which all deletes are; ``most_deletes`` is a bound of those to
+      bury.
     """
 
     plan: TablePlan
     rows: DataFrame | None
     typed: DataFrame
-    deleted: DataFrame | None
+    deleted: DataFrame
+    most_deletes: int
     is_whole: bool
     is_new: bool
     counts: Counts = attrs.field(factory=Counts)
@@ -152,6 +153,7 @@ class Writer:
         counts = self.typed.count([write.typed for write in uncounted]) if uncounted else ()
         for write, counted in zip(uncounted, counts, strict=True):
             write.counts = counted
+            write.most_deletes = min(write.most_deletes, counted.deletes)
         for write in writes:
             state, first = write.plan.state, write.counts.first
             # Where all rows are bad there is no first one.
@@ -179,16 +181,15 @@ class Writer:
             events = events_of(of_table, self.typed.source)
             rows = self.typed.rows_of(events, self.store.wants_truncates)
             typed = self.typed.changes(state, rows, with_reads=with_reads)
-        buries = self.store.buries and plan.most_deletes > 0
-        deleted = None
-        if is_whole and self.store.reads_once and not (buries and plan.rows <= _SMALL):
-            # To read the deletes once more takes less than to keep all changes in between.
-            if buries:
+        most = plan.most_deletes if self.store.buries else 0
+        if is_whole and self.store.reads_once and (plan.rows > _SMALL or not most):
+            deleted = typed
+            if most:
+                # To read them once more takes less than to keep all changes in between.
                 deleted = self.typed.of_blocks(plan, of_table, with_reads=False, only="delete")
         else:
-            typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
-            deleted = typed if buries else None
-        return Write(plan, rows, typed, deleted, is_whole, is_new)
+            deleted = typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
+        return Write(plan, rows, typed, deleted, most, is_whole, is_new)
 
     @contextmanager
     def _burying(self, writes: Iterable[Write]) -> Iterator[None]:
@@ -196,16 +197,15 @@ class Writer:
 
         Either may be there alone where a batch was cut off, as it runs again.
         """
-        keys, most = [], 0
-        deleting = [write for write in writes if write.deleted is not None]
-        for write in deleting:
-            assert write.deleted is not None
-            state = write.plan.state
-            keys.append(self.typed.deletes(state, self.typed.good(state, write.deleted, ())))
-            most += write.plan.most_deletes
+        deleting = [write for write in writes if write.most_deletes]
         if not deleting:
             yield
             return
+        keys = [
+            self.typed.deletes(w.plan.state, self.typed.good(w.plan.state, w.deleted, ()))
+            for w in deleting
+        ]
+        most = sum(write.most_deletes for write in deleting)
         with ThreadPoolExecutor(1) as thread:
             buried = thread.submit(self.control.bury, reduce(DataFrame.unionAll, keys), most)
             yield
