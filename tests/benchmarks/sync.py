@@ -27,12 +27,10 @@ from sync_app import delta_session
 import pyspark_cdcfmt
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.sync import sync
-from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
+from pyspark_cdcfmt.sync.job import TASKS, limit_tasks
 
 SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """As a job has it (docs/sync.md, Cost); for the queries by hand, too."""
-FEW_TASKS = ("spark.sql.shuffle.partitions", "spark.databricks.delta.snapshotPartitions")
-"""What a session of tests sets, and one of users does not."""
 CHANGES = 1_000_000
 NOT_COUNTED = 2
 KEYS = 100_000
@@ -119,9 +117,7 @@ def by_hand_tuned(spark: SparkSession, source: dict[str, Any], folder: str) -> S
     """The same with the numbers of tasks that ``sync`` sets."""
     tuned = spark.newSession()
     pyspark_cdcfmt.register(tuned)
-    for name in FEW_TASKS:
-        tuned.conf.unset(name)
-    limit_tasks(tuned, unset_tasks(tuned))
+    limit_tasks(tuned, TASKS)
     return by_hand(tuned, source, folder)
 
 
@@ -159,7 +155,7 @@ def measure(
 def main() -> None:
     count, *tables = map(int, sys.argv[1:] or ["100000", "1", "20", "200"])
     spark = delta_session(SESSION)
-    for name in FEW_TASKS:
+    for name in TASKS:  # which a session of tests sets, and one of users does not
         spark.conf.unset(name)
     spark.sparkContext.setLogLevel("ERROR")
     with tempfile.TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ _OURS = (
 )
 """Options of the source that sync sets."""
 
-_TASKS = {
+TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
     "spark.databricks.delta.snapshotPartitions": (50, 1, 1),
 }
@@ -128,7 +128,8 @@ class _Worker:
 
 def unset_tasks(spark: SparkSession) -> list[str]:
     """The numbers of tasks that the user has not set."""
-    return [name for name in _TASKS if name not in spark.conf.getAll]
+    given = spark.conf.getAll
+    return [name for name in TASKS if name not in given]
 
 
 def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
@@ -138,7 +139,7 @@ def limit_tasks(spark: SparkSession, names: Iterable[str]) -> None:
     """
     cores = spark.sparkContext.defaultParallelism
     for name in names:
-        most, least, of_a_core = _TASKS[name]
+        most, least, of_a_core = TASKS[name]
         spark.conf.set(name, min(most, max(least, of_a_core * cores)))
 
 

@@ -36,7 +36,7 @@ _AT_ONCE = 50
 class Write:
     """What a batch brings to one target: events that are changes, and the changes themselves.
 
-    - ``is_whole``: all changes are good ones, so nobody asks for ``rows``.
+    - ``is_whole``: all changes are good ones; ``rows`` is None then.
     - ``deleted``: changes among which all deletes are; ``most_deletes`` is a bound of those to
       bury.
     """
