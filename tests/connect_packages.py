@@ -14,15 +14,18 @@ import pytest
 from fresh_venv import uv
 from maven import cache_folder
 
+ROOT = Path(__file__).parents[1]
+
 PACKAGES = (
     "googleapis-common-protos==1.76.0",
-    "grpcio==1.85.1",
-    "grpcio-status==1.85.1",
-    "numpy==2.4.6",
+    "grpcio",
+    "grpcio-status==1.85.3",
+    "numpy",
     "pandas==3.1.1",
-    "protobuf==7.36.2",
+    "protobuf",
     "pyyaml==6.0.3",
 )
+"""The root's pyproject.toml has the other versions."""
 
 
 def packages() -> Path:
@@ -37,6 +40,7 @@ def packages() -> Path:
         command = [uv(), "pip", "install", "--quiet", "--python", sys.executable]
         done = subprocess.run(
             [*command, "--target", into, *PACKAGES],
+            cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
