@@ -16,7 +16,8 @@ from pyspark.sql import Row, SparkSession
 from sync_lake import Lake, put, remove
 
 import pyspark_cdcfmt
-from pyspark_cdcfmt.sync import writing
+from cdcfmt_core.errors import OptionError
+from pyspark_cdcfmt.sync import status, writing
 from pyspark_cdcfmt.sync.__main__ import main
 from pyspark_cdcfmt.sync.job import limit_tasks, unset_tasks
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -213,6 +214,14 @@ def test_a_snapshot_comes_before_the_stream(lake: Lake) -> None:
     lake.run(put(2, "old", 5), remove(1, 4), put(2, "new", 6, was=2), put(3, "c", 6))
     assert lake.rows() == {1: ("a", "1.50"), 2: ("new", "1.50"), 3: ("c", "1.50")}
     assert [row.action for row in lake.control("log")] == ["snapshot"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"), [({}, "needs the checkpoint"), ({"checkpoint": "no"}, "no batch of its")]
+)
+def test_status_of_no_sync(delta: SparkSession, given: dict[str, str], told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        status(delta, **given)
 
 
 BLOCKS = snippets("docs/sync.md")

@@ -91,9 +91,18 @@ def status(
 
     :param checkpoint: the checkpoint of the query, or
     :param control: the folder that it was given for its own tables.
+    :raises OptionError: if there is no state yet.
     """
+    if not (checkpoint or control):
+        raise OptionError("status needs the checkpoint of a sync, or its control")
     folder = absolute(control or f"{checkpoint}/sync")
-    return Control(spark, DeltaTarget(spark), folder).status()
+    tables = Control(spark, DeltaTarget(spark), folder)
+    if not tables.has("tables"):
+        raise OptionError(
+            f"{folder} has no state of tables: no batch of its sync has ended, or the sync has "
+            "another checkpoint or control"
+        )
+    return tables.status()
 
 
 class _Worker:
