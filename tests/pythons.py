@@ -34,7 +34,8 @@ _QUICK = (*_FEW, "-m", "quick", "tests", "plugins", "spark_bridge")
 # Over all golden data: two fifths of the time, and the same on each.
 _GOLDEN = ("test_blocks", "test_changes_from_events", "cli/test_convert_engine", "cli/test_golden")
 _UNIT = (*_QUICK, *(f"--ignore=tests/{name}.py" for name in _GOLDEN))
-_SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py")
+_NO_DELTA = "tests/traps/test_sync_without_delta.py"
+_SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA)
 
 
 def main(what: str) -> None:

@@ -271,6 +271,10 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(lake.folder / "dump" / "1.json", put(2, "b", 2))
     assert main([str(job), "--resume", "shop.audit"], lake.spark) == 0
     assert lake.rows("audit") == {1: ("a", "1.50")}
+    job.write_text(text.replace("/dump", "/nowhere"))
+    assert main([str(job)], lake.spark) == 1
+    reason = f"{job}: path does not exist: {lake.folder}/nowhere\n"
+    assert capsys.readouterr().err.endswith(reason)
     job.write_text(text + "stor = 'scd1'")
     assert main([str(job)], lake.spark) == 2
     assert "'stor'; did you mean store?" in capsys.readouterr().err

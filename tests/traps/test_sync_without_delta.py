@@ -1,4 +1,7 @@
-"""A session in which nobody has set up Delta: the error says so before a query starts."""
+"""A session in which nobody has set up Delta: the error says so before a query starts.
+
+Among the smoke tests Delta's jars are missing, too.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,16 @@ from canal_messages import INSERT, write_lines
 from pyspark.sql import SparkSession
 
 from cdcfmt_core.errors import OptionError
-from pyspark_cdcfmt.sync import sync
+from pyspark_cdcfmt.sync import status, sync
+
+TOLD = r"no Delta tables.*spark\.sql\.catalog\.spark_catalog="
 
 
+@pytest.mark.smoke
 def test_the_settings_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=r"no Delta tables.*spark\.sql\.catalog\.spark_catalog="):
+    with pytest.raises(OptionError, match=TOLD):
+        status(spark, f"{tmp_path}/checkpoint")
+    with pytest.raises(OptionError, match=TOLD):
         sync(
             spark,
             source={"path": write_lines(tmp_path / "dump.json", INSERT)},

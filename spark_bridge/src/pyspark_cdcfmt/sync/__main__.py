@@ -7,6 +7,7 @@ are in step; 1 the query failed; 2 the job is wrong; 3 it ended, and tables are 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tomllib
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from pyspark_cdcfmt.sync.looking import Counts, Report
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """What a session has unless the job says otherwise: Spark keeps the compiled code of 100 parts of
 queries, and the MERGE of one table has about thirty."""
+
+_REASON = re.compile(r"^cdcfmt_core\.errors\.\w+: (.+)", re.MULTILINE)
 
 
 class Screen:
@@ -82,6 +85,9 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         query.awaitTermination()
     except StreamingQueryException as error:
         print(error, file=sys.stderr)
+        # Behind the traces of two languages, where it is seen.
+        if reasons := _REASON.findall(str(error)):
+            print(f"{given.job}: {reasons[-1]}", file=sys.stderr)
         return 1
     for table in screen.halted:
         print(f"{one_line(table, 200)} is halted", file=sys.stderr)

@@ -71,8 +71,8 @@ def sync(
     check_pattern(wanted.into)
     check_names(snapshot or (), wanted)
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
-    # A session without Delta is told now, not by the first batch.
-    Control(spark, DeltaTarget(spark), wanted.control).has("tables")
+    # Told now, not by the first batch.
+    DeltaTarget(spark).check_session(wanted.control)
     worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
         spark.readStream.format("cdc")
@@ -91,12 +91,14 @@ def status(
 
     :param checkpoint: the checkpoint of the query, or
     :param control: the folder that it was given for its own tables.
-    :raises OptionError: if there is no state yet.
+    :raises OptionError: if there is no state yet, and for a session without Delta.
     """
     if not (checkpoint or control):
         raise OptionError("status needs the checkpoint of a sync, or its control")
     folder = absolute(control or f"{checkpoint}/sync")
-    tables = Control(spark, DeltaTarget(spark), folder)
+    target = DeltaTarget(spark)
+    target.check_session(folder)
+    tables = Control(spark, target, folder)
     if not tables.has("tables"):
         raise OptionError(
             f"{folder} has no state of tables: no batch of its sync has ended, or the sync has "

@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -36,6 +37,11 @@ _NO_DELTA = (
     "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog"
 )
 
+_CONDITIONS_OF_NO_DELTA = (
+    "[DATA_SOURCE_NOT_FOUND]",
+    "[DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG]",
+)
+
 _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
 
@@ -57,14 +63,24 @@ class DeltaTarget:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
+    def check_session(self, folder: str) -> None:
+        """Look for any table in a folder, which need not be there.
+
+        :raises OptionError: for a session without Delta.
+        """
+        try:
+            self._spark.read.format("delta").load(folder)
+        except (AnalysisException, Py4JJavaError) as error:
+            # Spark has no class of its own for the first one.
+            if any(name in str(error) for name in _CONDITIONS_OF_NO_DELTA):
+                raise OptionError(_NO_DELTA) from error
+
     def schema(self, table: str) -> StructType | None:
         try:
             return self._spark.table(table).schema
         except AnalysisException as error:
             if error.getCondition() in _MISSING:
                 return None
-            if error.getCondition() == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
-                raise OptionError(_NO_DELTA) from error
             raise
 
     def create(
