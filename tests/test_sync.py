@@ -278,6 +278,9 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(text + "stor = 'scd1'")
     assert main([str(job)], lake.spark) == 2
     assert "'stor'; did you mean store?" in capsys.readouterr().err
+    job.write_text(text.replace("source.path", "source.pth"))
+    assert main([str(job)], lake.spark) == 2
+    assert "'pth'; did you mean path?" in capsys.readouterr().err
 
 
 def test_a_table_resumes_with_what_was_held(lake: Lake) -> None:

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt import BLOCKS_OPTION
+from pyspark_cdcfmt import BLOCKS_OPTION, CdcDataSource
 from pyspark_cdcfmt.sync.again import Again
 from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
@@ -192,6 +192,8 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
     for name in _OURS:
         if name.lower() in given:
             raise OptionError(f"source has {name}, which sync sets; see its own options")
+    # What is wrong is told now: Spark tells it at the end of a trace.
+    CdcDataSource(source | {BLOCKS_OPTION: "true"}).schema()
     own = {"includeColumns": "true"}
     for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):
         if patterns:
