@@ -266,7 +266,14 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr()
     (line,) = map(json.loads, printed.out.splitlines())
     assert (line["batch"], line["events"], line["halted"]) == (0, 1, ["shop.audit"])
-    assert "shop.audit is halted" in printed.err
+    told = "shop.audit is halted: the messages name no key: set keys"
+    assert told in printed.err
+    # The next run has no batch.
+    assert main([str(job)], lake.spark) == 3
+    printed = capsys.readouterr()
+    assert (printed.out, told in printed.err) == ("", True)
+    job.write_text(text + """exclude = "shop.audit"\n""")
+    assert main([str(job)], lake.spark) == 0
     job.write_text(text + """keys."shop.audit" = "id"\n""")
     write_lines(lake.folder / "dump" / "1.json", put(2, "b", 2))
     assert main([str(job), "--resume", "shop.audit"], lake.spark) == 0

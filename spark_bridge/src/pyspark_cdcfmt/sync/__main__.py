@@ -10,21 +10,26 @@ import argparse
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
-from cdcfmt_core.errors import CdcfmtError
+from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.texts import one_line
-from pyspark_cdcfmt.sync.job import sync
+from pyspark_cdcfmt.sync.job import status, sync
 from pyspark_cdcfmt.sync.looking import Counts, Report
+from pyspark_cdcfmt.sync.names import table_name
+from pyspark_cdcfmt.sync.options import SyncOptions
 
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
 """What a session has unless the job says otherwise: Spark keeps the compiled code of 100 parts of
 queries, and the MERGE of one table has about thirty."""
+
+_NO_OPTIONS = frozenset({"source", "trigger", "snapshot"})
+"""What of a job is no option of sync."""
 
 _REASON = re.compile(r"^cdcfmt_core\.errors\.\w+: (.+)", re.MULTILINE)
 
@@ -33,11 +38,9 @@ class Screen:
     """What the batches of this run did, table by table."""
 
     def __init__(self) -> None:
-        self.halted: list[str] = []
         self._totals: dict[str, Counts] = {}
 
     def show(self, report: Report) -> None:
-        self.halted = report.halted
         if sys.stdout.isatty():
             self._draw(report)
         else:
@@ -89,9 +92,24 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if reasons := _REASON.findall(str(error)):
             print(f"{given.job}: {reasons[-1]}", file=sys.stderr)
         return 1
-    for table in screen.halted:
-        print(f"{one_line(table, 200)} is halted", file=sys.stderr)
-    return 3 if screen.halted else 0
+    halted = halted_tables(spark, job)
+    for row in halted:
+        print(
+            f"{one_line(row.source, 200)} is halted: {one_line(row.halted, 1000)}", file=sys.stderr
+        )
+    return 3 if halted else 0
+
+
+def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:
+    """What ``status`` has of those that the job wants, also where there was no batch."""
+    options = SyncOptions.of({name: job[name] for name in job.keys() - _NO_OPTIONS})
+    try:
+        tables = status(spark, control=options.control)
+    except OptionError:
+        # No batch has ever ended.
+        return []
+    rows = tables.where("halted IS NOT NULL").orderBy("source").collect()
+    return [row for row in rows if options.wants(table_name(row.source, option="exclude"))]
 
 
 if __name__ == "__main__":

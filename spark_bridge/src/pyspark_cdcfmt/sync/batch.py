@@ -165,4 +165,5 @@ class Sync:
         if self.resolved is not None:
             self.resolved.step(batch, states.values(), {plan.state.target for plan in plans})
             report.watermark = self.resolved.resolved
-        report.halted = sorted(state.text for state in states.values() if state.halted)
+        halted = (state for state in states.values() if state.halted)
+        report.halted = sorted(state.text for state in halted if self.options.wants(state.name))

@@ -12,8 +12,9 @@ import attrs
 
 from cdcfmt_core import Option
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import parse_table_name
+from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import validate
+from pyspark_cdcfmt.sync.names import TableName
 
 OPTIONS = (
     Option(
@@ -220,6 +221,12 @@ class SyncOptions:
             values["into"] = absolute(values["into"])
         values["keys"] = _keys(json.loads(keys) if isinstance(keys, str) else keys)
         return cls(**values)
+
+    def wants(self, name: TableName) -> bool:
+        """Whether ``tables`` and ``exclude`` leave a source table in."""
+        database, schema, table = name
+        wanted = EventFilter(include_tables=self.tables, exclude_tables=self.exclude)
+        return wanted.wants_table(database, table, schema)
 
 
 def absolute(path: str) -> str:
