@@ -11,10 +11,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fresh_venv import uv
+from fresh_venv import ROOT, uv
 from maven import cache_folder
-
-ROOT = Path(__file__).parents[1]
 
 PACKAGES = (
     "googleapis-common-protos==1.76.0",

@@ -64,7 +64,7 @@ class DeltaTarget:
         self._spark = spark
 
     def check_session(self, folder: str) -> None:
-        """Look for any table in a folder, which need not be there.
+        """Check for Delta by a look for a table in a folder, which need not be there.
 
         :raises OptionError: for a session without Delta.
         """
