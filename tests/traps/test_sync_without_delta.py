@@ -14,14 +14,14 @@ from pyspark.sql import SparkSession
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync import status, sync
 
-TOLD = r"no Delta tables.*spark\.sql\.catalog\.spark_catalog="
+ERROR = r"no Delta tables.*spark\.sql\.catalog\.spark_catalog="
 
 
 @pytest.mark.smoke
 def test_the_settings_are_named(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(OptionError, match=TOLD):
+    with pytest.raises(OptionError, match=ERROR):
         status(spark, f"{tmp_path}/checkpoint")
-    with pytest.raises(OptionError, match=TOLD):
+    with pytest.raises(OptionError, match=ERROR):
         sync(
             spark,
             source={"path": write_lines(tmp_path / "dump.json", INSERT)},

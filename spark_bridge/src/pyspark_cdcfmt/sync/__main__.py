@@ -18,10 +18,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row, SparkSession
 
 from cdcfmt_core.errors import CdcfmtError, OptionError
+from cdcfmt_core.filters import parse_table_name, split_name
 from cdcfmt_core.texts import one_line
 from pyspark_cdcfmt.sync.job import status, sync
 from pyspark_cdcfmt.sync.looking import Counts, Report
-from pyspark_cdcfmt.sync.names import table_name
 from pyspark_cdcfmt.sync.options import SyncOptions
 
 _SESSION = {"spark.sql.codegen.cache.maxEntries": "2000"}
@@ -109,7 +109,7 @@ def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:
         # No batch has ever ended.
         return []
     rows = tables.where("halted IS NOT NULL").orderBy("source").collect()
-    return [row for row in rows if options.wants(table_name(row.source, option="exclude"))]
+    return [row for row in rows if options.wants(split_name(parse_table_name(row.source)))]
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def sync(
     check_pattern(wanted.into)
     check_names(snapshot or (), wanted)
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
-    # Told now, not by the first batch.
+    # Check before the first batch.
     DeltaTarget(spark).check_session(wanted.control)
     worker = _Worker(wanted, texts, snapshot or {}, on_batch, unset_tasks(spark))
     writer = (
@@ -192,7 +192,7 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
     for name in _OURS:
         if name.lower() in given:
             raise OptionError(f"source has {name}, which sync sets; see its own options")
-    # What is wrong is told now: Spark tells it at the end of a trace.
+    # Check the options before Spark does, whose error is a long trace.
     CdcDataSource(source | {BLOCKS_OPTION: "true"}).schema()
     own = {"includeColumns": "true"}
     for name, patterns in (("includeTables", options.tables), ("excludeTables", options.exclude)):

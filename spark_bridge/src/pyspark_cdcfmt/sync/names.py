@@ -8,7 +8,6 @@ from string import Formatter
 from typing import TypeAlias
 
 from cdcfmt_core.errors import OptionError
-from cdcfmt_core.filters import parse_table_name
 
 TableName: TypeAlias = "tuple[str, str | None, str]"
 """Database, schema and table, as in the columns of events."""
@@ -34,12 +33,6 @@ def table_text(name: TableName) -> str:
     return ".".join(
         part if _PLAIN.fullmatch(part) else quote(part) for part in name if part is not None
     )
-
-
-def table_name(text: str, *, option: str) -> TableName:
-    """A source table as the option ``table`` has it; ``option`` is where the text stands."""
-    database, *schema, table = parse_table_name(text, option=option)
-    return database, schema[0] if schema else None, table
 
 
 def check_pattern(into: str) -> None:

@@ -9,8 +9,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.errors import OptionError
+from cdcfmt_core.filters import parse_table_name, split_name
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
-from pyspark_cdcfmt.sync.names import TableName, quote, table_name, target_of
+from pyspark_cdcfmt.sync.names import TableName, quote, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.protocol import Store
@@ -33,7 +34,7 @@ class Snapshots:
         It is idempotent: the append by its name, and the state is kept behind it.
         """
         for text, rows in self.given.items():
-            name = table_name(text, option="snapshot")
+            name = split_name(parse_table_name(text, option="snapshot"))
             if name not in states:
                 frame = spark.table(rows) if isinstance(rows, str) else rows
                 states[name] = self._begin(name, frame)
@@ -73,5 +74,5 @@ class Snapshots:
 def check_names(given: Iterable[str], options: SyncOptions) -> None:
     """:raises OptionError: for a snapshot of a table whose changes are not read."""
     for text in given:
-        if not options.wants(table_name(text, option="snapshot")):
+        if not options.wants(split_name(parse_table_name(text, option="snapshot"))):
             raise OptionError(f"snapshot of {text}: tables and exclude leave out this table")

@@ -71,7 +71,7 @@ class DeltaTarget:
         try:
             self._spark.read.format("delta").load(folder)
         except (AnalysisException, Py4JJavaError) as error:
-            # Spark has no class of its own for the first one.
+            # DATA_SOURCE_NOT_FOUND comes as Py4J's error.
             if any(name in str(error) for name in _CONDITIONS_OF_NO_DELTA):
                 raise OptionError(_NO_DELTA) from error
 
