@@ -59,13 +59,15 @@ class PluginLoader:
         self._strict = os.environ.get("CDCFMT_STRICT_PLUGINS", "") not in ("", "0")
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
+        self._pending = list(self._entry_points)
         self.infos: dict[str, PluginInfo] = {}
 
     def load(self, name: str | None = None) -> Iterator[Loaded]:
         """Load the entry points of this name, or all, that have not been loaded yet."""
-        for entry_point in self._entry_points:
-            if name is None or entry_point.name.lower() == name:
-                yield self._load(entry_point)
+        wanted = [each for each in self._pending if name in (None, each.name.lower())]
+        for entry_point in wanted:
+            self._pending.remove(entry_point)
+            yield self._load(entry_point)
 
     def adopt(self, plugin: object, name: str) -> Loaded:
         """Take a plugin object of this process, in place of an earlier one of this name."""

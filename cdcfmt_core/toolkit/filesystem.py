@@ -89,6 +89,7 @@ class SourceFile(io.RawIOBase):
         filesystem, inner = open_filesystem(path, storage_options)
         try:
             self._file = filesystem.open(inner, "rb")
+            self._is_local = is_local(filesystem)
         except OSError as error:
             raise self._failure(error) from error
 
@@ -102,6 +103,23 @@ class SourceFile(io.RawIOBase):
         except OSError as error:
             raise self._failure(error) from error
         return data
+
+    def read_lines(self, size: int, reach: int) -> bytes:
+        r"""Like :meth:`read`, with the rest of the last line, if that is at most ``reach`` bytes.
+
+        Lines end with ``\n``.  Of remote files, where a look ahead costs a request, the same as
+        :meth:`read`.
+        """
+        if not self._is_local:
+            return self.read(size)
+        try:
+            start = self._file.tell()
+            self._file.seek(start + size - 1)
+            rest: bytes = self._file.readline(reach + 1)
+            self._file.seek(start)
+        except OSError as error:
+            raise self._failure(error) from error
+        return self.read(size - 1 + len(rest) if rest.endswith(b"\n") else size)
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         view = memoryview(buffer).cast("B")

@@ -21,7 +21,7 @@ from cdcfmt_core.toolkit.filesystem import SourceFile
 DEFAULT_BLOCK_BYTES = 1 << 19
 
 _BOM = b"\xef\xbb\xbf"
-# What is read at a time around a split, where only the border of a line is looked for.
+# What is read at a time around a split or a block, where the border of a line is looked for.
 _TAIL_BYTES = 1 << 16
 
 
@@ -89,7 +89,8 @@ def _read(
             pieces = decompress(file, compression, block_bytes)
         else:
             position = _seek(file, start, separator) if start else 0
-            pieces = _read_plain(file, position, split, block_bytes)
+            read = file.read if line_separator else partial(file.read_lines, reach=_TAIL_BYTES)
+            pieces = _read_plain(read, position, split, separator, block_bytes)
         wanted = marked_lines(marks, line_format, separator)
         cut = partial(
             cut_lines,
@@ -104,7 +105,8 @@ def _read(
             return
 
         def keep(data: bytes, offset: int) -> Lines | None:
-            if offset < start or (end is not None and offset + len(data) > end):
+            last = offset + data.rfind(b"\n", 0, -1) + 1
+            if offset < start or (end is not None and last >= end):
                 return None
 
             def messages() -> Iterator[Message | BadLine]:
@@ -190,14 +192,15 @@ def cut_lines(
         if piece is None:
             break
         data = rest + piece if rest else piece
-        # The first and the last one are in other pieces, too.
-        start, last = data.find(separator) + width, data.rfind(separator) + width
+        # The first and the last line may be in other pieces, too.
+        start = data.find(separator) + width if size else 0
+        last = data.rfind(separator) + width
         left_out = 0
         kept = None
         # A line of many blocks comes by itself, for it to be held once.
         if keep is not None and last >= width and bool(held) == bool(size) and size <= len(data):
-            # Joined, each byte is copied once.
-            kept = keep(b"".join((held, memoryview(data)[:last])), offset)
+            # Of a whole block, as most are, no byte is copied.
+            kept = keep(b"".join((held, memoryview(data)[:last])) if held else data[:last], offset)
         if kept is not None:
             yield offset, kept
             offset += len(kept.data)
@@ -205,7 +208,10 @@ def cut_lines(
             size, head = 0, b""
             lines = [data[last:]]
         elif wanted is not None and start < last and not wanted(data[start:last]):
-            lines, left_out = [data[: start - width], data[last:]], last - start
+            if start:
+                lines, left_out = [data[: start - width], data[last:]], last - start
+            else:
+                lines, offset = [data[last:]], offset + last
         else:
             lines = data.split(separator)
         tail = lines.pop()
@@ -238,7 +244,11 @@ def cut_lines(
 
 
 def _read_plain(
-    file: SourceFile, position: int, split: FileSplit, block_bytes: int
+    read: Callable[[int], bytes],
+    position: int,
+    split: FileSplit,
+    separator: bytes,
+    block_bytes: int,
 ) -> Iterator[bytes]:
     end = split.end
     while True:
@@ -246,11 +256,14 @@ def _read_plain(
             wanted = block_bytes
         else:
             wanted = min(end - position if position < end else _TAIL_BYTES, block_bytes)
-        piece = file.read(wanted)
+        piece = read(wanted)
         if not piece:
             break
         position += len(piece)
         yield piece
+        # All lines of the split; only a longer separator may overlap with another one.
+        if end is not None and position >= end and piece.endswith(separator) and len(separator) < 2:
+            return
     if split.size is not None and position < split.size:
         raise SourceError(
             f"file {split.path} ends at byte {position} and had {split.size} bytes when it was "

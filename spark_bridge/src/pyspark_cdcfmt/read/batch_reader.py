@@ -26,6 +26,7 @@ from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
+from pyspark_cdcfmt.workers import freeze_imports
 
 Work: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
 """The work of a task: arguments as of :func:`open_slice`."""
@@ -75,6 +76,7 @@ class CdcBatchReader(DataSourceReader):
             self._schema,
             inferred=self._inferred,
         )
+        freeze_imports()
         return tasks
 
     def __getstate__(self) -> dict[str, Any]:
@@ -127,6 +129,7 @@ def open_slice(
         missing=missing,
         low_watermark=slice_.low_watermark,
     )
+    freeze_imports()
     if isinstance(schemas, TopicSchemaStore):
         return engine, schemas.follow(source.read(slice_, engine.counts))
     return engine, source.read_many(slice_, engine.counts)

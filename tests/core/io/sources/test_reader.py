@@ -26,6 +26,7 @@ from cdcfmt_core.io.sources import (
     BadLine,
     FileInfo,
     FileSplit,
+    HowToRead,
     Lines,
     one_by_one,
     plan_partitions,
@@ -33,14 +34,25 @@ from cdcfmt_core.io.sources import (
     read_split,
     wrap_line,
 )
+from cdcfmt_core.toolkit.filesystem import SourceFile
 
 BOM = b"\xef\xbb\xbf"
 Found = list[tuple[int | None, bytes | None]]
 
 
-def store(data: bytes, name: str = "lines.json") -> FileInfo:
-    fsspec.filesystem("memory").pipe(f"/reader/{name}", data)
-    return FileInfo(f"memory://reader/{name}", len(data))
+def store(data: bytes, name: str = "lines.json", folder: str = "memory://reader") -> FileInfo:
+    path = f"{folder}/{name}"
+    with fsspec.open(path, "wb") as file:
+        file.write(data)
+    return FileInfo(path, len(data))
+
+
+@pytest.fixture(scope="session", params=["memory", "file"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Of remote files, and of local ones, whose blocks end with a line."""
+    return (
+        "memory://reader" if request.param == "memory" else str(tmp_path_factory.mktemp("reader"))
+    )
 
 
 def read(file: FileInfo, split_bytes: int = 1 << 30, **options: object) -> list[Message | BadLine]:
@@ -97,10 +109,15 @@ SOUP = st.lists(
 @example(data=BOM + b"a\nb", separator=None, split_bytes=1, block_bytes=2, limit=9)
 @example(data=b"a\r\nb\r\n", separator=None, split_bytes=2, block_bytes=2, limit=1)
 def test_any_bytes_any_split(
-    data: bytes, separator: bytes | None, split_bytes: int, block_bytes: int, limit: int
+    folder: str,
+    data: bytes,
+    separator: bytes | None,
+    split_bytes: int,
+    block_bytes: int,
+    limit: int,
 ) -> None:
     items = read(
-        store(data),
+        store(data, folder=folder),
         split_bytes,
         line_separator=separator,
         block_bytes=block_bytes,
@@ -118,9 +135,9 @@ def test_any_bytes_any_split(
     limit=st.integers(1, 60),
 )
 def test_lines_in_one_piece_are_the_same_lines(
-    data: bytes, split_bytes: int, block_bytes: int, limit: int
+    folder: str, data: bytes, split_bytes: int, block_bytes: int, limit: int
 ) -> None:
-    file = store(data)
+    file = store(data, folder=folder)
     plan = plan_partitions(
         [file], max_partition_bytes=split_bytes, min_partitions=1, open_cost_bytes=0
     )
@@ -151,6 +168,45 @@ def test_most_lines_of_a_file_are_in_one_piece() -> None:
     assert sum(len(item) for item in items if isinstance(item, Lines)) == 1000
     for how in ({"line_separator": b"\n"}, {"marks": [b"7"]}, {"line_format": "message"}):
         assert not any(isinstance(item, Lines) for item in read_lines(split, **how))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("marks", [(), (b"large",)])
+def test_lines_longer_than_blocks(folder: str, marks: tuple[bytes, ...]) -> None:
+    """Beyond the end of a block the rest of its last line is read with it only if it is short."""
+    short = [b'{"row": %d}' % number for number in range(3000)]
+    large = [b'{"large": "%s"}' % (b"x" * size) for size in (70_000, 200_000, 60_000)]
+    lines = [*large[:1], *short, large[1], *short, large[2]]
+    file = store(b"\n".join(lines), folder=folder)
+    for split_bytes in (50_001, 1 << 30):
+        plan = plan_partitions(
+            [file], max_partition_bytes=split_bytes, min_partitions=1, open_cost_bytes=0
+        )
+        for block_bytes in (1000, 40_000, 1 << 20):
+            how: HowToRead = {"block_bytes": block_bytes, "marks": marks}
+            items = [item for part in plan for split in part for item in read_lines(split, **how)]
+            found = [item.value for item in one_by_one(items)]
+            assert [value for value in found if not marks or b"large" in (value or b"")] == (
+                large if marks else lines
+            )
+
+
+@pytest.mark.parametrize("marks", [(), (b"no such",)])
+def test_of_a_split_little_more_than_its_bytes_is_read(
+    folder: str, marks: tuple[bytes, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = store(b'{"some": "line"}\n' * 100_000, folder=folder)
+    amounts: list[int] = []
+    read = SourceFile.read
+
+    def counted(source: SourceFile, size: int = -1) -> bytes:
+        data = read(source, size)
+        amounts.append(len(data))
+        return data
+
+    monkeypatch.setattr(SourceFile, "read", counted)
+    found = list(read_split(FileSplit(file.path, 400_000, 500_000, file.size), marks=marks))
+    assert marks or len(found) == 500_000 // 17 - 400_000 // 17
+    assert 100_000 <= sum(amounts) < 250_000
 
 
 LINES = st.lists(st.binary(min_size=1, max_size=40).filter(lambda b: b"\n" not in b))
@@ -399,7 +455,9 @@ def _gz_bomb() -> bytes:
 @pytest.mark.parametrize("split_bytes", [97, 1 << 30])
 @pytest.mark.parametrize("block_bytes", [1, 7, 64, 300, 1 << 20])
 @pytest.mark.parametrize("line_format", ["value", "auto", "message"])
-def test_only_what_has_a_mark(line_format: str, block_bytes: int, split_bytes: int) -> None:
+def test_only_what_has_a_mark(
+    folder: str, line_format: str, block_bytes: int, split_bytes: int
+) -> None:
     wrapped = wrap_line(Message(None, b'{"mark": 1}'))
     lines = [b'{"row": %d}' % number for number in range(40)]
     lines[0] = b'{"mark": 2}'
@@ -407,13 +465,14 @@ def test_only_what_has_a_mark(line_format: str, block_bytes: int, split_bytes: i
     lines[20:22] = [b"", b'{"x": "mark"}']
     lines[33:35] = [wrapped, b"\r"]
     data = b"\n".join(lines)
+    file = store(data, folder=folder)
     of_all = [
         (item.offset, item.value)
-        for item in read(store(data), split_bytes, line_format=line_format)
+        for item in read(file, split_bytes, line_format=line_format)
         if b"mark" in (item.value or b"")
     ]
     items = read(
-        store(data), split_bytes, line_format=line_format, block_bytes=block_bytes, marks=[b"mark"]
+        file, split_bytes, line_format=line_format, block_bytes=block_bytes, marks=[b"mark"]
     )
     assert [(i.offset, i.value) for i in items if b"mark" in (i.value or b"")] == of_all
     assert len(of_all) == {"value": 2, "auto": 4, "message": 4}[line_format]
