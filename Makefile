@@ -50,8 +50,9 @@ kernel:  ## the kernel's own linters and tests; needs Rust
 site: setup  ## the site of docs/, in docs/_build
 	$(RUN) python -m sphinx -q -W --keep-going docs docs/_build
 
-# What the JVMs of tests start from, in two thirds of the time.
+# What the JVMs of tests start from, in two thirds of the time, and Spark's Python processes.
 archive: setup
+	@$(RUN) python spark_bridge/tests/spark_bytecode.py
 	@PYTHONPATH=tests $(RUN) python spark_bridge/tests/java.py -- python spark_bridge/tests/spark_archive.py
 
 # On two cores: what needs the one Spark session, and what needs a broker and waits for it at

@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 from brokers import answers, end_process, free_ports, wait_for_start
 from certificates import make_certificates
+from java import SHORT_LIVED
 from maven import java_program, resolve
 from rocketmq_client import KEPT_HOURS, JavaClient
 
@@ -152,7 +153,7 @@ class RocketBroker:
         folder = self.folder
         command = [
             java_program(),
-            "-XX:+UseSerialGC",
+            *SHORT_LIVED,
             f"-Duser.home={folder}",
             f"-Drocketmq.home.dir={folder}",
             "--add-opens=java.base/java.nio=ALL-UNNAMED",

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 import pyspark
+from java import SHORT_LIVED
 from maven import java_program
 from py4j import protocol
 from py4j.java_gateway import GatewayClient, GatewayParameters, JavaGateway, launch_gateway
@@ -55,7 +56,7 @@ class JavaClient:
         port = launch_gateway(
             classpath=f"{jar}:{class_path}",
             java_path=java_program(),
-            javaopts=["-Xmx128m", "-XX:+UseSerialGC"],
+            javaopts=["-Xmx128m", *SHORT_LIVED],
             die_on_exit=True,
         )
         parameters = GatewayParameters(port=port, auto_convert=True)

@@ -71,6 +71,7 @@ def executed_millis(event: Any) -> int:
         commit_ts = getattr(event, "sequence_commit", None)
     if commit_ts is None:
         raise EncodeError(
-            "the event has no source_time and no commit_ts, and the format needs a time"
+            "the event has no source_time and no commit_ts, and the format needs a time: give "
+            "events a source_time, rows of changes the column _commit_timestamp"
         )
     return int(commit_ts >> 18)
