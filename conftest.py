@@ -34,6 +34,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(short_lived()))
 
 _BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
+_LAST = ("rocketmq", "rabbitmq")
 
 _ONE_PYTHON = (
     # Start Spark in processes of their own.
@@ -77,6 +78,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.slow)
     if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "soak"))):
         item.add_marker(pytest.mark.quick)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of brokers that are busy without messages, as RocketMQ's is, come last."""
+    items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])
 
 
 def _prepare_environment() -> None:

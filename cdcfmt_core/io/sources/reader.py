@@ -244,19 +244,12 @@ def cut_lines(
 
 
 def _read_plain(
-    read: Callable[[int], bytes],
-    position: int,
-    split: FileSplit,
-    separator: bytes,
-    block_bytes: int,
+    read: Callable[[int], bytes], position: int, split: FileSplit, separator: bytes, most: int
 ) -> Iterator[bytes]:
     end = split.end
     while True:
-        if end is None:
-            wanted = block_bytes
-        else:
-            wanted = min(end - position if position < end else _TAIL_BYTES, block_bytes)
-        piece = read(wanted)
+        left = most if end is None else end - position
+        piece = read(min(left if left > 0 else _TAIL_BYTES, most))
         if not piece:
             break
         position += len(piece)
