@@ -13,6 +13,7 @@ names) leaves plugins out; ``CDCFMT_STRICT_PLUGINS=1`` raises the first failure 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterable
 from importlib import metadata
 
@@ -63,6 +64,8 @@ class Registry:
         core = PluginInfo("core", "cdcfmt-core", _version("cdcfmt-core"), type_maps=("mysql",))
         self._type_maps.add("mysql", MYSQL, core)
         self._complete = False
+        # Streams of one driver ask at the same time.
+        self._loading = threading.RLock()
 
     # Look-up
 
@@ -190,13 +193,15 @@ class Registry:
 
     def discover(self) -> None:
         """Load every entry point that has not been loaded; failures stay with their plugin."""
-        if not self._complete:
-            self._complete = True
-            self._load(None)
+        with self._loading:
+            if not self._complete:
+                self._complete = True
+                self._load(None)
 
     def _load(self, name: str | None) -> None:
-        for loaded in self._loader.load(name):
-            self._add(loaded)
+        with self._loading:
+            for loaded in self._loader.load(name):
+                self._add(loaded)
 
     def _add(self, loaded: Loaded) -> None:
         for spec in loaded.codecs:

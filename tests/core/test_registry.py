@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 from textwrap import dedent
@@ -353,6 +354,15 @@ def test_names_are_matched_without_case(site: Site) -> None:
     registry = site.registry()
     assert registry.get_codec("ACME-json").name == "acme-Json"
     assert list(registry.codecs()) == ["acme-Json"]
+
+
+def test_threads_that_ask_at_the_same_time(site: Site) -> None:
+    slow = "import time\ntime.sleep(0.2)\n"
+    site.install("cdcfmt-a", {"a": "mod_a"}, mod_a=codec_module("a") + slow)
+    registry = site.registry()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(registry.get_codec, ["a"] * 4))
+    assert [codec.name for codec in found] == ["a"] * 4
 
 
 def test_two_entry_points_of_one_module(site: Site) -> None:
