@@ -35,6 +35,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(short_lived()))
 _BROKERS = frozenset({"kafka", "rabbitmq", "rocketmq"})
 """Fixtures that take long to start, as `spark` does: tests of each share a process."""
 _LAST = ("rocketmq", "rabbitmq")
+"""Fixtures of brokers that are busy without messages, as RocketMQ's is."""
 
 _ONE_PYTHON = (
     # Start Spark in processes of their own.
@@ -81,7 +82,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of brokers that are busy without messages, as RocketMQ's is, come last."""
+    """Put tests of such brokers behind the others."""
     items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])
 
 

@@ -194,9 +194,9 @@ def test_of_lines_in_one_piece_no_messages_are_made(tmp_path: Path) -> None:
     def cut() -> Iterator[Message]:
         raise AssertionError
 
-    first, *others = read_lines(split, block_bytes=2_000)
+    first, *others = read_lines(split, block_bytes=1_500)
     pieces = [attrs.evolve(each, cut=cut) for each in others if isinstance(each, Lines)]
-    assert len(pieces) > 30
+    assert len(pieces) > 40
     result = read([first, *pieces], schema, options, by_kernel=True)
     assert (result.by_kernel, result.by_reference) == (399, 1)
 

@@ -18,9 +18,9 @@ def main() -> None:
     with zipfile.ZipFile(path) as sources:
         # Two thirds are pyspark's own tests, through whose names each look-up goes.
         names = [name for name in sources.namelist() if "/tests/" not in name]
+        if any(name.endswith(".pyc") for name in names):
+            return
         texts = {name: sources.read(name) for name in names}
-    if any(name.endswith(".pyc") for name in texts):
-        return
     # The package manager's own copy may be the same file: it stays as it is.
     written = path.with_suffix(".part")
     with zipfile.ZipFile(written, "w") as both:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from operator import methodcaller
 from typing import Any, TypeAlias, cast
@@ -26,13 +28,22 @@ from pyspark_cdcfmt.read.inputs import open_input
 from pyspark_cdcfmt.read.schemas import MissingSchemas, find_schemas, policy_of
 from pyspark_cdcfmt.read.slices import Input, Slice
 from pyspark_cdcfmt.rows.row_schemas import canonical_schema
-from pyspark_cdcfmt.workers import freeze_imports
 
 Work: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
 """The work of a task: arguments as of :func:`open_slice`."""
 
 _LARGE = 16 << 20
 """Bytes of a batch that is not to be held beside the next message."""
+
+
+@functools.cache
+def freeze_imports() -> None:
+    """Take what this process has imported out of garbage collection.
+
+    Spark's daemon collects all garbage behind each task, and went through 67 000 objects of
+    modules: 25 ms, which is a tenth of a task that reads 64 MB.
+    """
+    gc.freeze()
 
 
 def plan_tasks(

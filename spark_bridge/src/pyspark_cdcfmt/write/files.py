@@ -24,7 +24,6 @@ from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.io.sinks import CommitId, FileSink, line_writer
 from cdcfmt_core.texts import open_logger
-from pyspark_cdcfmt.workers import freeze_imports
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, check_statements, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
@@ -94,7 +93,6 @@ class FileWriter:
             files.discard()
             raise
         writer.log_counts()
-        freeze_imports()
         return FilesMessage(commit_id, names, writer.watermarks, writer.statements)
 
     def commit(self, messages: Sequence[FilesMessage], *, overwrite: bool = False) -> None:

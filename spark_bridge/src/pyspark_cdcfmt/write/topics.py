@@ -21,7 +21,6 @@ from pyspark.sql.types import StructType
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message, Watermark
 from cdcfmt_core.transport import Sink
-from pyspark_cdcfmt.workers import freeze_imports
 from pyspark_cdcfmt.write.encoding import EventWriter, check_rows, open_encoder
 from pyspark_cdcfmt.write.watermarks import KeptWatermarks, Watermarks, lowest_watermark
 from pyspark_cdcfmt.write_options import WriteOptions
@@ -81,7 +80,6 @@ class TopicWriter:
                 else:
                     producer.send_all(*(part[name].to_pylist() for name in _SENT))
         writer.log_counts()
-        freeze_imports()
         return TopicMessage(writer.watermarks)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
