@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -62,6 +65,9 @@ _SLOW = re.compile(
 )
 """What takes seconds each, for its sizes, memory or processes: `make check` leaves it out."""
 
+_SEEN: set[str] = set()
+"""Tests that were collected, without their parameters."""
+
 _HAS_KERNEL = importlib.util.find_spec("cdcfmt_kernel") is not None
 
 
@@ -77,6 +83,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.one_python)
     if _SLOW.search(item.nodeid):
         item.add_marker(pytest.mark.slow)
+    name = item.nodeid.partition("[")[0]
+    if name not in _SEEN:
+        _SEEN.add(name)
+        item.add_marker(pytest.mark.first)
     if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "soak"))):
         item.add_marker(pytest.mark.quick)
 
@@ -84,6 +94,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests of such brokers behind the others."""
     items.sort(key=lambda item: [n in getattr(item, "fixturenames", ()) for n in _LAST])
+
+
+def pytest_collection_finish() -> None:
+    """Leave modules and collected tests out of garbage collection: an eighth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
+
+
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """Download RocketMQ, of which the last tests are, beside the others: minutes, once."""
+    if any("rocketmq" in getattr(item, "fixturenames", ()) for item in session.items):
+        threading.Thread(target=_download_rocketmq, daemon=True).start()
+
+
+def _download_rocketmq() -> None:
+    from maven import UnavailableError
+    from rocketmq_broker import class_path
+
+    # Its fixture tells of it.
+    with suppress(UnavailableError):
+        class_path()
 
 
 def _prepare_environment() -> None:

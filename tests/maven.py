@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import ssl
@@ -50,10 +51,15 @@ def resolve(
     With a ``classifier`` that one jar alone.
     """
     folder = cache_folder() / "-".join(filter(None, [artifact, version, classifier]))
-    if folder.is_dir():
-        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+    with (
+        Path(f"{folder}.lock").open("w") as lock,
+        tempfile.TemporaryDirectory(dir=folder.parent) as temporary,
+    ):
+        # Other runs, and threads of this one, wait for whoever is first.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.is_dir():
+            return folder
         if classifier:
             # The command line has no word for it.
             module = Path(temporary, "ivy.xml")
@@ -75,9 +81,7 @@ def resolve(
             raise UnavailableError(
                 f"{group}:{artifact}:{version} cannot be resolved: {done.stdout[-500:]}"
             )
-        # Another run may have been faster.
-        if not folder.is_dir():
-            jars.rename(folder)
+        jars.rename(folder)
     return folder
 
 

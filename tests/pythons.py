@@ -1,9 +1,11 @@
 """Run tests on the other Pythons of this machine.
 
-- ``unit``: the quick tests, which need neither Spark nor Kafka, but for some over all golden data,
-  on the oldest patches of the oldest and the newest minor version.  What one between them lacks or
-  has, one of these lacks or has, too.  That of development runs them anyway.
-- ``every``: all quick tests on the oldest patch of each supported minor version.
+- ``unit``: the quick tests, which need neither Spark nor Kafka, each with the first of its
+  parameters, but for some over all golden data, on the oldest patches of the oldest and the newest
+  minor version.  What one between them lacks or has, one of these lacks or has, too.  That of
+  development runs them anyway.
+- ``every``: all quick tests, with all parameters, on the oldest patch of each supported minor
+  version.
 - ``smoke``: the Spark smoke tests, on the oldest Python with the Spark of development and
   on the newest Python with the newest Spark.
 
@@ -30,10 +32,12 @@ _FOLDERS = ("/usr/bin", "/usr/local/bin")
 _ROOTS = (".pyenv/versions", ".local/share/uv/python", "/opt/python")
 # What properties find is the same on each: they have many examples on the Python of development.
 _FEW = ("--hypothesis-profile", "few")
-_QUICK = (*_FEW, "-m", "quick", "tests", "plugins", "spark_bridge")
-# Over all golden data: two fifths of the time, and the same on each.
+_TESTS = ("tests", "plugins", "spark_bridge")
+_QUICK = (*_FEW, "-m", "quick", *_TESTS)
+# Over all golden data, and the same on each.
 _GOLDEN = ("test_blocks", "test_changes_from_events", "cli/test_convert_engine", "cli/test_golden")
-_UNIT = (*_QUICK, *(f"--ignore=tests/{name}.py" for name in _GOLDEN))
+_IGNORED = (f"--ignore=tests/{name}.py" for name in _GOLDEN)
+_UNIT = (*_FEW, "-m", "quick and first", *_TESTS, *_IGNORED)
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA)
 

@@ -230,7 +230,9 @@ def class_path() -> str:
     """The jars of everything, from the cache or Maven Central."""
     folders = [
         resolve(GROUP, "rocketmq-proxy", VERSION),
-        resolve(GROUP, "rocketmq-namesrv", VERSION),
+        # It runs on what the proxy needs, and names much more.
+        resolve(GROUP, "rocketmq-namesrv", VERSION, transitive=False),
+        resolve(GROUP, "rocketmq-controller", VERSION, transitive=False),
         resolve(*TCNATIVE, transitive=False, classifier="linux-x86_64"),
     ]
     return ":".join(f"{folder}/*" for folder in folders)

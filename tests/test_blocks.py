@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 import pytest
 from golden_data import CODECS, load_variant, native_messages, reading_options, variant_names
+from turns import in_turn
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.schemas.directory import SchemaDirectory
@@ -36,7 +37,9 @@ LEARN = ("simple", "debezium")
 VARIANTS = [
     ("canal-json", "tidb-extension"),
     ("open", "batched"),
-    *((of, name) for of in CODECS if CODECS[of] in LEARN for name in variant_names(of)),
+    *in_turn(
+        ((of, name) for of in CODECS if CODECS[of] in LEARN for name in variant_names(of)), of=2
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ from golden_data import (
     variant_names,
 )
 from pyspark.sql.types import StructType
+from turns import in_turn
 
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.io.sources import BadLine
@@ -165,14 +166,7 @@ MUTATED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("protocol", "name", "seed"),
-    [
-        pytest.param(*variant, seed, marks=() if seed == place % 2 else pytest.mark.soak)
-        for place, variant in enumerate(MUTATED)
-        for seed in range(2)
-    ],
-)
+@pytest.mark.parametrize(("protocol", "name", "seed"), in_turn(MUTATED, range(2), of=2))
 def test_mutated_messages(protocol: str, name: str, seed: int) -> None:
     messages, given, tables = golden(protocol, name)
     chance = random.Random(seed)

@@ -15,6 +15,7 @@ from canal_messages import row_message
 from damaged_messages import mutated_message
 from pyspark.sql.datasource import EqualTo
 from test_kernel_golden import golden
+from turns import in_turn
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.read.batch_reader import PushdownReader
@@ -60,9 +61,11 @@ def test_options(protocol: str, name: str, options: str) -> None:
     assert result.by_kernel > len(messages) / 4
 
 
-@pytest.mark.parametrize("kinds", [None, {"row", "corrupt"}, {"ddl", "corrupt"}])
-@pytest.mark.parametrize("ops", [None, {"delete"}, {"insert", "truncate"}, {"upsert", "update"}])
-@pytest.mark.parametrize(("protocol", "name"), CASES)
+KINDS = (None, {"row", "corrupt"}, {"ddl", "corrupt"})
+OPS = (None, {"delete"}, {"insert", "truncate"}, {"upsert", "update"})
+
+
+@pytest.mark.parametrize(("protocol", "name", "ops", "kinds"), in_turn(CASES, OPS, KINDS, of=3))
 def test_filters(protocol: str, name: str, ops: set[str] | None, kinds: set[str] | None) -> None:
     messages, given, _ = golden(protocol, name)
     messages = with_damage(messages, in_frames=protocol == "open")

@@ -24,6 +24,7 @@ from test_kernel_writing import (
     golden_messages,
     single_rows,
 )
+from turns import in_turn
 from written_rows import Rows, check_equal, decoded, event_rows, sent
 
 from cdcfmt_core.events import Message, RowChange
@@ -91,9 +92,10 @@ def usual_rows(count: int) -> Rows:
     return event_rows(events, found)
 
 
-@pytest.mark.parametrize("compression", ["none", "lz4"])
-@pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize(("every", "least"), [("0", 990), ("100", 900), ("7", 0)])
+@pytest.mark.parametrize(
+    ("every", "least", "form", "compression"),
+    in_turn([("0", 990), ("100", 900), ("7", 0)], FORMS, ["none", "lz4"], of=2),
+)
 def test_usual_rows_are_the_kernels(
     form: dict[str, str], every: str, least: int, compression: str
 ) -> None:

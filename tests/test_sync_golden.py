@@ -25,6 +25,7 @@ from golden_spark_values import in_column, instant, same_value, variant_value
 from kafka_broker import Broker
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import TimestampType, VariantVal
+from turns import in_turn
 
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources import wrap_line
@@ -70,23 +71,13 @@ def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
     return spark.read.format("delta").load(f"{folder}/{name}")
 
 
-STORES = ("scd1", "scd2")
-
-
-def in_turn(names: Iterable[Any]) -> list[Any]:
-    """Each with both stores, one of which is the suite's and the other one the soak's.
-
-    What a wire says becomes typed changes before any store, and a store knows of no wire.
-    """
-    return [
-        pytest.param(name, store, marks=() if place == turn % 2 else pytest.mark.soak)
-        for turn, name in enumerate(names)
-        for place, store in enumerate(STORES)
-    ]
+def with_stores(names: Iterable[Any]) -> list[Any]:
+    """What a wire says becomes typed changes before any store, and a store knows of no wire."""
+    return in_turn(names, ("scd1", "scd2"), of=2)
 
 
 @pytest.mark.parametrize(
-    ("name", "store"), in_turn(["canal/canal_flat", "debezium/schema_default"])
+    ("name", "store"), with_stores(["canal/canal_flat", "debezium/schema_default"])
 )
 def test_native_producers(
     delta: SparkSession, kafka: Broker, tmp_path: Path, name: str, store: str
@@ -174,11 +165,10 @@ ROUNDED = {("debezium", "c_dec_u")}
 """TiCDC's Debezium sends DECIMAL as a double."""
 
 
-@pytest.mark.parametrize(("variant", "store"), in_turn(TICDC), ids=str)
+@pytest.mark.parametrize(("protocol", "name", "store"), with_stores(TICDC))
 def test_ticdc(
-    delta: SparkSession, kafka: Broker, tmp_path: Path, variant: tuple[str, str], store: str
+    delta: SparkSession, kafka: Broker, tmp_path: Path, protocol: str, name: str, store: str
 ) -> None:
-    protocol, name = variant
     golden = load_variant(protocol, name)
     messages = (Message(m.key, m.value) for m in golden.messages)
     pattern = fill(kafka, f"{store}-{protocol}-{name}", messages)
@@ -200,7 +190,7 @@ def test_ticdc(
             spans = frame.selectExpr("__START_AT.commit", "__END_AT.commit").collect()
             assert Counter(map(tuple, spans)) == Counter(true_spans(events)), table
             frame = frame.where("__END_AT IS NULL")
-        check_rows(frame, protocol, final_rows(events), full=TICDC[variant])
+        check_rows(frame, protocol, final_rows(events), full=TICDC[protocol, name])
 
 
 def check_rows(

@@ -13,6 +13,7 @@ import pytest
 from cli_tools import run, write_messages
 from test_kernel_writing import golden_messages
 from test_kernel_writing_simple import usual_messages
+from turns import in_turn
 
 from cdcfmt_core.cli import conversion
 from cdcfmt_core.events import Message
@@ -65,18 +66,12 @@ def check_equal(path: Path, *arguments: object, first: int = 0) -> int:
 
 
 @pytest.mark.parametrize(
-    ("source", "target", "skips"),
-    [
-        pytest.param(
-            source, target, skips, marks=() if (one + other) % 2 == skips else pytest.mark.soak
-        )
-        for one, source in enumerate(SOURCES)
-        for other, target in enumerate(TARGETS)
-        for skips in (True, False)
-    ],
+    ("protocol", "name", "target", "skips"), in_turn(SOURCES, TARGETS, [True, False], of=3)
 )
-def test_golden_messages(source: tuple[str, str], target: str, skips: bool, tmp_path: Path) -> None:
-    messages, _ = golden_messages(*source)
+def test_golden_messages(
+    protocol: str, name: str, target: str, skips: bool, tmp_path: Path
+) -> None:
+    messages, _ = golden_messages(protocol, name)
     path = write_messages(tmp_path / "m.jsonl", messages)
     options = ("--to", target, *TARGETS[target])
     if skips:
