@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import heapq
 import re
 from collections.abc import Iterable
 
@@ -218,13 +219,24 @@ def table_names(names: Iterable[tuple[str, ...]]) -> str:
 def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
     """The tables whose names are nearest to ``wanted``, else the first ones, for an error text."""
     names = {table_names([name]).lower(): name for name in known if all(name)}
-    near = difflib.get_close_matches(wanted.lower(), names, n=_NEAREST, cutoff=0.6)
+    likeness = {text: _likeness(wanted.lower(), text) for text in names}
+    near = [text for text in heapq.nlargest(_NEAREST, names, likeness.get) if likeness[text] >= 0.6]
     if near:
         return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
     if not names:
         return "it names no table"
     first = table_names(sorted(names.values())[:_FIRST])
     return f"it has {first}" + (f", … {len(names)} in all" if len(names) > _FIRST else "")
+
+
+def _likeness(wanted: str, name: str) -> float:
+    """From 0 to 1; in one database a table's own name counts as much as the whole."""
+    database = wanted.rpartition(".")[0] + "."
+    ratios = [difflib.SequenceMatcher(None, wanted, name).ratio()]
+    if name.startswith(database):
+        pair = wanted.removeprefix(database), name.removeprefix(database)
+        ratios.append(difflib.SequenceMatcher(None, *pair).ratio())
+    return sum(ratios) / len(ratios)
 
 
 def _quoted(part: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdcfmt_core.errors import DecodeError, OptionError
-from cdcfmt_core.filters import EventFilter, parse_table_name, table_names
+from cdcfmt_core.filters import EventFilter, nearest_tables, parse_table_name, table_names
 
 
 @pytest.mark.parametrize(
@@ -152,6 +152,21 @@ def test_a_range_over_events_without_commit_ts_is_an_error() -> None:
 def test_table_names_for_errors() -> None:
     text = table_names([("shop", "orders"), ("a b", "c.d"), ("crm", "public", "x$")])
     assert text == "`a b`.`c.d`, crm.public.x$, shop.orders"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text"),
+    [
+        # A long name of a database makes no table alike.
+        ("warehouse.composit", "did you mean warehouse.composites?"),
+        ("warehouse.t9", "did you mean warehouse.t1?"),
+        ("warehose.Prices", "did you mean warehouse.prices?"),
+        ("warehouse.qqqq", "it has warehouse.composites, warehouse.prices, warehouse.t1"),
+    ],
+)
+def test_nearest_tables(wanted: str, text: str) -> None:
+    known = [("warehouse", table) for table in ("t1", "prices", "composites")]
+    assert nearest_tables(wanted, known) == text
 
 
 def test_a_schema_without_a_commit_ts_is_in_every_range() -> None:
