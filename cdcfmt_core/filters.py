@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-import heapq
 import re
 from collections.abc import Iterable
 
@@ -220,9 +219,11 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
     """The tables whose names are nearest to ``wanted``, else the first ones, for an error text."""
     names = {table_names([name]).lower(): name for name in known if all(name)}
     likeness = {text: _likeness(wanted.lower(), text) for text in names}
-    near = [text for text in heapq.nlargest(_NEAREST, names, likeness.get) if likeness[text] >= 0.6]
+    near = sorted((text for text in names if likeness[text] >= 0.6), key=lambda t: -likeness[t])
     if near:
-        return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
+        return (
+            f"did you mean {' or '.join(table_names([names[text]]) for text in near[:_NEAREST])}?"
+        )
     if not names:
         return "it names no table"
     first = table_names(sorted(names.values())[:_FIRST])
@@ -230,13 +231,9 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
 
 
 def _likeness(wanted: str, name: str) -> float:
-    """From 0 to 1; in one database a table's own name counts as much as the whole."""
-    database = wanted.rpartition(".")[0] + "."
-    ratios = [difflib.SequenceMatcher(None, wanted, name).ratio()]
-    if name.startswith(database):
-        pair = wanted.removeprefix(database), name.removeprefix(database)
-        ratios.append(difflib.SequenceMatcher(None, *pair).ratio())
-    return sum(ratios) / len(ratios)
+    """From 0 to 1; a table's own name counts as much as the whole."""
+    of_table = difflib.SequenceMatcher(None, wanted.rpartition(".")[2], name.rpartition(".")[2])
+    return (difflib.SequenceMatcher(None, wanted, name).ratio() + of_table.ratio()) / 2
 
 
 def _quoted(part: str) -> str:

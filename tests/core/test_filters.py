@@ -160,12 +160,12 @@ def test_table_names_for_errors() -> None:
         # A long name of a database makes no table alike.
         ("warehouse.composit", "did you mean warehouse.composites?"),
         ("warehouse.t9", "did you mean warehouse.t1?"),
-        ("warehose.Prices", "did you mean warehouse.prices?"),
-        ("warehouse.qqqq", "it has warehouse.composites, warehouse.prices, warehouse.t1"),
+        ("warehose.Orderz", "did you mean warehouse.orders?"),
+        ("warehouse.qqqq", "it has warehouse.composites, warehouse.orders, warehouse.t1"),
     ],
 )
 def test_nearest_tables(wanted: str, text: str) -> None:
-    known = [("warehouse", table) for table in ("t1", "prices", "composites")]
+    known = [("warehouse", table) for table in ("t1", "orders", "composites")]
     assert nearest_tables(wanted, known) == text
 
 
