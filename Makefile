@@ -44,7 +44,7 @@ crates:
 
 # The linters and tests of the kernel, which need Rust.
 kernel:  ## the kernel's own linters and tests; needs Rust
-	cd spark_bridge/kernel && cargo fmt --check && cargo clippy -- -D warnings && cargo test
+	cd spark_bridge/kernel && cargo fmt --check && cargo clippy --all-targets -- -D warnings && cargo test
 
 # The site of docs/, in docs/_build; a link that leads nowhere is an error.
 site: setup  ## the site of docs/, in docs/_build
