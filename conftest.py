@@ -84,7 +84,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if _SLOW.search(item.nodeid):
         item.add_marker(pytest.mark.slow)
     name = item.nodeid.partition("[")[0]
-    if name not in _SEEN:
+    if name not in _SEEN and not item.get_closest_marker("soak"):
         _SEEN.add(name)
         item.add_marker(pytest.mark.first)
     if not any(map(item.get_closest_marker, ("spark", "broker", "one_python", "slow", "soak"))):

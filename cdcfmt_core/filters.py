@@ -219,11 +219,10 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
     """The tables whose names are nearest to ``wanted``, else the first ones, for an error text."""
     names = {table_names([name]).lower(): name for name in known if all(name)}
     likeness = {text: _likeness(wanted.lower(), text) for text in names}
-    near = sorted((text for text in names if likeness[text] >= 0.6), key=lambda t: -likeness[t])
+    near = [text for text in names if likeness[text] >= 0.6]
+    near = sorted(near, key=likeness.__getitem__, reverse=True)[:_NEAREST]
     if near:
-        return (
-            f"did you mean {' or '.join(table_names([names[text]]) for text in near[:_NEAREST])}?"
-        )
+        return f"did you mean {' or '.join(table_names([names[text]]) for text in near)}?"
     if not names:
         return "it names no table"
     first = table_names(sorted(names.values())[:_FIRST])
