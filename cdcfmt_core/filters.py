@@ -230,9 +230,12 @@ def nearest_tables(wanted: str, known: Iterable[tuple[str, ...]]) -> str:
 
 
 def _likeness(wanted: str, name: str) -> float:
-    """From 0 to 1; a table's own name counts as much as the whole."""
-    of_table = difflib.SequenceMatcher(None, wanted.rpartition(".")[2], name.rpartition(".")[2])
-    return (difflib.SequenceMatcher(None, wanted, name).ratio() + of_table.ratio()) / 2
+    """From 0 to 1; a table's own name, which a pattern has none of, counts as much as the whole."""
+    whole = difflib.SequenceMatcher(None, wanted, name).ratio()
+    table = wanted.rpartition(".")[2]
+    if "*" in table or "?" in table:
+        return whole
+    return (whole + difflib.SequenceMatcher(None, table, name.rpartition(".")[2]).ratio()) / 2
 
 
 def _quoted(part: str) -> str:
