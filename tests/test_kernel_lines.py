@@ -50,7 +50,8 @@ def lines_of(messages: list[Message], chance: random.Random, damage: float) -> b
     return b"".join(pieces)
 
 
-@pytest.mark.parametrize(("protocol", "name", "damage"), in_turn(CASES, [0.0, 0.01, 0.3], of=2))
+@pytest.mark.parametrize("damage", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize(("protocol", "name"), CASES)
 def test_same_rows(protocol: str, name: str, damage: float, tmp_path: Path) -> None:
     variant = load_variant(protocol, name)
     messages = [message.message for message in variant.messages]
