@@ -113,7 +113,7 @@ def _download_rocketmq() -> None:
     from maven import UnavailableError
     from rocketmq_broker import class_path
 
-    # Its fixture tells of it.
+    # The fixture skips its tests, with this reason.
     with suppress(UnavailableError):
         class_path()
 

@@ -51,22 +51,26 @@ def resolve(
     With a ``classifier`` that one jar alone.
     """
     folder = cache_folder() / "-".join(filter(None, [artifact, version, classifier]))
+    if folder.is_dir():
+        return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        Path(f"{folder}.lock").open("w") as lock,
-        tempfile.TemporaryDirectory(dir=folder.parent) as temporary,
-    ):
-        # Other runs, and threads of this one, wait for whoever is first.
+    with Path(f"{folder}.lock").open("w") as lock:
+        # One download of all runs and threads.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if folder.is_dir():
-            return folder
+        if not folder.is_dir():
+            _download(folder, (group, artifact, version), transitive, classifier)
+    return folder
+
+
+def _download(folder: Path, names: tuple[str, str, str], transitive: bool, classifier: str) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
         if classifier:
             # The command line has no word for it.
             module = Path(temporary, "ivy.xml")
-            module.write_text(_CLASSIFIED.format(group, artifact, version, classifier))
+            module.write_text(_CLASSIFIED.format(*names, classifier))
             wanted = ["-ivy", str(module)]
         else:
-            wanted = ["-dependency", group, artifact, version, "-types", "jar", "bundle"]
+            wanted = ["-dependency", *names, "-types", "jar", "bundle"]
             if not transitive:
                 wanted.append("-notransitive")
         jars = Path(temporary, "jars")
@@ -78,11 +82,8 @@ def resolve(
             write_trust_store(trusted)
             done = _ivy(Path(temporary), jars, wanted, f"-Djavax.net.ssl.trustStore={trusted}")
         if done.returncode or not jars.is_dir():
-            raise UnavailableError(
-                f"{group}:{artifact}:{version} cannot be resolved: {done.stdout[-500:]}"
-            )
+            raise UnavailableError(f"{':'.join(names)} cannot be resolved: {done.stdout[-500:]}")
         jars.rename(folder)
-    return folder
 
 
 def _ivy(

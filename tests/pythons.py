@@ -36,8 +36,10 @@ _TESTS = ("tests", "plugins", "spark_bridge")
 _QUICK = (*_FEW, "-m", "quick", *_TESTS)
 # Over all golden data, and the same on each.
 _GOLDEN = ("test_blocks", "test_changes_from_events", "cli/test_convert_engine", "cli/test_golden")
-_IGNORED = (f"--ignore=tests/{name}.py" for name in _GOLDEN)
-_UNIT = (*_FEW, "-m", "quick and first", *_TESTS, *_IGNORED)
+_UNIT = (
+    *(*_FEW, "-m", "quick and first", *_TESTS),
+    *(f"--ignore=tests/{name}.py" for name in _GOLDEN),
+)
 _NO_DELTA = "tests/traps/test_sync_without_delta.py"
 _SMOKE = ("-m", "smoke", "spark_bridge", "tests/test_kafka_stream.py", _NO_DELTA)
 

@@ -16,6 +16,7 @@ from golden_data import about, load_variant, native_messages, reading_options, v
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
+from turns import in_turn
 from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
 from cdcfmt_core.events import Message, RowChange
@@ -143,11 +144,14 @@ def test_golden_events(protocol: str, name: str, number: int) -> None:
         check_equal(rows, **SKIP, **options)
 
 
-@pytest.mark.parametrize(("protocol", "name", "number"), CASES[:-1])
-def test_golden_changes(protocol: str, name: str, number: int) -> None:
+@pytest.mark.parametrize(
+    ("protocol", "name", "number", "shift"), in_turn(CASES[:-1], range(2), of=2)
+)
+def test_golden_changes(protocol: str, name: str, number: int, shift: int) -> None:
+    """Each table with each of the options; its columns are typed by turns."""
     for place, (rows, table, typed) in enumerate(golden_changes(protocol, name)):
         for turn, options in enumerate(some_options(number)):
-            declared = typed if (place + turn) % 2 else {}
+            declared = typed if (place + turn + shift) % 2 else {}
             check_equal(rows, **table, **SKIP, **declared, **options)
 
 

@@ -72,7 +72,7 @@ def read(spark: SparkSession, folder: Path, name: str) -> DataFrame:
 
 
 def with_stores(names: Iterable[Any]) -> list[Any]:
-    """What a wire says becomes typed changes before any store, and a store knows of no wire."""
+    """Each with a store in its turn: a wire becomes typed changes before any store sees it."""
     return in_turn(names, ("scd1", "scd2"), of=2)
 
 
