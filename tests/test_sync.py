@@ -104,6 +104,10 @@ def test_partial_images_and_changed_columns(lake: Lake) -> None:
     assert dict(table.dtypes)["n"] == "bigint"
     assert table.columns[:3] == ["id", "title", "n"]
     assert "w" not in table.columns
+    dump = lake.folder / "dump" / "1.json"
+    before, _, _ = dump.read_bytes().partition(b'"many"')
+    offset = before.rindex(b"\n") + 1
+    bad = f"path {dump}, offset {offset}"
     assert [(row.action, row.detail) for row in lake.control("log")[1:]] == [
         ("statement", alter),
         ("rename column", "name to title"),
@@ -111,7 +115,7 @@ def test_partial_images_and_changed_columns(lake: Lake) -> None:
         ("add column", "price decimal(10,2)"),
         ("widen column", "n from int to bigint"),
         ("add column", "more int"),
-        ("dead letters", "1 messages cannot be read: see dead_letters"),
+        ("dead letters", f"1 messages cannot be read, first {bad}: see dead_letters"),
     ]
 
 

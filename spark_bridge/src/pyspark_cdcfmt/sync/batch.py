@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 from pyspark_cdcfmt import blocks_of, events_of
 from pyspark_cdcfmt.sync.again import LETTERS, Again
 from pyspark_cdcfmt.sync.control import Batch, Control, LogRow
-from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.looking import (
     Counts,
     Report,
@@ -98,6 +98,7 @@ class Sync:
             self.control.keep_events(
                 "dead_letters", batch, "", letters, f.col("_corrupt_record.reason")
             )
+            report.first_corrupt = first_place(letters)
         if halted := [plan.state for plan in plans if plan.state.halted]:
             self._hold(halted, blocks, batch)
         self._write(plans, blocks, batch, report, log)
@@ -117,8 +118,7 @@ class Sync:
             counts = report.tables[plan.state.text] = done.get(plan.state.text, Counts())
             log += plan.log
             if counts.bad:
-                text = f"{counts.bad} rows cannot be read: see dead_letters"
-                log.append(LogRow("dead letters", text, plan.state, "warning"))
+                log.append(_letters(counts.bad, "rows", counts.first_bad, plan.state))
 
     def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
         """Keep the events of tables that are halted."""
@@ -137,8 +137,7 @@ class Sync:
         log: list[LogRow],
     ) -> None:
         if report.corrupt:
-            text = f"{report.corrupt} messages cannot be read: see dead_letters"
-            log.append(LogRow("dead letters", text, None, "warning"))
+            log.append(_letters(report.corrupt, "messages", report.first_corrupt))
         if batch.number % _BATCHES_BETWEEN_CLEANING == 0:
             if any(state.has_tombstones for state in states.values()):
                 self.control.forget(self.options.tombstone_retention.total_seconds())
@@ -167,3 +166,8 @@ class Sync:
             report.watermark = self.resolved.resolved
         halted = (state for state in states.values() if state.halted)
         report.halted = sorted(state.text for state in halted if self.options.wants(state.name))
+
+
+def _letters(count: int, what: str, first: str, state: TableState | None = None) -> LogRow:
+    text = f"{count} {what} cannot be read, first {first}: see dead_letters"
+    return LogRow("dead letters", text, state, "warning")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import attrs
-from pyspark.sql import Column, Row
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
 
 from pyspark_cdcfmt import SEQUENCE
@@ -51,6 +51,14 @@ def is_of(name: TableName) -> Column:
     database, schema, table = ("NULL" if part is None else text_literal(part) for part in name)
     # As one text, since each part of an expression is a call to the JVM.
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
+
+
+def first_place(events: DataFrame) -> str:
+    """Where the first of some events lies, in words."""
+    places = events.select("_source.topic", "_source.path", "_source.partition", "_source.offset")
+    place = places.orderBy(*places.columns).first()
+    parts = {} if place is None else place.asDict()
+    return ", ".join(f"{name} {part}" for name, part in parts.items() if part is not None)
 
 
 def sequence_commit() -> Column:

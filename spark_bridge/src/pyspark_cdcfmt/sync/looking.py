@@ -29,12 +29,14 @@ _DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 class Counts:
     """Of one table in one batch: its changes, by number and kind.
 
-    ``first`` is the lowest ``_sequence``; ``late``: batches before may have deleted rows behind it.
+    ``first_bad`` is where the first bad one lies; ``first`` is the lowest ``_sequence``;
+    ``late``: batches before may have deleted rows behind it.
     """
 
     changes: int = 0
     deletes: int = 0
     bad: int = 0
+    first_bad: str = ""
     partial: int = 0
     first: tuple[int, ...] = ()
     late: bool = False
@@ -42,7 +44,10 @@ class Counts:
 
 @attrs.define
 class Report:
-    """What a batch held and did, for the log and the terminal."""
+    """What a batch held and did, for the log and the terminal.
+
+    ``first_corrupt`` is where the first message lies that cannot be read.
+    """
 
     batch_id: int
     tables: dict[str, Counts] = attrs.field(factory=dict)
@@ -50,6 +55,7 @@ class Report:
     events: int = 0
     statements: int = 0
     corrupt: int = 0
+    first_corrupt: str = ""
     latest: datetime | None = None
     watermark: int | None = None
 

@@ -246,8 +246,8 @@ class TypedChanges:
                 row.changes - row.bad,
                 row.deletes,
                 row.bad,
-                row.partial,
-                tuple(row.first or ()),
+                partial=row.partial,
+                first=tuple(row.first or ()),
             )
         return counts
 

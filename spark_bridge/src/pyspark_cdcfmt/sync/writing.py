@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_cdcfmt import ODD_VALUE, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
-from pyspark_cdcfmt.sync.expressions import is_of
+from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.looking import Counts
 from pyspark_cdcfmt.sync.names import TableName, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -221,6 +221,7 @@ class Writer:
             assert write.rows is not None
             letters = self.typed.bad_events(write.rows, write.typed)
             self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
+            write.counts = attrs.evolve(counts, first_bad=first_place(letters))
         good = self.typed.good(state, write.typed, write.plan.truncates)
         self.store.apply(batch, state, good, counts, is_new=write.is_new)
         every = self.options.optimize_every
