@@ -82,6 +82,9 @@ class EventFilter:
     messages.  A commit_ts range is inclusive at both ends, and an event that it must
     judge and that has none is an error; a table's schema without one belongs to no time.
 
+    With ``every_statement`` DDL passes the table filters, as a statement may be about other tables
+    than the one that its message names.
+
     ``rows_refused`` grows whenever rows are found unwanted.  ``unmatched`` lists the names
     that no table has had yet.
     """
@@ -93,6 +96,7 @@ class EventFilter:
     ending_commit_ts: int | None = None
     kinds: frozenset[str] | None = None
     ops: frozenset[str] | None = None
+    every_statement: bool = False
     rows_refused: int = attrs.field(init=False, default=0, eq=False, repr=False)
     _table_met: bool = attrs.field(init=False, default=False, eq=False, repr=False)
     _includes_met: set[int] = attrs.field(init=False, factory=set, eq=False, repr=False)
@@ -198,7 +202,9 @@ class EventFilter:
         if kind == "corrupt":
             return self.wants_kind(kind)
         # Tables first: `unmatched` is about all that the input has.
-        if kind not in _ALWAYS_WANTED and not self.wants_table(database, table, schema):
+        if kind not in _ALWAYS_WANTED and not (
+            self.wants_table(database, table, schema) or (self.every_statement and kind == "ddl")
+        ):
             return False
         if not self.wants_kind(kind) or (op is not None and not self.wants_op(op)):
             return False

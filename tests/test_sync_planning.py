@@ -12,10 +12,10 @@ from pyspark.sql import Row
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.expressions import LogPlace
-from pyspark_cdcfmt.sync.looking import Statement, Version, spread_drops
+from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.planning import Planner, spread_drops
 from pyspark_cdcfmt.sync.snapshots import check_names
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, Buried, TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -303,10 +303,27 @@ def test_a_table_that_catches_up_passes_what_halted_it() -> None:
 
 
 def test_a_database_that_is_dropped() -> None:
-    drop = attrs.evolve(statement("drop  database shop", "QUERY"), name=("shop", None, ""))
-    given = {drop.name: [drop]}
-    assert spread_drops(given, [ORDERS, ("other", None, "orders")]) == [drop]
-    assert {name: each[0].type for name, each in given.items()} == {ORDERS: "ERASE"}
+    # TiCDC's Simple has the name in the statement alone.
+    for database in ("shop", ""):
+        drop = statement("/* app */ drop  database shop", "QUERY")
+        drop = attrs.evolve(drop, name=(database, None, ""))
+        given = {drop.name: [drop]}
+        assert spread_drops(given, [ORDERS, ("other", None, "orders")]) == [drop]
+        assert {name: each[0].type for name, each in given.items()} == {ORDERS: "ERASE"}
+
+
+def test_a_statement_that_empties_tables_of_other_names() -> None:
+    items: TableName = ("shop", None, "items")
+    drop = statement("DROP TABLE IF EXISTS other.a, `items`, orders, shop.Orders", "ERASE")
+    given = {ORDERS: [drop]}
+    assert spread_drops(given, [ORDERS, items, ("shop", None, "ORDERS"), ("shop", None, "b")]) == []
+    assert given == {ORDERS: [drop], items: [attrs.evolve(drop, name=items)]}
+    # A server that keeps names in lower case, and a statement that does not.
+    truncate = statement("TRUNCATE Orders", "TRUNCATE")
+    truncate = attrs.evolve(truncate, name=("shop", None, "Orders"))
+    given = {truncate.name: [truncate]}
+    spread_drops(given, [ORDERS, items])
+    assert given[ORDERS] == [attrs.evolve(truncate, name=ORDERS)]
 
 
 def test_names_of_targets() -> None:

@@ -90,8 +90,7 @@ def alter(columns: Columns, action: StatementReader) -> bool:
     if verb in ("ADD", "DROP", "MODIFY", "CHANGE"):
         if action.is_no_column():
             return True
-        action.skip_column()
-        _ALTERED[verb](columns, action)
+        _ALTERED[verb](columns, action, action.skip_column())
     elif verb == "RENAME":
         if action.take("COLUMN"):
             old = action.name().lower()
@@ -112,28 +111,36 @@ def alter(columns: Columns, action: StatementReader) -> bool:
     return True
 
 
-def _add(columns: Columns, action: StatementReader) -> None:
+# With ``has_if``, IF (NOT) EXISTS, an action may have had no effect: a column that is known stays
+# as it is, and one that is not known stays so.
+
+
+def _add(columns: Columns, action: StatementReader, has_if: bool) -> None:
+    before = dict(columns) if has_if else {}
     if action.mark() == "(":
         for item in split_items(action.parenthesis()):
             define(columns, StatementReader(item, action.text))
     else:
         _set_column(columns, action.name(), action)
+    columns.update(before)
 
 
-def _drop(columns: Columns, action: StatementReader) -> None:
+def _drop(columns: Columns, action: StatementReader, has_if: bool) -> None:
     columns.pop(action.name().lower(), None)
 
 
-def _change(columns: Columns, action: StatementReader) -> None:
-    columns.pop(action.name().lower(), None)
-    _set_column(columns, action.name(), action)
+def _change(columns: Columns, action: StatementReader, has_if: bool) -> None:
+    if columns.pop(action.name().lower(), None) is not None or not has_if:
+        _set_column(columns, action.name(), action)
 
 
-def _modify(columns: Columns, action: StatementReader) -> None:
-    _set_column(columns, action.name(), action)
+def _modify(columns: Columns, action: StatementReader, has_if: bool) -> None:
+    name = action.name()
+    if name.lower() in columns or not has_if:
+        _set_column(columns, name, action)
 
 
-_ALTERED: Final[dict[str, Callable[[Columns, StatementReader], None]]] = {
+_ALTERED: Final[dict[str, Callable[[Columns, StatementReader, bool], None]]] = {
     "ADD": _add,
     "DROP": _drop,
     "CHANGE": _change,

@@ -7,13 +7,16 @@ those that TiCDC and Canal give: databases, views and all else are QUERY.
 from __future__ import annotations
 
 import re
-from typing import Final, get_args
+from typing import Final, cast, get_args
 
 from cdcfmt_core.events import DdlType
 
 DDL_TYPES: Final[frozenset[str]] = frozenset(get_args(DdlType))
 
-_BLANK_OR_COMMENT = re.compile(r"\s+|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL)
+# MySQL and TiDB execute what is in some comments.
+_BLANK_OR_COMMENT = re.compile(
+    r"\s+|/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)|\*/|/\*.*?\*/|--[^\n]*\n|#[^\n]*\n", re.DOTALL
+)
 _WORD = re.compile(r"[A-Za-z_]+")
 _MODIFIERS = frozenset(
     [
@@ -28,6 +31,7 @@ _MODIFIERS = frozenset(
         "GLOBAL",
         "ONLINE",
         "OFFLINE",
+        "IGNORE",
     ]
 )
 _OF_TABLE: Final[dict[str, DdlType]] = {
@@ -37,18 +41,33 @@ _OF_TABLE: Final[dict[str, DdlType]] = {
     "TRUNCATE": "TRUNCATE",
     "RENAME": "RENAME",
 }
+_DROP_TEMPORARY: Final = ["DROP", "TEMPORARY"]
 _OF_INDEX: Final[dict[str, DdlType]] = {"CREATE": "CINDEX", "DROP": "DINDEX"}
 
 
 def ddl_type_of(statement: str) -> DdlType:
     """The DDL type of a statement; QUERY where no other word fits."""
     verb, *rest = _first_words(statement, 6) or [""]
+    # A temporary table may have the name of another one, whose rows stay.
+    if [verb, *rest[:1]] == _DROP_TEMPORARY:
+        return "QUERY"
     target = next((word for word in rest if word not in _MODIFIERS), "")
     if target == "INDEX":
         return _OF_INDEX.get(verb, "QUERY")
-    if target == "TABLE" or verb == "TRUNCATE":
+    if target in ("TABLE", "TABLES") or verb == "TRUNCATE":
         return _OF_TABLE.get(verb, "QUERY")
     return "QUERY"
+
+
+def ddl_type_on(word: str, statement: str) -> DdlType:
+    """The DDL type of a statement on a wire that has a word for it.
+
+    For a word that is not Canal's, and where Canal does not tell temporary tables from others,
+    the statement's own.
+    """
+    if word not in DDL_TYPES or _first_words(statement, 2) == _DROP_TEMPORARY:
+        return ddl_type_of(statement)
+    return cast(DdlType, word)
 
 
 def _first_words(statement: str, count: int) -> list[str]:

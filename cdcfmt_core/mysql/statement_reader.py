@@ -45,10 +45,12 @@ class StatementReader:
             self.left = self.left[1:]
         return found
 
-    def skip(self, *words: str) -> None:
+    def skip(self, *words: str) -> bool:
         """Step over these words, if all of them are next."""
-        if all(self.peek(ahead) == word for ahead, word in enumerate(words)):
+        found = all(self.peek(ahead) == word for ahead, word in enumerate(words))
+        if found:
             self.left = self.left[len(words) :]
+        return found
 
     def take_marks(self, *texts: str) -> bool:
         """As :meth:`take`, for marks and words."""
@@ -80,11 +82,13 @@ class StatementReader:
         first = self.name()
         return (first, self.name()) if self.take_marks(".") else (None, first)
 
-    def skip_column(self) -> None:
-        """Step over what may stand before a column's name in an action of ALTER TABLE."""
+    def skip_column(self) -> bool:
+        """Step over what may stand before a column's name in an action of ALTER TABLE.
+
+        Whether IF stands there: the action may have had no effect.
+        """
         self.take("COLUMN")
-        self.skip("IF", "NOT", "EXISTS")
-        self.skip("IF", "EXISTS")
+        return self.skip("IF", "NOT", "EXISTS") or self.skip("IF", "EXISTS")
 
     def skip_modifiers(self) -> None:
         """Step over what may stand between ALTER and TABLE."""

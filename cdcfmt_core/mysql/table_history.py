@@ -83,8 +83,10 @@ class TableHistory:
         reader.skip("OR", "REPLACE")
         if reader.take("TEMPORARY") or not reader.take("TABLE"):
             return
-        reader.skip("IF", "NOT", "EXISTS")
+        has_if = reader.skip("IF", "NOT", "EXISTS")
         name = reader.table = self._table(reader, database)
+        if has_if and name in self.tables:
+            return
         columns: Columns = {}
         if reader.take("LIKE") or reader.take_marks("(", "LIKE"):
             columns = dict(self.tables.get(self._table(reader, database), {}))
@@ -112,7 +114,6 @@ class TableHistory:
         self._set(name, columns if known or columns else None)
 
     def _drop(self, reader: StatementReader, database: str) -> None:
-        reader.take("TEMPORARY")
         if reader.take("DATABASE") or reader.take("SCHEMA"):
             reader.skip("IF", "EXISTS")
             dropped = reader.name().lower()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdcfmt_core.types import (
+    Binary,
     Bit,
     DateTime,
     Decimal,
@@ -39,6 +40,7 @@ from pyspark_cdcfmt.rows.types import merge
         (Text("latin1"), Text("utf8mb4"), Text()),
         (Int(32), Text(), Text()),
         (Json(), Text(), Text()),
+        (Text(), Binary(), Binary()),
         (Unknown("x"), Unknown("y"), Unknown()),
     ],
     ids=str,

@@ -168,8 +168,9 @@ MODE_OPTIONS = (
         type="choice",
         choices=("fail", "row", "ignore", "corrupt"),
         default="fail",
-        help="Changes: the table is truncated or dropped. `fail`: an error. `row`: a row with "
-        "`_change_type` `truncate`. `ignore`: nothing, and counted. `corrupt`: a bad row.",
+        help="Changes: the table is truncated or dropped, also with its database or among several "
+        "tables. `fail`: an error. `row`: a row with `_change_type` `truncate`. `ignore`: nothing, "
+        "and counted. `corrupt`: a bad row.",
     ),
     Option(
         name="invalidValues",

@@ -107,6 +107,17 @@ def test_a_definition_that_is_not_understood_leaves_its_column_open(definition: 
         ("alter table t add x int; alter table t drop e", {"x": "int", "e": None}),
         ("create table t (d int)", {"id": None, "e": None, "d": "int"}),
         ("create table t as select 1 id", {"id": None, "e": None, "d": None}),
+        ("drop temporary table if exists t", {}),
+        # What may have had no effect changes nothing that is known.
+        (
+            "alter table t add column if not exists e enum('x'), add if not exists x int",
+            {"x": "int"},
+        ),
+        ("alter table t add if not exists (E int, x int)", {"x": "int"}),
+        ("alter table t change if exists y e int", {}),
+        ("alter table t change column if exists e y int", {"e": None, "y": "int"}),
+        ("alter table t modify if exists y int, modify column if exists e int", {"e": "int"}),
+        ("create table if not exists t (d int)", {}),
     ],
 )
 def test_a_statement(statement: str, changes: dict[str, str | None]) -> None:

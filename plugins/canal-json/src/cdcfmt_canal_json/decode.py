@@ -20,11 +20,14 @@ from cdcfmt_canal_json.rows import RowDecoder
 from cdcfmt_core import Decode, DecoderContext
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Event, Message, SchemaChange, Watermark
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
+
+
+_STATEMENTS = DDL_TYPES | {"XACOMMIT", "XAROLLBACK"}
 
 
 def open_decoder(options: Mapping[str, Any], context: DecoderContext) -> Decode:
@@ -65,9 +68,9 @@ class _Decoder:
             return [self._watermark(wire)]
         op = None if is_ddl else OP_OF_TYPE.get(wire_type)
         if op is None:
-            # Statements that are no DDL (official Canal: isDdl false, type QUERY) have
-            # no rows either.
-            if is_ddl or (wire_type in DDL_TYPES and wire.get("sql")):
+            # Statements that are no DDL (official Canal: isDdl false, type QUERY or of an XA
+            # transaction) have no rows either.
+            if is_ddl or (wire_type in _STATEMENTS and wire.get("sql")):
                 return [self._schema_change(wire, wire_type)]
             raise DecodeError("is not an event type of Canal-JSON", field="type", sample=wire_type)
 
@@ -113,17 +116,16 @@ class _Decoder:
         if not query and not changes:
             raise DecodeError("a required field of a DDL event is missing", field="sql")
         extra = extra_of(wire, tidb, None, is_row=False) or {}
-        word = wire_type.upper()
-        if word not in DDL_TYPES:
+        word = ddl_type_on(wire_type.upper(), query)
+        if word != wire_type.upper():
             extra["ddl_type"] = wire_type
-            word = ddl_type_of(query)
         if wire.get("isDdl") is False:
             extra["is_ddl"] = False
         commit_ts = commit_ts_of(tidb, "commitTs", "_tidb.")
         source_time = time_of(wire, "es", self._dialect)
         return SchemaChange(
             query=query,
-            ddl_type=word,  # type: ignore[arg-type]
+            ddl_type=word,
             database=database,
             table=table,
             table_schema=schema_from_table_changes(

@@ -32,7 +32,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     Transaction,
 )
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.toolkit.images import key_changed, read_image
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.table_changes import row_types, schema_from_table_changes
@@ -86,14 +86,12 @@ class _Decoder:
         changes = wire.get("tableChanges")
         table = _table_of(wire)
         extra = _extra_of(wire) or {}
-        word = action
-        if word not in DDL_TYPES:
-            if action:
-                extra["ddl_type"] = wire["action"]
-            word = ddl_type_of(query)
+        word = ddl_type_on(action, query)
+        if action and word != action:
+            extra["ddl_type"] = wire["action"]
         return SchemaChange(
             query=query,
-            ddl_type=word,  # type: ignore[arg-type]
+            ddl_type=word,
             database=table.database,
             table=table.table,
             schema=table.schema,

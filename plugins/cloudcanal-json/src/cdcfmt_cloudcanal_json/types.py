@@ -51,7 +51,7 @@ def _resolve(text: str) -> LogicalType:
     # PostgreSQL's serial is 32 bits wide, MySQL's is BIGINT UNSIGNED.
     if logical is None or column.unsigned or text.strip().lower().startswith("serial"):
         return Unknown(text)
-    if column.base == "decimal" and len(column.params) in (1, 2):
+    if isinstance(logical, Decimal) and len(column.params) in (1, 2):
         precision, scale = (*column.params, 0)[:2]
         return Decimal(precision, scale) if scale <= precision <= 65 else Decimal()
     return logical

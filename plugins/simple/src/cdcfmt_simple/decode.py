@@ -26,7 +26,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.filters import EventFilter
-from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_of
+from cdcfmt_core.mysql.ddl import DDL_TYPES, ddl_type_on
 from cdcfmt_core.texts import open_logger, qualified
 from cdcfmt_core.toolkit.json_messages import JsonMessages
 from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
@@ -166,16 +166,15 @@ class _Decoder:
                 else "neither a row nor DDL"
             )
             raise DecodeError(what, field="sql", sample=wire_type)
-        word = wire_type
-        if word not in DDL_TYPES:
+        word = ddl_type_on(wire_type, query)
+        if word != wire_type:
             extra["ddl_type"] = wire_type
-            word = ddl_type_of(query)
         commit_ts = commit_ts_of(wire)
         before = self._keep(previous) if previous else None
         after = self._keep(table) if table else None
         return SchemaChange(
             query=query,
-            ddl_type=word,  # type: ignore[arg-type]
+            ddl_type=word,
             database=after.database if after else "",
             table=after.table if after else "",
             table_schema=after,

@@ -149,8 +149,9 @@ def changes(
         yield from engine.lists(stored_messages(batches))
 
     assert parsed.table is not None
-    is_wanted = f.col("kind").isin("row", "ddl") & is_of_table(parsed.table)
-    wanted = is_wanted | (f.col("kind") == "corrupt")
+    # A statement may be about other tables than the one that its message names.
+    is_row = (f.col("kind") == "row") & is_of_table(parsed.table)
+    wanted = is_row | f.col("kind").isin("ddl", "corrupt")
     event = f.struct(*(f.col(name) for name in STORED_COLUMNS))
     return inlined(events.where(wanted), cdc_changes, event, rows, given)
 

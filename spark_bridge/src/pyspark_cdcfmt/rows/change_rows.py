@@ -19,6 +19,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
+from cdcfmt_core.mysql.emptied_tables import emptied_tables, is_emptied
 from cdcfmt_core.texts import one_line
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp
@@ -80,6 +81,10 @@ class ChangeRows:
         self._not_null = [field.name for field in schema.fields if not field.nullable]
         self._prefix = prefix
         self.wants_columns = False
+        assert options.table is not None
+        self._table = options.table
+        self._wants_table = options.event_filter().wants_table
+        self._has_met_rows = False
         self._policy = policy
         self._zoneless = zoneless
         self._inferred = inferred
@@ -109,18 +114,32 @@ class ChangeRows:
             else:
                 yield from self._changes(message, event, protocol)
         elif isinstance(event, SchemaChange):
-            self._conflicts.follow(event.query)
-            if event.ddl_type in ("TRUNCATE", "ERASE"):
+            if self._wants_table(event.database, event.table, event.schema):
+                self._conflicts.follow(event.query)
+                empties = event.ddl_type in ("TRUNCATE", "ERASE")
+            else:
+                empties = self._empties(event)
+            if empties:
                 yield from self._truncate(message, event, protocol)
         elif isinstance(event, Corrupt):
             added = self._source(message, event, protocol)
             added["corrupt_record"] = corrupt_record(message, event, protocol)
             yield self._row(added, {})
 
+    def _empties(self, event: SchemaChange) -> bool:
+        """Whether the statement of another table, or of a database, empties this one, too."""
+        if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY"):
+            return False
+        database, *_, table = self._table
+        # A dump often begins with DROP … IF EXISTS of what was not there.
+        emptied = emptied_tables(event.query, event.database, if_exists=self._has_met_rows)
+        return is_emptied(emptied, database, table)
+
     def _source(self, message: Message, event: Event, protocol: str | None) -> dict[str, Any]:
         return {"source": source_of(message, event, protocol)} if self._wants_source else {}
 
     def _changes(self, message: Message, event: RowChange, protocol: str | None) -> Iterator[Row]:
+        self._has_met_rows = True
         keys = self._plan(event.table).keys
         source = self._source(message, event, protocol)
         parts = split_key_update(event, keys) if self._split else [event]

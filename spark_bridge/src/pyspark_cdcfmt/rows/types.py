@@ -206,6 +206,9 @@ def merge(one: LogicalType, other: LogicalType) -> LogicalType:
         return other if one.names and other.names else logical.Set()
     if type(one) is type(other) and isinstance(one, _PARAMETERS_OPTIONAL):
         return type(one)()
+    if {type(one), type(other)} == {logical.Text, logical.Binary}:
+        # Text has bytes, and not all bytes are text.
+        return logical.Binary()
     return logical.Text()
 
 

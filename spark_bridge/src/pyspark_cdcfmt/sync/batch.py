@@ -22,11 +22,10 @@ from pyspark_cdcfmt.sync.looking import (
     Statement,
     look,
     read_statements,
-    spread_drops,
 )
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner
+from pyspark_cdcfmt.sync.planning import Planner, spread_drops
 from pyspark_cdcfmt.sync.resolved import Resolved
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -21,8 +21,6 @@ from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "
 """How the places of messages begin that no topic partition had."""
-
-_DROPS = (["DROP", "DATABASE"], ["DROP", "SCHEMA"])
 
 
 @attrs.frozen
@@ -268,23 +266,6 @@ def _statement(row: Row) -> Statement:
         row.snapshot not in (None, "false"),
         log_place(row.log, [row.log.server]) if row.log else None,
     )
-
-
-def spread_drops(
-    statements: dict[TableName, list[Statement]], tables: Iterable[TableName]
-) -> list[Statement]:
-    """Take out what is about whole databases; a drop becomes one of each of its ``tables``."""
-    known = [*tables]
-    taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
-    for statement in taken:
-        is_drop = statement.query.upper().split(maxsplit=2)[:2] in _DROPS
-        # A snapshot begins with statements that dropped nothing.
-        if is_drop and not statement.of_snapshot:
-            for name in known:
-                if name[0] == statement.name[0]:
-                    drop = attrs.evolve(statement, name=name, type="ERASE")
-                    statements.setdefault(name, []).append(drop)
-    return taken
 
 
 def _place() -> Column:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from cdcfmt_core.mysql.column_changes import column_changes
+from cdcfmt_core.mysql.emptied_tables import emptied_tables, is_emptied
 from cdcfmt_core.mysql.lexemes import NotUnderstood
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.looking import FILE, Statement, Version
@@ -174,3 +175,27 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     if loses_rows and is_there:
         return f"{statement.query}: partitions go or come with their rows"
     return None
+
+
+def spread_drops(
+    statements: dict[TableName, list[Statement]], tables: Iterable[TableName]
+) -> list[Statement]:
+    """Take out what is of no table; what empties several ``tables`` becomes one of each.
+
+    Names that differ in case alone are one table, unless both are there.
+    """
+    known = {*tables}
+    every = [each for those in statements.values() for each in those]
+    taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
+    for each in every:
+        # Those that a snapshot begins with removed nothing.
+        if each.of_snapshot or each.type not in ("ERASE", "TRUNCATE", "QUERY"):
+            continue
+        emptied = emptied_tables(each.query, each.name[0] or "")
+        if each.name in known:
+            emptied.discard((each.name[0].lower(), each.name[2].lower()))
+        for name in known - {each.name}:
+            if is_emptied(emptied, name[0], name[2]):
+                type_ = "ERASE" if each.type == "QUERY" else each.type
+                statements.setdefault(name, []).append(attrs.evolve(each, name=name, type=type_))
+    return taken
