@@ -13,7 +13,7 @@ from examples import examples
 from golden_data import scan_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StringType, StructType
 
 from cdcfmt_core.events import Message
 from pyspark_cdcfmt.rows.row_schemas import events_schema
@@ -89,6 +89,7 @@ FIELDS: dict[str, tuple[Field, Any]] = {
     "set": (named("string", DATA + "EnumSet", allowed="x,y"), "x,y"),
     "bits": (named("bytes", DATA + "Bits", length="10"), "/wM="),
     "64 bits": (named("bytes", DATA + "Bits", length="64"), "//////////8="),
+    "128 bits": (named("bytes", DATA + "Bits", length="128"), "AQAAAAAAAAAAAAAAAAAAgA=="),
     "default number": ({"type": "int32", "optional": True, "default": 7}, 8),
     "default text": ({"type": "string", "optional": True, "default": "d\u00e9f"}, "x"),
     "default boolean": ({"type": "boolean", "optional": True, "default": True}, False),
@@ -111,10 +112,12 @@ VALUES = st.one_of(
     st.from_regex(r"-?[0-9]{1,40}(\.[0-9]{1,31})?", fullmatch=True),
     st.from_regex(
         r"[0-2][0-9]{3}-[01][0-9]-[0-3][0-9]([ T][0-2][0-9]:[0-5][0-9]:[0-6][0-9]"
-        r"(\.[0-9]{0,7})?)?(Z|\+00:00|\+08:00)?",
+        r"(\.[0-9]{0,10})?)?(Z|\+00:00|\+08:00)?",
         fullmatch=True,
     ),
-    st.from_regex(r"-?[0-9]{1,3}:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,7})?Z?", fullmatch=True),
+    st.from_regex(r"-?[0-9]{1,3}:[0-6][0-9]:[0-6][0-9](\.[0-9]{0,10})?Z?", fullmatch=True),
+    st.from_regex(r"[+-]?[0-9]{4,6}-[01][0-9]-[0-3][0-9](T10:00:00(\.5)?)?Z?", fullmatch=True),
+    st.sampled_from(["infinity", "-infinity"]),
 )
 OPTIONS: tuple[dict[str, str], ...] = (
     {"sourceTimeZone": "Europe/Berlin"},
@@ -351,6 +354,9 @@ def orders(count: int = 6, *, key: Any = None, **source: Any) -> list[Message]:
         ('"pos":100', '"pos":100,"commit_ts":5'),
         ('"pos":100', '"pos":100,"commit_ts":-5'),
         ('"pos":100', '"pos":100,"query":"__debezium_unavailable_value"'),
+        ('"pos":100', '"pos":100,"snapshot":"false"'),
+        ('"pos":100', '"pos":100,"snapshot":false'),
+        ('"pos":100', '"pos":100,"snapshot":0'),
     ],
 )
 def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
@@ -361,6 +367,65 @@ def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
     # Behind the unusual message, and before it.
     by_kernel, _ = check(messages, {"splitKeyUpdates": "true"})
     assert by_kernel >= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "odd"),
+    [
+        ("ZonedTimestamp", "2024-01-01T00:00:17.5Z", "2024-01-01T00:00:17.123456789Z"),
+        ("ZonedTimestamp", "2024-01-01T00:00:17.5Z", "2024-01-01T00:00:17.1234567+02:00"),
+        ("ZonedTimestamp", "2024-01-01T00:00:17.5Z", "+10000-01-01T00:00:00Z"),
+        ("ZonedTimestamp", "2024-01-01T00:00:17.5Z", "infinity"),
+        ("IsoTimestamp", "2024-02-29T10:00:00Z", "2024-02-29T10:00:00.123456789Z"),
+        ("IsoTimestamp", "2024-02-29T10:00:00Z", "-0043-03-15T00:00:00Z"),
+        ("IsoTime", "10:00:00.5Z", "10:00:00.123456789Z"),
+        ("IsoDate", "2024-02-29Z", "+10000-01-01Z"),
+    ],
+)
+def test_times_beyond_microseconds_and_years_are_the_references(
+    name: str, usual: str, odd: str
+) -> None:
+    fields = {"id": {"type": "int32"}, "c": named("string", TIME + name)}
+    messages = []
+    for at in range(6):
+        image = {"id": at, "c": odd if at == 3 else usual}
+        wire = {"schema": schema_of(fields), "payload": payload("c", None, image)}
+        messages.append(message(at, wire, {"id": at}))
+    assert check(messages, {}) == (4, 2)
+
+
+OF_BYTES = list(b"__debezium_unavailable_value")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "__debezium_unavailable_value",
+        ["__debezium_unavailable_value"],
+        '{"__debezium_unavailable_value":"__debezium_unavailable_value"}',
+        "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==",
+        "5f5f646562657a69756d5f756e617661696c61626c655f76616c7565",
+        OF_BYTES,
+        ["b68a35a7-17ad-35b3-af2a-ae46edb4545a"],
+    ],
+)
+def test_an_unavailable_value_is_the_references(value: Any) -> None:
+    fields: dict[str, Field] = {"id": {"type": "int32"}, "big": {"type": "string"}}
+    messages = []
+    for at in range(6):
+        image = {"id": at, "big": value if at == 3 else "x"}
+        wire = {"schema": schema_of(fields), "payload": payload("u", None, image)}
+        messages.append(message(at, wire, {"id": at}))
+    read = parsed({"protocol": "debezium", "table": "shop.orders", "incompleteRows": "emit"})
+    schema = StructType().add("id", "integer").add("big", "string")
+    schema = schema.add("_absent", ArrayType(StringType()))
+    result = check_equal(messages, schema, read, inferred=False)
+    found = [(row["id"], row["big"], row["_absent"]) for row in result.rows.to_pylist()]
+    assert found == [(at, None, ["big"]) if at == 3 else (at, "x", []) for at in range(6)]
+    # Of an unread column, too.
+    result = check_equal(messages, StructType().add("id", "integer"), read, inferred=False)
+    assert (result.by_kernel, result.by_reference) == (4, 2)
+    check_events(messages, {})
 
 
 @pytest.mark.parametrize(
@@ -377,6 +442,8 @@ def test_an_unusual_envelope_is_the_references(old: str, new: str) -> None:
         {"payload": {"id": 1}},
         {"payload": {"a": 1}},
         {"payload": 1},
+        {"payload": "x"},
+        {"payload": {"id": 1}, "schema": 5},
         {"payload": {"id": 1}, "schema": {"type": "struct"}},
         {"schema": {"type": "struct"}, "payload": {"id": 1}},
         {"schema": {"type": "struct"}, "payload": {"a": 1}},

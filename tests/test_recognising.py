@@ -104,6 +104,8 @@ def test_every_folder_is_looked_at() -> None:
         {"schema": None, "payload": {"op": "c", "before": None}},
         {"op": "c", "after": {"id": 1}, "ts_ms": 1},
         {"source": "web", "ddl": "none"},
+        {"source": "web", "ddl": "none", "databaseName": "d"},
+        {"source": {"host": "h"}, "ddl": "none", "databaseName": "d"},
         {"status": "BEGIN", "id": 1},
         {"ts_ms": 1},
         [{"op": "c", "source": {}, "after": {}}],
@@ -161,6 +163,17 @@ def test_cloudcanal(wire: dict[str, Any]) -> None:
     older = {("ddl" if name == "isDdl" else name): value for name, value in wire.items()}
     for value in (wire, older):
         assert claims(Message(None, json.dumps(value).encode())) == {"cloudcanal-json": 1.0}
+
+
+def test_cloudcanals_debezium_ddl_without_table_changes() -> None:
+    payload = {
+        "databaseName": "shop",
+        "ddl": "alter table orders add c int",
+        "ts_ms": 1669797213247,
+        "source": {"ts_ms": 1669796261933, "db": "shop", "table": "orders", "connector": "MySQL"},
+    }
+    for value in (payload, {"payload": payload}, {"schema": None, "payload": payload}):
+        assert claims(Message(None, json.dumps(value).encode())) == {"debezium": 0.9}
 
 
 STRANGERS: dict[str, Any] = {

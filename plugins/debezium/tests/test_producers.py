@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections import Counter
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -26,6 +26,7 @@ from debezium_messages import (
 from golden_data import codec_decoder
 
 from cdcfmt_core import DecoderContext, default_registry
+from cdcfmt_core import open_decoder as core_decoder
 from cdcfmt_core.codec import Projection
 from cdcfmt_core.events import (
     Heartbeat,
@@ -38,7 +39,7 @@ from cdcfmt_core.events import (
     Watermark,
 )
 from cdcfmt_core.schemas.store import SchemaStore
-from cdcfmt_core.types import Int, Unknown
+from cdcfmt_core.types import GeometryValue, Int, Unknown
 
 INT64 = {"type": "int64"}
 TICDC = {"connector": "TiCDC", "commit_ts": 446_000_000_000_000_000, "file": "", "pos": 0}
@@ -58,6 +59,21 @@ def test_cloudcanal_rows(wrapped: dict[str, Any], op: str) -> None:
     assert event.before is None
     assert event.after == Image({"col1": "11", "col_pk": "12"})
     assert {column.type for column in event.table.columns} == {Unknown()}
+
+
+@pytest.mark.parametrize("protocol", ["debezium", "auto"])
+def test_cloudcanal_ddl_without_table_changes(protocol: str) -> None:
+    """As it sends for other databases than MySQL, and before version 2.3."""
+    payload = {
+        "databaseName": "shop",
+        "ddl": "alter table orders add c int",
+        "ts_ms": 1669797213247,
+        "source": {"ts_ms": 1669796261933, "db": "shop", "table": "orders", "connector": "MySQL"},
+    }
+    (event,) = core_decoder(protocol).decode(message({"schema": None, "payload": payload}))
+    assert isinstance(event, SchemaChange)
+    assert (event.ddl_type, event.database, event.table) == ("ALTER", "shop", "orders")
+    assert (event.query, event.table_schema) == ("alter table orders add c int", None)
 
 
 def test_cloudcanal_texts_have_the_types_of_its_ddl() -> None:
@@ -172,6 +188,15 @@ def test_a_delete_without_image_is_its_key() -> None:
     assert "neither an image nor a key" in text
 
 
+@pytest.mark.parametrize(
+    ("snapshot", "extra"),
+    [("false", False), (False, False), (None, False), (0, True), ("true", True), (True, True)],
+)
+def test_no_snapshot_is_told_of(snapshot: Any, extra: bool) -> None:
+    event = decode_one(row(source={"snapshot": snapshot}, after={"id": 1}))
+    assert ("snapshot" in event.extra) is extra
+
+
 def test_columns_are_found_by_name() -> None:
     """Virtual columns are listed and not sent, some twice, and never in the row's order."""
     fields = {"v": INT64, "b": {"type": "string"}, "a": INT64}
@@ -185,16 +210,74 @@ def test_columns_are_found_by_name() -> None:
 
 
 PLACEHOLDER = "__debezium_unavailable_value"
+OF_BYTES = [
+    95, 95, 100, 101, 98, 101, 122, 105, 117, 109, 95, 117, 110, 97, 118, 97, 105, 108, 97, 98, 108,
+    101, 95, 118, 97, 108, 117, 101,
+]  # fmt: skip
+
+
+def absent(value: Any, **options: str) -> bool:
+    """Whether a column with this value is absent; it is a value otherwise."""
+    wire = row("u", before=None, after={"id": 1, "big": value})
+    # Java's JSON leaves letters as they are.
+    text = json.dumps(wire, ensure_ascii=False, separators=(",", ":"))
+    (event,) = open_decoder(**options).decode(Message(None, text.encode()))
+    assert isinstance(event, RowChange)
+    assert event.table.column_names == ("id", "big")
+    if event.after == Image({"id": 1}, complete=False):
+        return True
+    assert event.after == Image({"id": 1, "big": value})
+    return False
 
 
 @pytest.mark.parametrize(
     "value",
-    [PLACEHOLDER, base64.b64encode(PLACEHOLDER.encode()).decode(), [PLACEHOLDER], {PLACEHOLDER: 1}],
+    [
+        PLACEHOLDER,
+        [PLACEHOLDER],
+        {PLACEHOLDER: 1},
+        # hstore.handling.mode=json
+        '{"__debezium_unavailable_value":"__debezium_unavailable_value"}',
+        "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ==",
+        ["X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="],
+        "5f5f646562657a69756d5f756e617661696c61626c655f76616c7565",
+        # int4[], int8[], date[]
+        OF_BYTES,
+        # uuid[]
+        ["b68a35a7-17ad-35b3-af2a-ae46edb4545a"],
+    ],
 )
 def test_unavailable_values_are_absent(value: Any) -> None:
-    event = decode_one(row("u", before=None, after={"id": 1, "big": value}), key={"id": 1})
+    assert absent(value)
+    assert not absent(value, unavailableValuePlaceholder="?")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [OF_BYTES[:-1], [*OF_BYTES, 1], [], "b68a35a7-17ad-35b3-af2a-ae46edb4545a", [PLACEHOLDER, 1]],
+)
+def test_what_only_resembles_the_placeholder_is_a_value(value: Any) -> None:
+    assert not absent(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["AB\ufffd", "QUL/", "QUL_", "4142ff", [65, 66, -1], "hex:4142ff", "aGV4OjQxNDJmZg=="],
+)
+def test_a_placeholder_in_hexadecimal(value: Any) -> None:
+    """PostgreSQL's connector decodes it, the others take it as it is."""
+    assert absent(value, unavailableValuePlaceholder="hex:4142ff")
+    assert not absent("ABC", unavailableValuePlaceholder="hex:4142ff")
+    assert absent("hex:4", unavailableValuePlaceholder="hex:4")
+
+
+@pytest.mark.parametrize("text", [r'"\u001F"', r'"\u001f"'])
+def test_a_placeholder_that_json_escapes(text: str) -> None:
+    value = encode(row("u", before=None, after={"id": 1, "big": ""}))
+    wire = value.replace(b'"big":""', b'"big":' + text.encode())
+    (event,) = open_decoder(unavailableValuePlaceholder="hex:1f").decode(Message(None, wire))
+    assert isinstance(event, RowChange)
     assert event.after == Image({"id": 1}, complete=False)
-    assert event.table.column_names == ("id", "big")
 
 
 def test_unavailable_values_are_taken_from_the_image_before() -> None:
@@ -308,6 +391,50 @@ def test_flattened_deletes() -> None:
     assert (kept.op, kept.after) == ("upsert", Image({"id": 1}))
 
 
+def key_schema(**fields: dict[str, Any]) -> dict[str, Any]:
+    return struct(fields, optional=False, name="prefix.shop.orders.Key")
+
+
+@pytest.mark.parametrize(
+    ("field", "wire", "expected"),
+    [
+        ({"type": "int32", "name": "io.debezium.time.Date"}, 19718, date(2023, 12, 27)),
+        ({"type": "bytes"}, "AAEC/w==", b"\x00\x01\x02\xff"),
+        ({"type": "int64"}, 2**60, 2**60),
+    ],
+)
+def test_a_tombstones_key_has_the_types_of_its_schema(
+    field: dict[str, Any], wire: Any, expected: Any
+) -> None:
+    """As JsonConverter writes keys, which is its default."""
+    decoder = open_decoder(flattened="true")
+    key = {"schema": key_schema(id=field), "payload": {"id": wire}}
+    tombstone = message(None, key, topic="prefix.shop.orders")
+    gone, again = (decoder.decode(tombstone)[0] for _ in range(2))
+    assert isinstance(gone, RowChange)
+    assert isinstance(again, RowChange)
+    assert gone.before == Image({"id": expected}, complete=False)
+    assert gone.table.columns[0].source_type == field.get("name", field["type"])
+    # The plan is made once.
+    assert gone.table is again.table
+
+
+@pytest.mark.parametrize("kind", ["string", "struct"])
+@pytest.mark.parametrize("name", ["source", "before", "after"])
+def test_a_flattened_column_may_be_named_like_an_envelopes_field(name: str, kind: str) -> None:
+    """A geometry is a struct, too."""
+    point = {"type": "struct", "name": "io.debezium.data.geometry.Point", "fields": []}
+    field, wire = {
+        "string": ({"type": "string"}, "web"),
+        "struct": (point, {"wkb": "AQ==", "srid": 4326}),
+    }[kind]
+    days = {"type": "int32", "name": "io.debezium.time.Date"}
+    value = {"schema": struct({"d": days, name: field}), "payload": {"d": 19718, name: wire}}
+    event = flat(value, topic="p.shop.orders")
+    expected = "web" if kind == "string" else GeometryValue(4326, b"\x01")
+    assert event.after == Image({"d": date(2023, 12, 27), name: expected})
+
+
 def test_where_a_flattened_rows_database_comes_from() -> None:
     options = {"flattenedDatabase": "given"}
     named = flat({"a": 1}, topic="p.d.t", options=options)
@@ -339,6 +466,14 @@ def test_tombstones_and_keys_of_others_are_counted() -> None:
     (event,) = decoder.decode(Message(b"Struct{id=1}", encode(row(after={"id": 1}))))
     assert event.table.key_columns == ()
     assert counts == {"tombstones": 2, "keys that are no JSON object": 1}
+
+
+@pytest.mark.parametrize("value", ["x", 5, [1], True])
+def test_a_key_column_may_be_named_payload(value: Any) -> None:
+    event = decode_one(row(after={"payload": value}), {"payload": value})
+    assert event.table.key_columns == ("payload",)
+    gone = decode_one(row("d", before=None), {"payload": value})
+    assert gone.before == Image({"payload": value}, complete=False)
 
 
 def test_a_key_may_stay_uncompressed() -> None:

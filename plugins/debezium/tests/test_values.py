@@ -136,11 +136,46 @@ WITH_SCHEMA = [
         Timestamp(),
         datetime(2023, 12, 27, 4, 27, 23, tzinfo=UTC),
     ),
+    (typed("string", TIME + "IsoDate"), "+10000-01-01Z", Date(), InvalidValue("+10000-01-01")),
+    (
+        typed("string", TIME + "IsoTimestamp"),
+        "-0043-03-15T12:00:00Z",
+        DateTime(),
+        InvalidValue("-0043-03-15T12:00:00"),
+    ),
+    (
+        typed("string", TIME + "ZonedTimestamp"),
+        "+292278994-08-16T23:00:00.807Z",
+        Timestamp(),
+        InvalidValue("+292278994-08-16T23:00:00.807Z"),
+    ),
+    # PostgreSQL's.
+    (
+        typed("string", TIME + "ZonedTimestamp"),
+        "infinity",
+        Timestamp(),
+        InvalidValue("infinity"),
+    ),
+    (
+        typed("string", TIME + "ZonedTimestamp"),
+        "-infinity",
+        Timestamp(),
+        InvalidValue("-infinity"),
+    ),
     (typed("string", TIME + "ZonedTime"), "12:27:23+08:00", Text(), "12:27:23+08:00"),
     (typed("int32", TIME + "Year"), 1999, Year(), 1999),
     (typed("int32", TIME + "Year"), 1900, Year(), 0),
     (typed("int64", TIME + "MicroDuration"), 5, Int(64), 5),
     (typed("bytes", DATA + "Bits", length="10"), "qgI=", Bit(10), 682),
+    (typed("bytes", DATA + "Bits", length="64"), b64(b"\xff" * 8), Bit(64), 2**64 - 1),
+    # PostgreSQL's bit(128) and bit varying.
+    (
+        typed("bytes", DATA + "Bits", length="128"),
+        "AQAAAAAAAAAAAAAAAAAAgA==",
+        Binary(),
+        b"\x01" + bytes(14) + b"\x80",
+    ),
+    (typed("bytes", DATA + "Bits", length="2147483647"), "AQ==", Binary(), b"\x01"),
     (typed("string", DATA + "Enum", allowed="a,c\\,d,"), "c\\,d", Enum(("a", "c,d", "")), "c,d"),
     (typed("string", DATA + "Enum", allowed="1,2"), "2", Enum(("1", "2")), "2"),
     (typed("string", DATA + "EnumSet", allowed="x,y"), "x,y", Set(("x", "y")), "x,y"),
@@ -241,6 +276,10 @@ WITHOUT_SCHEMA = [
         {"timePrecisionMode": "isostring"},
         timedelta(hours=1, minutes=2, seconds=3),
     ),
+    ("DEC", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),
+    ("FIXED", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),
+    ("NUMERIC UNSIGNED", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),
+    ("CHAR BYTE", {"length": 2}, "J48=", {}, b"\x27\x8f"),
     ("ENUM", {"enumValues": ["'a''b'", "'c,d'"]}, "c\\,d", {}, "c,d"),
     ("ENUM", {"enumValues": ["'a''b'", "'c,d'"]}, "a'b", {}, "a'b"),
 ]
@@ -288,6 +327,11 @@ BAD = [
     (typed("int64", TIME + "MicroTime"), 2**62),
     (typed("string", TIME + "ZonedTimestamp"), "2023-12-27 04:27:23"),
     (typed("string", TIME + "ZonedTimestamp"), 5),
+    (typed("string", TIME + "ZonedTimestamp"), "2023-12-27T04:27:23.1234567890Z"),
+    (typed("string", TIME + "ZonedTimestamp"), "+10000-13-01T00:00:00Z"),
+    (typed("string", TIME + "ZonedTimestamp"), "+10000-01-01T24:00:00Z"),
+    (typed("string", TIME + "IsoTime"), "infinity"),
+    (typed("string", TIME + "IsoTime"), "25:61:00.1234567Z"),
     (typed("int32", TIME + "Year"), 3000),
     (typed("bytes", DATA + "Bits", length="4"), "/w=="),
     (typed("bytes", DATA + "Bits", length="64"), b64(b"\x01" * 9)),
@@ -316,6 +360,71 @@ def test_nanoseconds_are_counted() -> None:
     (event,) = open_decoder(counts).decode(message(value))
     assert event.after.values == {"c": datetime(1970, 1, 1, 0, 0, 0, 1)}
     assert counts == {"nanoseconds cut to microseconds": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        (
+            "ZonedTimestamp",
+            "2018-07-18T13:28:56.{}Z",
+            datetime(2018, 7, 18, 13, 28, 56, 123456, UTC),
+        ),
+        (
+            "ZonedTimestamp",
+            "2018-07-18T15:28:56.{}+02:00",
+            datetime(2018, 7, 18, 13, 28, 56, 123456, UTC),
+        ),
+        ("IsoTimestamp", "2018-07-18T13:28:56.{}Z", datetime(2018, 7, 18, 13, 28, 56, 123456)),
+        ("IsoTime", "13:28:56.{}Z", timedelta(hours=13, minutes=28, seconds=56.123456)),
+    ],
+)
+def test_nanoseconds_of_texts_are_counted(name: str, text: str, expected: Any) -> None:
+    counts: Counter[str] = Counter()
+    decoder = open_decoder(counts)
+    schema = envelope_schema({"c": typed("string", TIME + name)})
+    for digits, cut in (("1234567", 1), ("123456789", 2), ("123456000", 2), ("123456", 2)):
+        value = {"schema": schema, "payload": row(after={"c": text.format(digits)})}
+        (event,) = decoder.decode(message(value))
+        assert event.after.values == {"c": expected}
+        assert counts == {"nanoseconds cut to microseconds": cut}
+
+
+DOUBLE = 0.1234567890123456
+"""A value that 32 bits do not hold."""
+
+
+@pytest.mark.parametrize(
+    ("ddl_type", "more", "field", "expected"),
+    [
+        ("FLOAT", {"length": 53}, None, ("float(53)", Float(64))),
+        ("FLOAT", {"length": 53}, "double", ("float(53)", Float(64))),
+        ("FLOAT", {"length": 24}, None, ("float(24)", Float(32))),
+        ("FLOAT", {}, "float", ("float", Float(32))),
+        # MySQL's FLOAT(M,D) has 32 bits and is a double on the wire.
+        ("FLOAT", {"length": 10, "scale": 3}, "double", ("float(10,3)", Float(32))),
+        # Changed to DOUBLE since.
+        ("FLOAT", {}, "double", ("double", Float(64))),
+        (
+            "DOUBLE PRECISION",
+            {"length": 10, "scale": 7},
+            None,
+            ("double precision(10,7)", Float(64)),
+        ),
+    ],
+)
+def test_how_many_bits_a_float_has(
+    ddl_type: str, more: dict[str, Any], field: str | None, expected: tuple[str, Float]
+) -> None:
+    decoder = open_decoder()
+    decoder.decode(message(ddl("alter table orders", [column("c", ddl_type, **more)])))
+    wire: Any = row(after={"c": DOUBLE})
+    if field is not None:
+        wire = {"schema": envelope_schema({"c": typed(field)}), "payload": wire}
+    (event,) = decoder.decode(message(wire))
+    (found,) = event.table.columns
+    assert (found.source_type, found.type) == expected
+    assert event.after.values == {"c": DOUBLE}
 
 
 def test_what_a_doubles_digits_mean() -> None:

@@ -11,9 +11,9 @@ types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-exte
 - ``io.debezium.time.Date`` → ``Date()``; ``Time``, ``MicroTime``, ``NanoTime`` → ``Time()``;
   ``Timestamp``, ``MicroTimestamp``, ``NanoTimestamp`` → ``DateTime()``; ``ZonedTimestamp`` →
   ``Timestamp()``; ``Year`` → ``Year()``; ``IsoDate``, ``IsoTime``, ``IsoTimestamp`` alike
-- ``io.debezium.data.Bits`` → ``Bit``; ``Enum`` → ``Enum``; ``EnumSet`` → ``Set``; ``Json`` →
-  ``Json()``; ``VariableScaleDecimal`` → ``Decimal()``; ``FloatVector``, ``DoubleVector``,
-  ``TiDBVectorFloat32`` → ``Vector()``
+- ``io.debezium.data.Bits`` → ``Bit``, with more than 64 bits ``Binary()``; ``Enum`` → ``Enum``;
+  ``EnumSet`` → ``Set``; ``Json`` → ``Json()``; ``VariableScaleDecimal`` → ``Decimal()``;
+  ``FloatVector``, ``DoubleVector``, ``TiDBVectorFloat32`` → ``Vector()``
 - ``io.debezium.data.geometry.Point``, ``Geometry``, ``Geography`` → ``Geometry()``
 - texts of other names (``ZonedTime``, ``Uuid``, ``Xml``, ``Interval``, …) → ``Text()``
 - arrays, maps and other structs → ``Unknown``: their JSON as it stands
@@ -56,6 +56,9 @@ _DATA: Final = "io.debezium.data."
 _KAFKA: Final = "org.apache.kafka.connect.data."
 
 _SMALL = re.compile(r"-?[0-9]{1,4}").fullmatch
+_LENGTH = re.compile(r"[0-9]{1,10}").fullmatch
+_MAX_BITS: Final = 64
+"""Of MySQL's BIT; PostgreSQL's ``bit`` and ``bit varying`` are longer."""
 _ESCAPED_COMMAS = re.compile(r"(?:\\,|[^,])*")
 
 
@@ -151,9 +154,7 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     if (kind, name) == ("bytes", _KAFKA + "Decimal"):
         return _connect_decimal(parameters, encoding)
     if (kind, name) == ("bytes", _DATA + "Bits"):
-        length = _number(parameters.get("length"))
-        bits = length if length is not None and 1 <= length <= 64 else None
-        return FieldType(Bit(bits), source_type, (Bit,), encoding)
+        return _bits(parameters.get("length"), source_type, encoding)
     if (kind, name) == ("string", _DATA + "Enum"):
         return FieldType(Enum(_allowed(parameters)), source_type, (Enum,), encoding)
     if (kind, name) == ("string", _DATA + "EnumSet"):
@@ -174,6 +175,14 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     if kind == "double":
         encoding = attrs.evolve(encoding, doubles=True)
     return FieldType(logical, source_type, fits, encoding)
+
+
+def _bits(length: Any, source_type: str, encoding: Encoding) -> FieldType:
+    bits = int(length) if type(length) is str and _LENGTH(length) else 0
+    if bits > _MAX_BITS:
+        encoding = attrs.evolve(encoding, binary="certain")
+        return FieldType(Binary(), source_type, (Binary,), encoding)
+    return FieldType(Bit(bits or None), source_type, (Bit,), encoding)
 
 
 def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> FieldType:

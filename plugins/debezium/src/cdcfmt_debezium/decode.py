@@ -28,7 +28,7 @@ from cdcfmt_core.toolkit.large_messages import open_decompressor
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, loads_exact, object_of, text_of
 from cdcfmt_debezium.binary import bytes_of
 from cdcfmt_debezium.ddl import is_schema_change, read_schema_changes
-from cdcfmt_debezium.documents import Document, DocumentReader
+from cdcfmt_debezium.documents import Document, DocumentReader, is_wrapped
 from cdcfmt_debezium.encoding import encoding_of
 from cdcfmt_debezium.envelope import (
     extra_of,
@@ -147,7 +147,7 @@ class _Decoder:
             stream=text_of(source, "name", "source."),
             position=position_of(source),
             encoding=encoding_of(self._encodings, source.get("connector")),
-            key=self._key(message, document.exact),
+            key=self._key(message, document.exact)[0],
             may_lack=self._unavailable.in_message(document.value),
         )
         event.commit_ts = commit_ts
@@ -172,16 +172,18 @@ class _Decoder:
         database, table, schema = record.place
         if not self._filter.wants("row", database, table, schema, record.op, None):
             return []
+        key, key_schema = self._key(message, document is None or document.exact)
         event = self._rows.decode(
             record.op,
             record.row if record.op == "delete" else None,
             record.row,
-            wire=document.schema if document is not None else None,
+            # A tombstone's row is its key.
+            wire=document.schema if document else self._documents.schema_of(key_schema),
             place=record.place,
             stream=record.stream,
             position=record.position,
             encoding=encoding_of(self._encodings, record.connector),
-            key=self._key(message, document is None or document.exact),
+            key=key,
             may_lack=document is not None and self._unavailable.in_message(document.value),
         )
         event.source_time, event.emit_time = record.source_time, record.emit_time
@@ -202,11 +204,11 @@ class _Decoder:
                 events.append(change)
         return events
 
-    def _key(self, message: Message, exact: bool) -> dict[str, Any] | None:
-        """The key's columns; None where there is no key, or not as JSON."""
+    def _key(self, message: Message, exact: bool) -> tuple[dict[str, Any] | None, Any]:
+        """The key's columns and their schema; None where there is no key, or not as JSON."""
         data = message.key
         if data is None:
-            return None
+            return None, None
         if self._decompress is not None:
             # A key that another step wrote may not be compressed.
             with contextlib.suppress(DecodeError):
@@ -216,12 +218,13 @@ class _Decoder:
             key = loads_exact(data) if exact else orjson.loads(data)
         except (orjson.JSONDecodeError, DecodeError):
             key = None
-        if type(key) is dict and "payload" in key and key.keys() <= {"schema", "payload"}:
-            key = key["payload"]
+        schema = None
+        if is_wrapped(key):
+            key, schema = key["payload"], key.get("schema")
         if type(key) is not dict:
             self._context.counts["keys that are no JSON object"] += 1
-            return None
-        return key
+            return None, None
+        return key, schema
 
 
 def _message(payload: dict[str, Any], source: dict[str, Any], commit_ts: int | None) -> Event:

@@ -35,14 +35,14 @@ class WireSchema:
     wire: dict[str, Any]
 
     def row_fields(self) -> dict[str, dict[str, Any]] | None:
-        """The fields of a row, by name: of an envelope's images, or of a flattened record."""
+        """The fields of a row, by name: of an envelope's images, a flattened record, or a key."""
         by_name = {field["field"]: field for field in self.fields}
-        if "source" not in by_name:
-            return by_name or None
+        structs = {name for name, field in by_name.items() if field.get("type") == "struct"}
+        # A flattened record may have a column of any of these names.
         for image in ("after", "before"):
-            if by_name.get(image, {}).get("type") == "struct":
+            if {"source", image} <= structs:
                 return {field["field"]: field for field in fields_of(by_name[image])}
-        return None
+        return by_name or None
 
 
 @attrs.frozen
@@ -77,7 +77,7 @@ class DocumentReader:
     def read_exact(self, document: Document) -> Document:
         """The same with numbers beyond doubles as decimals."""
         wire = loads_exact(document.value)
-        payload = wire["payload"] if _is_wrapped(wire) else wire
+        payload = wire["payload"] if is_wrapped(wire) else wire
         return Document(payload, document.schema, document.value, exact=True)
 
     def _split(self, value: bytes, schema: bytes, payload: memoryview) -> Document:
@@ -96,11 +96,15 @@ class DocumentReader:
             wire = orjson.loads(value)
         except orjson.JSONDecodeError:
             wire, exact = loads_refused(value), True
-        if not _is_wrapped(wire):
+        if not is_wrapped(wire):
             return Document(wire, None, value, exact)
-        return Document(wire["payload"], self._schema_of(wire.get("schema")), value, exact)
+        return Document(wire["payload"], self.schema_of(wire.get("schema")), value, exact)
 
-    def _schema_of(self, wire: Any) -> WireSchema | None:
+    def schema_of(self, wire: Any) -> WireSchema | None:
+        """A parsed ``schema``, the same object for equal ones; None without any.
+
+        :raises DecodeError: if it is not a schema.
+        """
         try:
             return self._schema(orjson.dumps(wire))
         except TypeError:  # decimals or surrogates of an exact parse
@@ -160,7 +164,8 @@ def _parse_schema(wire: Any) -> WireSchema | None:
     return WireSchema(name if type(name) is str else "", fields_of(wire), wire)
 
 
-def _is_wrapped(wire: Any) -> bool:
+def is_wrapped(wire: Any) -> bool:
+    """Whether a value or key is Kafka Connect's object of ``payload`` and ``schema``."""
     return (
         type(wire) is dict
         and "payload" in wire

@@ -62,7 +62,8 @@ def extra_of(payload: Mapping[str, Any], source: Mapping[str, Any]) -> dict[str,
             continue
         if no_binlog and value == 0:
             continue
-        if name == "snapshot" and value in ("false", False):
+        # 0 is equal to False.
+        if name == "snapshot" and (value == "false" or value is False):
             continue
         extra[name] = value
     for name, value in payload.items():

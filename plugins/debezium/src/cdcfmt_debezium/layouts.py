@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_debezium.envelope import position_of
 from cdcfmt_debezium.message import OP_OF_WORD, SOURCE_TAKEN, TICDC
 from cdcfmt_debezium.options import encodings
+from cdcfmt_debezium.unavailable import Unavailable
 from cdcfmt_debezium.value_encodings import column_encodings
 
 _SOURCE: Members = {
@@ -57,13 +57,12 @@ def open_layouts(options: Mapping[str, Any]) -> Sequence[Layout]:
     """The layouts of enveloped messages; none for values that are compressed."""
     if options["largeMessageHandleCompression"] != "none" or options["flattened"]:
         return ()
-    placeholder = (options["unavailableValuePlaceholder"] or "").encode("utf-8", "surrogateescape")
     layout = Layout(
         members=_PAYLOAD,
         ops={word: op for word, op in OP_OF_WORD.items() if op != "truncate"},
         encodings=column_encodings(encodings(options)),
         times=_TIMES,
-        lacks=(placeholder, base64.b64encode(placeholder)) if placeholder else (),
+        lacks=Unavailable(options["unavailableValuePlaceholder"] or "").marks,
         connect=True,
         keyed=True,
         limits=_limits,

@@ -19,7 +19,7 @@ from cdcfmt_core.mysql.column_type import parse_column_type
 from cdcfmt_core.schemas.versions import Position
 from cdcfmt_core.toolkit.images import ReadValue
 from cdcfmt_core.toolkit.plans import Plans
-from cdcfmt_core.types import Int, LogicalType, Unknown
+from cdcfmt_core.types import Float, Int, LogicalType, Unknown
 from cdcfmt_debezium.connect import FieldType, field_type
 from cdcfmt_debezium.documents import WireSchema
 from cdcfmt_debezium.encoding import Encoding
@@ -159,7 +159,9 @@ class TablePlans:
     ) -> tuple[LogicalType, str, bool]:
         """Type, its text, and whether it comes from the database itself."""
         text = field.get("tidb_type")
-        told = None if stored is None else type_.refined(stored.type)
+        told = None
+        if stored is not None and not _is_narrower_float(stored, type_):
+            told = type_.refined(stored.type)
         if type(text) is str:
             if stored is not None and told is not None and _adds_to(stored.source_type, text):
                 return told, stored.source_type, True
@@ -184,6 +186,13 @@ def _adds_to(ddl: str, tidb_type: str) -> bool:
     """Whether DDL has the parameters of this ``tidb_type``, which never has any."""
     one, other = parse_column_type(ddl), parse_column_type(tidb_type)
     return one.base == other.base and one.unsigned == other.unsigned
+
+
+def _is_narrower_float(ddl: Column, field: FieldType) -> bool:
+    """Whether DDL has a FLOAT where the message has doubles, as FLOAT(M,D) alone has."""
+    if field.logical != Float(64) or ddl.type != Float(32):
+        return False
+    return len(parse_column_type(ddl.source_type).params) < 2
 
 
 def _ordered(names: tuple[str, ...], known: Iterable[str]) -> list[str]:

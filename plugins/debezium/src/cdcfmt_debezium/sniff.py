@@ -6,7 +6,7 @@ from typing import Final
 
 from cdcfmt_core.events import Message
 
-_DDL: Final = (b'"source"', b'"ddl"', b'"tableChanges"', b'"databaseName"')
+_DDL: Final = (b'"source"', b'"ddl"', b'"databaseName"')
 _TRANSACTION: Final = (b'"status"', b'"event_count"', b'"data_collections"')
 _HEARTBEAT: Final = b'"io.debezium.connector.common.Heartbeat"'
 
@@ -24,7 +24,10 @@ def sniff(message: Message) -> float:
     ):
         return 0.9 if b'"connector"' in value else 0.6
     if all(name in value for name in _DDL):
-        return 0.9 if b'"connector"' in value else 0.6
+        if b'"connector"' in value:
+            return 0.9
+        # CloudCanal's DDL has tableChanges for some databases only.
+        return 0.6 if b'"tableChanges"' in value else 0.0
     if all(name in value for name in _TRANSACTION) or _HEARTBEAT in value:
         return 0.8
     return 0.0

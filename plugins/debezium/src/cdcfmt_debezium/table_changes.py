@@ -14,6 +14,7 @@ import attrs
 
 from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.events import Column, TableSchema
+from cdcfmt_core.mysql.column_type import ALIASES
 from cdcfmt_core.types import LogicalType, Unknown
 
 _FIELD: Final = "tableChanges"
@@ -23,11 +24,13 @@ COLUMN_FLAGS: Final = ("autoIncremented", "generated")
 COLUMN_TEXTS: Final = ("charsetName", "defaultValueExpression", "comment")
 """Members of a column that become its ``flags``."""
 _WITH_LENGTH: Final = frozenset(
-    {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "numeric"}
+    {"tinyint", "smallint", "mediumint", "int", "bigint", "bit", "decimal", "float"}
     | {"char", "varchar", "binary", "varbinary", "vector"}
 )
 _WITH_FRACTION: Final = frozenset({"time", "datetime", "timestamp"})
-_WITH_SCALE: Final = frozenset({"decimal", "numeric", "float", "double", "real"})
+_WITH_SCALE: Final = frozenset({"decimal", "float", "double"})
+_MOST_WORDS: Final = 3
+"""Of a type's name."""
 
 
 @attrs.frozen
@@ -157,22 +160,31 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
     if type(text) is not str:
         return ""
     text = text.strip()
-    base, _, attributes = text.partition(" ")
     values = column.get("enumValues")
     if "(" in text or not text:
         return text if values else text.lower()
-    word = base.lower()
-    if word in ("enum", "set") and type(values) is list and _all_text(values):
-        return f"{word}({','.join(_quoted(value, escaped_values) for value in values)})"
+    name, base, attributes = _name(text.lower().split())
+    if base in ("enum", "set") and type(values) is list and _all_text(values):
+        return f"{base}({','.join(_quoted(value, escaped_values) for value in values)})"
     length, scale = column.get("length"), column.get("scale")
     parameters = ""
-    if word in _WITH_SCALE and type(length) is int and type(scale) is int:
+    if base in _WITH_SCALE and type(length) is int and type(scale) is int:
         parameters = f"({length},{scale})"
-    elif word == "bit" and length is None:
+    elif base == "bit" and length is None:
         parameters = "(1)"
-    elif type(length) is int and (word in _WITH_LENGTH or (word in _WITH_FRACTION and length)):
+    elif type(length) is int and (base in _WITH_LENGTH or (base in _WITH_FRACTION and length)):
+        # Of FLOAT it is the precision: 53 makes a double.
         parameters = f"({length})"
-    return " ".join(filter(None, (word + parameters, attributes.lower())))
+    return " ".join([name + parameters, *attributes])
+
+
+def _name(words: list[str]) -> tuple[str, str, list[str]]:
+    """A type's name as it stands, the type that it is another name of, and its attributes."""
+    for count in range(_MOST_WORDS, 0, -1):
+        name = " ".join(words[:count])
+        if name in ALIASES:
+            return name, ALIASES[name], words[count:]
+    return words[0], words[0], words[1:]
 
 
 def _all_text(values: Iterable[Any]) -> bool:

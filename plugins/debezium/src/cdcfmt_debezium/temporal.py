@@ -5,21 +5,58 @@ Source: Debezium MySQL connector, "Temporal types" and ``time.precision.mode``.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, tzinfo
-from typing import Any
+from typing import Any, Final
 
 from cdcfmt_core.mysql import json_value_parser, text_parser
 from cdcfmt_core.toolkit.scalar_readers import datetime_at, read_days, time_of, unit_reader
 from cdcfmt_core.toolkit.wire_json import read_instant
-from cdcfmt_core.types import InvalidValue
+from cdcfmt_core.types import InvalidValue, LogicalType, Time
 from cdcfmt_debezium.encoding import Encoding, ParseValue
 from cdcfmt_debezium.time_units import HINT, datetime_reader, time_reader
 
+_CUT: Final = "nanoseconds cut to microseconds"
+_NANOSECONDS: Final = re.compile(
+    r"(.*:[0-9]{2}\.[0-9]{6})([0-9]{1,3})(Z|[+-][0-9]{2}:[0-9]{2})?"
+).fullmatch
+# PostgreSQL's dates go from 4713 BC to 5874897, Java's years to 9 digits.
+_NO_YEAR_OF_PYTHON: Final = re.compile(
+    r"-?infinity|(?:-[0-9]{4,10}|\+?[0-9]{5,10})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"(?:T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?)?"
+    r"(?:Z|[+-][0-9]{2}:[0-9]{2})?"
+).fullmatch
+
+
+def _text_reader(logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Callable[[str], Any]:
+    """Reader of a date's or time's text: as MySQL prints it, and what Java prints beyond that.
+
+    Nanoseconds are cut and counted, and years before 1 and beyond 9999 are invalid values, as
+    with numbers.
+    """
+    read = text_parser(logical, time_zone=zone, counts=counts)
+
+    def parse(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError:
+            match = _NANOSECONDS(text)
+            if match is None:
+                if _NO_YEAR_OF_PYTHON(text) and not isinstance(logical, Time):
+                    return InvalidValue(text)
+                raise
+        value = read(match[1] + (match[3] or ""))
+        if match[2].strip("0"):
+            counts[_CUT] += 1
+        return value
+
+    return parse
+
 
 def date_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    from_text = _text_reader(logical, UTC, counts)
 
     def parse(value: Any) -> Any:
         if type(value) is int:
@@ -34,7 +71,7 @@ def date_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[
 def datetime_parser(
     logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    from_text = _text_reader(logical, UTC, counts)
     microseconds = _unit_parser(encoding.datetimes, logical.fsp, counts, datetime_reader)
 
     def parse(value: Any) -> Any:
@@ -55,7 +92,7 @@ def datetime_parser(
 def timestamp_parser(
     logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]
 ) -> ParseValue:
-    from_text = text_parser(logical, time_zone=zone, counts=counts)
+    from_text = _text_reader(logical, zone, counts)
 
     def parse(value: Any) -> Any:
         if type(value) is not str:
@@ -63,7 +100,8 @@ def timestamp_parser(
         instant = read_instant(value)
         if instant is not None:
             return instant
-        if not (encoding.texts or value[-1:] == "Z" or value[-6:-5] in ("+", "-")):
+        zoned = value.endswith(("Z", "infinity")) or value[-6:-5] in ("+", "-")
+        if not (encoding.texts or zoned):
             raise ValueError("a timestamp without zone")
         return from_text(value)
 
@@ -71,7 +109,7 @@ def timestamp_parser(
 
 
 def time_parser(logical: Any, encoding: Encoding, zone: tzinfo, counts: Counter[str]) -> ParseValue:
-    from_text = text_parser(logical, time_zone=UTC, counts=counts)
+    from_text = _text_reader(logical, UTC, counts)
     microseconds = _unit_parser(encoding.times, logical.fsp, counts, time_reader)
     beyond = "beyond 838:59:59" + (f"; {HINT}" if encoding.guessed else "")
 
