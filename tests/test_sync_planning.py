@@ -15,7 +15,7 @@ from pyspark_cdcfmt.sync.expressions import LogPlace
 from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner, spread_drops
+from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.snapshots import check_names
 from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, Buried, TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -304,26 +304,50 @@ def test_a_table_that_catches_up_passes_what_halted_it() -> None:
 
 def test_a_database_that_is_dropped() -> None:
     # TiCDC's Simple has the name in the statement alone.
-    for database in ("shop", ""):
-        drop = statement("/* app */ drop  database shop", "QUERY")
-        drop = attrs.evolve(drop, name=(database, None, ""))
+    for drop in (
+        attrs.evolve(statement("/* app */ drop  database shop", "QUERY"), name=(name, None, ""))
+        for name in ("shop", "")
+    ):
         given = {drop.name: [drop]}
-        assert spread_drops(given, [ORDERS, ("other", None, "orders")]) == [drop]
-        assert {name: each[0].type for name, each in given.items()} == {ORDERS: "ERASE"}
+        own = attrs.evolve(drop, name=ORDERS, type="ERASE")
+        tables: list[TableName] = [ORDERS, ("other", None, "orders")]
+        spread = spread_statements(given, tables, lambda name: bool(name[2]))
+        assert spread == ([], [Spread(drop, own)])
+        assert given == {ORDERS: [own]}
 
 
 def test_a_statement_that_empties_tables_of_other_names() -> None:
     items: TableName = ("shop", None, "items")
     drop = statement("DROP TABLE IF EXISTS other.a, `items`, orders, shop.Orders", "ERASE")
     given = {ORDERS: [drop]}
-    assert spread_drops(given, [ORDERS, items, ("shop", None, "ORDERS"), ("shop", None, "b")]) == []
+    tables: list[TableName] = [ORDERS, items, ("shop", None, "ORDERS"), ("shop", None, "b")]
+    spread_statements(given, tables, bool)
     assert given == {ORDERS: [drop], items: [attrs.evolve(drop, name=items)]}
     # A server that keeps names in lower case, and a statement that does not.
     truncate = statement("TRUNCATE Orders", "TRUNCATE")
     truncate = attrs.evolve(truncate, name=("shop", None, "Orders"))
     given = {truncate.name: [truncate]}
-    spread_drops(given, [ORDERS, items])
-    assert given[ORDERS] == [attrs.evolve(truncate, name=ORDERS)]
+    spread_statements(given, [ORDERS, items], lambda name: name != truncate.name)
+    assert given == {ORDERS: [attrs.evolve(truncate, name=ORDERS)]}
+
+
+@pytest.mark.parametrize(
+    ("query", "table", "halted"),
+    [
+        ("RENAME TABLE a TO b, c TO d", "b", {"b", "d"}),
+        ("RENAME TABLE a TO b, c TO d", "a", {"b", "d"}),
+        ("ALTER TABLE a ADD x INT, RENAME b", "a", {"b"}),
+        ("ALTER TABLE a RENAME COLUMN x TO y", "a", set()),
+        ("RENAME TABLE a TO `b", "b", {"b"}),
+    ],
+)
+def test_tables_that_are_renamed(query: str, table: str, halted: set[str]) -> None:
+    type_ = "ALTER" if query.startswith("ALTER") else "RENAME"
+    rename = attrs.evolve(statement(query, type_), name=("shop", None, table))
+    given = {rename.name: [rename]}
+    spread_statements(given, [], bool)
+    plans = [plan(name=name, statements=each) for name, each in given.items()]
+    assert {each.state.name[2] for each in plans if each.state.halted} == halted
 
 
 def test_names_of_targets() -> None:

@@ -82,6 +82,14 @@ class StatementReader:
         first = self.name()
         return (first, self.name()) if self.take_marks(".") else (None, first)
 
+    def takes_table_name(self) -> bool:
+        """Step over what stands before the table's new name in an action of ALTER TABLE."""
+        found = self.peek() == "RENAME" and self.peek(1) not in ("COLUMN", "INDEX", "KEY")
+        if found:
+            self.word()
+            _ = self.take("TO") or self.take("AS") or self.take_marks("=")
+        return found
+
     def skip_column(self) -> bool:
         """Step over what may stand before a column's name in an action of ALTER TABLE.
 

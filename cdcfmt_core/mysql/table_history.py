@@ -104,9 +104,7 @@ class TableHistory:
         known = name in self.tables
         for item in split_items(reader.left):
             action = StatementReader(item, reader.text)
-            if action.peek() == "RENAME" and action.peek(1) not in ("COLUMN", "INDEX", "KEY"):
-                action.word()
-                _ = action.take("TO") or action.take("AS") or action.take_marks("=")
+            if action.takes_table_name():
                 self._set(name, None)
                 name = self._table(action, database)
             elif not alter(columns, action):

@@ -6,6 +6,7 @@ type.  ``isoformat`` would be simpler, and takes more than twice as long.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final, TypeAlias
@@ -15,6 +16,9 @@ from cdcfmt_core.types import Date, DateTime, InvalidValue, Time, Timestamp
 
 Printer: TypeAlias = Callable[[Any], str]
 
+REPEATED_HOUR: Final = "TIMESTAMPs in a repeated hour, whose text is that of the earlier hour"
+"""The name of a count."""
+
 _MAX_DAYS: Final = 10_000
 _ALMOST_A_DAY: Final = timedelta(days=1, microseconds=-1)
 _TWO_DIGITS: Final = tuple(f"{number:02}" for number in range(60))
@@ -23,8 +27,15 @@ _FEW_DIGITS: Final = 3
 _days: dict[int, str] = {}
 
 
-def temporal_printer(logical: Date | DateTime | Timestamp | Time, time_zone: tzinfo) -> Printer:
-    """Dates and times, with the digits of the type; six or none where these are unknown."""
+def temporal_printer(
+    logical: Date | DateTime | Timestamp | Time,
+    time_zone: tzinfo,
+    counts: Counter[str] | None = None,
+) -> Printer:
+    """Dates and times, with the digits of the type; six or none where these are unknown.
+
+    ``counts``: of instants whose text in ``time_zone`` is that of an earlier one.
+    """
     if isinstance(logical, Date):
         return _print_date
     if isinstance(logical, Time):
@@ -32,7 +43,7 @@ def temporal_printer(logical: Date | DateTime | Timestamp | Time, time_zone: tzi
         return lambda value: _invalid_free(value) or format_time(value, time_fsp)
     if isinstance(logical, DateTime):
         return _clock_printer(logical.fsp, None)
-    return _instant_printer(_clock_printer(logical.fsp, UTC), time_zone)
+    return _instant_printer(_clock_printer(logical.fsp, UTC), time_zone, counts)
 
 
 def _day(value: date) -> str:
@@ -75,7 +86,7 @@ def _clock_printer(fsp: int | None, zone: tzinfo | None) -> Printer:
     return print_clock
 
 
-def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
+def _instant_printer(print_utc: Printer, zone: tzinfo, counts: Counter[str] | None) -> Printer:
     # Of each day in UTC without a change of the clock: what local time is ahead.
     offsets: dict[int, timedelta] = {}
 
@@ -95,9 +106,12 @@ def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
                 raise ValueError("a timestamp without a time zone is not an instant")
             value = value.astimezone(UTC)
         start = datetime.combine(value.date(), time(), UTC)
-        offset = _offset(start, zone)
-        if offset != _offset(start + _ALMOST_A_DAY, zone):
-            return print_utc(value + _offset(value, zone))
+        offset, is_repeated = _local(start, zone)
+        if is_repeated or offset != _local(start + _ALMOST_A_DAY, zone)[0]:
+            offset, is_repeated = _local(value, zone)
+            if is_repeated and counts is not None:
+                counts[REPEATED_HOUR] += 1
+            return print_utc(value + offset)
         if len(offsets) >= _MAX_DAYS:
             offsets.clear()
         offsets[value.toordinal()] = offset
@@ -106,8 +120,10 @@ def _instant_printer(print_utc: Printer, zone: tzinfo) -> Printer:
     return print_instant
 
 
-def _offset(value: datetime, zone: tzinfo) -> timedelta:
-    return value.astimezone(zone).utcoffset() or timedelta()
+def _local(value: datetime, zone: tzinfo) -> tuple[timedelta, bool]:
+    """What local time is ahead, and whether an earlier instant has the same one."""
+    local = value.astimezone(zone)
+    return local.utcoffset() or timedelta(), bool(local.fold)
 
 
 def _invalid_datetime(value: Any) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, cast
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StructType
@@ -30,7 +31,9 @@ def read_blocks(
     source: Input, slice_: Slice, schema: StructType, options: ReadOptions, **how: Any
 ) -> Iterator[tuple[Any, ...]]:
     """The blocks of a slice; arguments as of ``open_slice``."""
-    engine, messages = open_slice(source, slice_, schema, options, **how)
+    # A table that is wanted may be emptied by the statement of one that is not.
+    event_filter = attrs.evolve(options.event_filter(), every_statement=True)
+    engine, messages = open_slice(source, slice_, schema, options, event_filter=event_filter, **how)
     blocks = blocks_of_messages(engine, messages, options, slice_.low_watermark)
     # Spark takes record batches where its type hints say tuples.
     return cast(Iterator[tuple[Any, ...]], let_go(blocks))

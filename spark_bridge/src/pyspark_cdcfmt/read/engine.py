@@ -77,7 +77,7 @@ class Engine:
         self._counts: Counter[str] = Counter()
         self._said: Counter[str] = Counter()
         event_filter = options.event_filter() if event_filter is None else event_filter
-        event_filter.every_statement = options.table is not None
+        event_filter.every_statement |= options.table is not None
         schemas = SchemaStore() if schemas is None else schemas
         self.schemas = schemas
         by_kernel = by_kernel and decoder is None

@@ -19,7 +19,7 @@ from cdcfmt_core.events import (
     SchemaChange,
     TableSchema,
 )
-from cdcfmt_core.mysql.emptied_tables import emptied_tables, is_emptied
+from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied
 from cdcfmt_core.texts import one_line
 from cdcfmt_core.toolkit.row_changes import change_images, change_position, split_key_update
 from cdcfmt_core.types import LogicalType, Timestamp

@@ -23,9 +23,9 @@ from pyspark_cdcfmt.sync.looking import (
     look,
     read_statements,
 )
-from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.names import TableName, quote
 from pyspark_cdcfmt.sync.options import SyncOptions
-from pyspark_cdcfmt.sync.planning import Planner, spread_drops
+from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.resolved import Resolved
 from pyspark_cdcfmt.sync.snapshots import Snapshots
 from pyspark_cdcfmt.sync.states import TableState
@@ -80,8 +80,10 @@ class Sync:
         if report.statements:
             found = blocks.where("kind = 'ddl' OR truncates > 0")
             statements = read_statements(self._events(found))
-        for statement in spread_drops(statements, {*states, *versions}):
-            log.append(LogRow("statement", statement.query))
+        tables = {*states, *versions}
+        taken, spread = spread_statements(statements, tables, self.options.wants)
+        log += [LogRow("statement", statement.query) for statement in taken]
+        blocks = self._with_own(blocks, spread)
 
         def events(name: TableName) -> DataFrame:
             return self._events(blocks.where(is_of(name)))
@@ -103,6 +105,25 @@ class Sync:
         self._write(plans, blocks, batch, report, log)
         self._finish(plans, states, batch, report, log)
         return report
+
+    def _with_own(self, blocks: DataFrame, spread: list[Spread]) -> DataFrame:
+        """The blocks with an event for each table that the statement of another message empties.
+
+        It is held with the table's rows, and is a row of a changelog, as the table's own would be.
+        """
+        for each in spread:
+            database, schema, table = each.own.name
+            verb = "TRUNCATE" if each.own.type == "TRUNCATE" else "DROP"
+            ddl = f.struct(
+                f.lit(f"{verb} TABLE {quote(table)}").alias("query"),
+                f.lit(each.own.type).alias("type"),
+            )
+            origin = blocks.where("kind = 'ddl'").where(is_of(each.origin.name))
+            events = self._events(origin).where(f.col("ddl.query") == each.origin.query)
+            names = {"database": f.lit(database), "schema": f.lit(schema), "table": f.lit(table)}
+            own = events.withColumns({**names, "ddl": ddl})
+            blocks = blocks.unionByName(blocks_of(own))
+        return blocks
 
     def _write(
         self,

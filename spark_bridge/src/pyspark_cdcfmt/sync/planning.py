@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
 from cdcfmt_core.mysql.column_changes import column_changes
-from cdcfmt_core.mysql.emptied_tables import emptied_tables, is_emptied
 from cdcfmt_core.mysql.lexemes import NotUnderstood
+from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.looking import FILE, Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, safe_name, table_text, target_of
@@ -166,7 +166,10 @@ class Planner:
 
 def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     """Why rows of the table come or go by a statement without changes of them."""
-    if statement.type == "RENAME":
+    database, _, table = statement.name
+    names = renamed_tables(statement.query, database)
+    is_new = (database.lower(), table.lower()) in {(d.lower(), t.lower()) for d, t in names}
+    if is_new or (statement.type == "RENAME" and not names):
         return f"{statement.query}: the rows before it are in the target of the old name"
     try:
         loses_rows = column_changes(statement.query).rows
@@ -177,25 +180,48 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     return None
 
 
-def spread_drops(
-    statements: dict[TableName, list[Statement]], tables: Iterable[TableName]
-) -> list[Statement]:
-    """Take out what is of no table; what empties several ``tables`` becomes one of each.
+@attrs.frozen
+class Spread:
+    """Statements that empty tables under other names than that of their message.
 
-    Names that differ in case alone are one table, unless both are there.
+    ``own`` has one for each of these tables, and ``origin`` is the message's.
+    """
+
+    origin: Statement
+    own: Statement
+
+
+def spread_statements(
+    statements: dict[TableName, list[Statement]],
+    tables: Iterable[TableName],
+    wants: Callable[[TableName], bool],
+) -> tuple[list[Statement], list[Spread]]:
+    """Give each table the statements about it, also those of messages that do not name it.
+
+    ``tables`` are those with rows, whose names may differ from a statement's in case, unless both
+    are there.  Takes out the statements of no table, which it returns, and those of tables that
+    are not wanted.
     """
     known = {*tables}
     every = [each for those in statements.values() for each in those]
     taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
-    for each in every:
-        # Those that a snapshot begins with removed nothing.
-        if each.of_snapshot or each.type not in ("ERASE", "TRUNCATE", "QUERY"):
-            continue
-        emptied = emptied_tables(each.query, each.name[0] or "")
-        if each.name in known:
-            emptied.discard((each.name[0].lower(), each.name[2].lower()))
-        for name in known - {each.name}:
-            if is_emptied(emptied, name[0], name[2]):
-                type_ = "ERASE" if each.type == "QUERY" else each.type
-                statements.setdefault(name, []).append(attrs.evolve(each, name=name, type=type_))
-    return taken
+    spread: list[Spread] = []
+    # Those that a snapshot begins with moved nothing.
+    for each in (each for each in every if not each.of_snapshot):
+        database, schema, table = each.name
+        if each.type in ("ERASE", "TRUNCATE", "QUERY"):
+            emptied = emptied_tables(each.query, database)
+            if each.name in known:
+                emptied.discard((database.lower(), table.lower()))
+            type_ = "ERASE" if each.type == "QUERY" else each.type
+            for name in known - {each.name}:
+                if is_emptied(emptied, name[0], name[2]):
+                    spread.append(Spread(each, attrs.evolve(each, name=name, type=type_)))
+                    statements.setdefault(name, []).append(spread[-1].own)
+        for renamed in renamed_tables(each.query, database):
+            name = renamed[0], schema, renamed[1]
+            if name != each.name:
+                statements.setdefault(name, []).append(attrs.evolve(each, name=name))
+    for name in [name for name in statements if not wants(name)]:
+        del statements[name]
+    return [each for each in taken if wants(each.name)], spread

@@ -1,0 +1,31 @@
+"""``sync`` with statements whose messages do not name the tables that they empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from canal_messages import COMMIT_TS, ddl_message
+from pyspark.sql import SparkSession
+from sync_lake import Lake, put
+
+
+def test_they_are_held_and_are_rows_of_changelogs(delta: SparkSession, tmp_path: Path) -> None:
+    drop = ddl_message("DROP DATABASE shop", "QUERY", table="", commit_ts=COMMIT_TS + 2)
+    both = ddl_message("DROP TABLE x, `orders`, items", "ERASE", table="x", commit_ts=COMMIT_TS + 5)
+    lake = Lake(
+        delta, tmp_path / "scd1", {"on_drop": "apply", "tables": ["shop.orders", "*.audit"]}
+    )
+    lake.folder.mkdir()
+    keyless = {"pkNames": None}
+    lake.run(put(1, "a", 1), put(1, "a", 1, table="audit") | keyless, drop, put(2, "b", 3))
+    assert lake.rows() == {2: ("b", "1.50")}
+    lake.options |= {"keys": {"shop.audit": ["id"]}, "resume": ["shop.audit"]}
+    lake.run(put(2, "b", 4, table="audit") | keyless, both, put(3, "c", 6))
+    assert lake.rows("audit") == {2: ("b", "1.50")}
+    assert lake.rows() == {3: ("c", "1.50")}
+
+    log = Lake(delta, tmp_path / "changelog", {"on_drop": "apply", "store": "changelog"})
+    log.folder.mkdir()
+    log.run(put(1, "a", 1), drop, put(2, "b", 3), both, put(3, "c", 6))
+    kinds = [row["_change_type"] for row in log.table().orderBy("_sequence").collect()]
+    assert kinds == ["insert", "truncate", "insert", "truncate", "insert"]
