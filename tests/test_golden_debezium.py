@@ -432,7 +432,8 @@ def _connect_type(type_: str, full: LogicalType) -> tuple[str, LogicalType]:
         micro = (full.fsp or 0) > 3
         return time + ("MicroTimestamp" if micro else "Timestamp"), DateTime()
     if isinstance(full, Bit):
-        return ("boolean", Bool()) if full.bits == 1 else ("io.debezium.data.Bits", full)
+        bits = f"io.debezium.data.Bits({full.bits})"
+        return ("boolean", Bool()) if full.bits == 1 else (bits, full)
     if isinstance(full, Float):
         single = full.bits == 32 and "," not in type_
         return ("float", Float(32)) if single else ("double", Float(64))
@@ -441,8 +442,8 @@ def _connect_type(type_: str, full: LogicalType) -> tuple[str, LogicalType]:
         Timestamp: (time + "ZonedTimestamp", Timestamp()),
         Time: (time + "MicroTime", Time()),
         Year: (time + "Year", Year()),
-        Enum: ("io.debezium.data.Enum", full),
-        Set: ("io.debezium.data.EnumSet", full),
+        Enum: (type_.replace("enum", "io.debezium.data.Enum", 1), full),
+        Set: (type_.replace("set", "io.debezium.data.EnumSet", 1), full),
         Json: ("io.debezium.data.Json", Json()),
         Vector: ("io.debezium.data.TiDBVectorFloat32", Vector()),
     }

@@ -429,6 +429,6 @@ def test_a_type_map_that_is_not_there_is_no_fault_of_messages(protocol: str) -> 
     given = {"protocol": protocol, "typeMap": "oracle"}
     options = validate(given, DECODING_OPTIONS, owner="the test")
     with pytest.raises(
-        UnknownFormatError, match="unknown type map 'oracle'; installed: dts-avro, mysql"
+        UnknownFormatError, match="unknown type map 'oracle'; installed: debezium, dts-avro, mysql"
     ):
         open_message_decoder(options, {}, EventFilter())

@@ -21,6 +21,7 @@ from debezium_messages import (
     row,
 )
 
+from cdcfmt_core import default_registry
 from cdcfmt_core.events import Message
 from cdcfmt_core.types import (
     Binary,
@@ -217,8 +218,11 @@ def test_with_schema(field: dict[str, Any], wire: Any, logical: Any, expected: A
         "payload": row(before=None, after={"c": wire}),
     }
     event = decode_one(value)
-    assert event.table.columns[0].type == logical
-    assert event.table.columns[0].nullable is True
+    (column,) = event.table.columns
+    assert column.type == logical
+    assert column.nullable is True
+    # Of stored events there is the text alone.
+    assert default_registry().get_type_map("debezium")(column.source_type) == logical
     expected = Number(expected) if isinstance(logical, Decimal) else expected
     actual = event.after.values["c"]
     assert (type(actual), repr(actual)) == (type(expected), repr(expected))

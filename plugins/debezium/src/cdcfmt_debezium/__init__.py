@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cdcfmt_core import CodecSpec, hookimpl
+from cdcfmt_core import CodecSpec, TypeMap, hookimpl
+from cdcfmt_core.types import LogicalType
 from cdcfmt_debezium.options import ENCODE_OPTIONS, OPTIONS
 from cdcfmt_debezium.sniff import sniff
+
+
+def _resolve(source_type: str) -> LogicalType:
+    from cdcfmt_core import default_registry
+    from cdcfmt_debezium.connect import type_of_text
+
+    # By way of the registry, as other packages may override MySQL's map.
+    return type_of_text(source_type) or default_registry().get_type_map("mysql")(source_type)
+
+
+@hookimpl
+def cdcfmt_register_type_maps() -> Iterable[TypeMap]:
+    summary = "Names of Kafka Connect and Debezium, else MySQL's column types"
+    return [TypeMap("debezium", _resolve, summary)]
 
 
 @hookimpl
@@ -24,6 +39,7 @@ def cdcfmt_register_codecs() -> Iterable[CodecSpec]:
             encode_options=ENCODE_OPTIONS,
             scan_schemas="cdcfmt_debezium.scan:open_schema_scan",
             open_layouts="cdcfmt_debezium.layouts:open_layouts",
+            type_map="debezium",
             api_version=1,
         )
     ]

@@ -17,6 +17,9 @@ types"; TiCDC Debezium, "Data type mapping" (``tidb_type`` with enable-tidb-exte
 - ``io.debezium.data.geometry.Point``, ``Geometry``, ``Geography`` → ``Geometry()``
 - texts of other names (``ZonedTime``, ``Uuid``, ``Xml``, ``Interval``, …) → ``Text()``
 - arrays, maps and other structs → ``Unknown``: their JSON as it stands
+
+Source types are these names, of Decimal with ``(scale)`` or ``(precision,scale)``, of Bits with
+``(length)``, of Enum and EnumSet with the names as MySQL has them, and of other names that type.
 """
 
 from __future__ import annotations
@@ -28,6 +31,9 @@ from typing import Any, Final
 import attrs
 
 from cdcfmt_core.errors import DecodeError
+from cdcfmt_core.mysql.column_type import ColumnType
+from cdcfmt_core.mysql.type_map import resolve_type
+from cdcfmt_core.mysql.type_output import type_text
 from cdcfmt_core.types import (
     Binary,
     Bit,
@@ -134,6 +140,12 @@ _NAMED: Final[dict[tuple[str, str], tuple[LogicalType, Mapping[str, Any]]]] = {
 }
 
 
+_BY_NAME: Final = {name: logical for (_, name), (logical, _) in _NAMED.items()}
+_DECIMAL: Final = _KAFKA + "Decimal"
+_BITS: Final = _DATA + "Bits"
+_MEMBERS: Final[dict[str, type[Enum] | type[Set]]] = {_DATA + "Enum": Enum, _DATA + "EnumSet": Set}
+
+
 def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     """The type of one field; ``encoding`` says what its schema does not.
 
@@ -142,25 +154,25 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     kind, name = field.get("type"), field.get("name")
     if type(kind) is not str or not (name is None or type(name) is str):
         raise DecodeError("is not a type of a field", field="schema", sample=kind)
-    source_type = name or kind
     parameters = field.get("parameters")
     if type(parameters) is not dict:
         parameters = {}
     if (kind, name) in _NAMED:
         logical, said = _NAMED[kind, str(name)]
         return FieldType(
-            logical, source_type, (type(logical),), attrs.evolve(encoding, guessed=False, **said)
+            logical, str(name), (type(logical),), attrs.evolve(encoding, guessed=False, **said)
         )
-    if (kind, name) == ("bytes", _KAFKA + "Decimal"):
+    if (kind, name) == ("bytes", _DECIMAL):
         return _connect_decimal(parameters, encoding)
-    if (kind, name) == ("bytes", _DATA + "Bits"):
-        return _bits(parameters.get("length"), source_type, encoding)
-    if (kind, name) == ("string", _DATA + "Enum"):
-        return FieldType(Enum(_allowed(parameters)), source_type, (Enum,), encoding)
-    if (kind, name) == ("string", _DATA + "EnumSet"):
-        return FieldType(Set(_allowed(parameters)), source_type, (Set,), encoding)
+    if (kind, name) == ("bytes", _BITS):
+        return _bits(parameters.get("length"), encoding)
+    if kind == "string" and name in _MEMBERS:
+        members = _MEMBERS[name](_allowed(parameters))
+        return FieldType(members, _text_of_members(name, members), (type(members),), encoding)
     if kind not in _PLAIN:
-        return FieldType(Unknown(source_type), source_type, (), encoding)
+        return FieldType(Unknown(name or kind), name or kind, (), encoding)
+    # A name that is not known here says nothing of the type to those who have the text alone.
+    source_type = kind if name is None else f"{name} {kind}"
     logical, fits = _PLAIN[kind]
     if name is not None and kind != "boolean":
         # A name that says more than its type does: no other type may stand in.
@@ -177,8 +189,40 @@ def field_type(field: Mapping[str, Any], encoding: Encoding) -> FieldType:
     return FieldType(logical, source_type, fits, encoding)
 
 
-def _bits(length: Any, source_type: str, encoding: Encoding) -> FieldType:
+def type_of_text(text: str) -> LogicalType | None:
+    """The logical type of a source type that :func:`field_type` gave."""
+    name, parenthesis, rest = text.partition("(")
+    if name in _MEMBERS:
+        members = resolve_type(f"enum({rest}") if parenthesis else None
+        return _MEMBERS[name](members.names if isinstance(members, Enum) else None)
+    if name in (_DECIMAL, _BITS):
+        numbers = [
+            int(each) if _LENGTH(each) else None for each in rest.removesuffix(")").split(",")
+        ]
+        if name == _BITS:
+            return _bits_type(numbers[0] or 0)
+        precision, scale = [None, *numbers][-2:]
+        return Decimal(precision, scale)
+    if text in _BY_NAME:
+        return _BY_NAME[text]
+    plain = _PLAIN.get(text.rpartition(" ")[2])
+    return plain and plain[0]
+
+
+def _bits_type(bits: int) -> Bit | Binary:
+    return Binary() if bits > _MAX_BITS else Bit(bits or None)
+
+
+def _text_of_members(name: str, members: Enum | Set) -> str:
+    if members.names is None:
+        return name
+    column = ColumnType("enum", elements=members.names)
+    return name + type_text(column, full=True).removeprefix("enum")
+
+
+def _bits(length: Any, encoding: Encoding) -> FieldType:
     bits = int(length) if type(length) is str and _LENGTH(length) else 0
+    source_type = f"{_BITS}({bits})" if bits else _BITS
     if bits > _MAX_BITS:
         encoding = attrs.evolve(encoding, binary="certain")
         return FieldType(Binary(), source_type, (Binary,), encoding)
@@ -191,9 +235,10 @@ def _connect_decimal(parameters: Mapping[str, Any], encoding: Encoding) -> Field
     logical = Decimal(None, scale if scale is not None and scale >= 0 else None)
     if precision is not None and scale is not None and 0 <= scale <= precision <= 65:
         logical = Decimal(precision, scale)
+    digits = [str(each) for each in (logical.precision, logical.scale) if each is not None]
     return FieldType(
         logical,
-        _KAFKA + "Decimal",
+        f"{_DECIMAL}({','.join(digits)})" if digits else _DECIMAL,
         (Decimal, Int),
         attrs.evolve(encoding, decimals="connect", scale=scale, doubles=False),
     )
