@@ -81,7 +81,6 @@ def differences(
             table,
             100_000,
             TypeOptions(),
-            any_table=decoder,
         )
         if as_text:
             # JSON is refused: test_json_as_text_is_refused.

@@ -68,9 +68,7 @@ def change_rows(
     options = parse_options({"table": quoted, "scanSchemas": "true"} | every | given)
     schemas = find_schemas(options, lambda _: messages)
     decoder = open_decoder(options, options.event_filter(), schemas=schemas)
-    own = infer_columns(
-        lambda: messages, decoder, table, 100_000, TypeOptions.of(options.values), any_table=decoder
-    )
+    own = infer_columns(lambda: messages, decoder, table, 100_000, TypeOptions.of(options.values))
     schema = changes_schema(own, options)
     rows = ChangeRows(schema, options, ValuePolicy(), inferred=False)
     builder = BatchBuilder(schema)

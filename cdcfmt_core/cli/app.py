@@ -31,8 +31,8 @@ EXIT_CODES = {
     "(`formats`), a broken installation (`doctor`), no table or message that was asked for, or "
     "values that Spark changes (`validate --strict`)",
     2: "the command line is wrong: an option, a value, a command or a format that is not there",
-    3: "the input cannot be read, or a file not be written: no such file, no library for it, "
-    "no answer from a broker; `drain` run again goes on where it was",
+    3: "the input cannot be read, or the output not be written: no such file, a full disk, no "
+    "library for it, no answer from a broker; `drain` run again goes on where it was",
     130: "interrupted (Ctrl-C)",
     141: "the reader of the output went away, as in `cdcfmt cat … | head`",
 }
@@ -65,6 +65,10 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         sys.setrecursionlimit(max(sys.getrecursionlimit(), _RECURSION_LIMIT))
+        for name, flag in (("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+            if getattr(sys, name) is None:
+                # Closed by the caller: data that goes there is an error, notes are lost.
+                setattr(sys, name, open(os.open(os.devnull, flag), "w"))  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 # Terminals speak UTF-8, also where the locale does not say so.
@@ -74,12 +78,15 @@ class Group(click.Group):
             with gathered():
                 result = super().invoke(ctx)
                 sys.stdout.flush()
-        except BrokenPipeError:
-            # What is still buffered would fail once more while Python ends.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(141)
         except KeyboardInterrupt:
             ctx.exit(130)
+        except OSError as error:
+            # What is still buffered would fail once more while Python ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                ctx.exit(141)
+            output = f"standard output cannot be written: {error.strerror or error}"
+            raise Unreadable(str(error) if error.filename else output) from error
         except CdcfmtError as error:
             raise _failure(error) from error
         return result

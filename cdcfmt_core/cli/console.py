@@ -94,11 +94,14 @@ class _Console(Console):
 def _console(*, stderr: bool, pipe_width: int) -> Console:
     # A pipe has no width, so nothing is cut to one.
     piped = not (sys.stderr if stderr else sys.stdout).isatty()
-    width = pipe_width if piped and "COLUMNS" not in os.environ else None
+    columns = os.environ.get("COLUMNS", "")
+    is_width = columns.isdecimal() and int(columns) > 0
     return _Console(
         stderr=stderr,
         theme=THEME,
-        width=width,
+        width=pipe_width if piped and not is_width else None,
+        # rich would take a width of 0, and print nothing.
+        _environ=os.environ if is_width else {**os.environ, "COLUMNS": ""},
         highlight=False,
         emoji=False,
         markup=False,  # names from the wire may hold brackets

@@ -59,7 +59,7 @@ class SchemaEngine(Protocol):
     def columns(
         self, source: Input, settings: Settings, table: tuple[str, ...]
     ) -> Sequence[EngineColumn]:
-        """:raises SourceError: if no row of the table is in the input."""
+        """:raises CdcfmtError: if no row of the table is in the input."""
 
     def every_table(self, settings: Settings) -> EngineTables: ...
 

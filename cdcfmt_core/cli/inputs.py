@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Protocol, cast
 
 from cdcfmt_core.cli.settings import Settings
@@ -127,6 +129,13 @@ def open_input(paths: Sequence[str], settings: Settings, *, follow: bool = False
     return FilesInput(paths, settings)
 
 
+def is_input_file(path: Path, source: Input) -> bool:
+    """Whether the input has this file, by whatever name."""
+    return isinstance(source, FilesInput) and any(
+        os.path.exists(file) and os.path.samefile(file, path) for file in source.paths
+    )
+
+
 class FilesInput:
     """Files, directories and globs."""
 
@@ -142,7 +151,12 @@ class FilesInput:
             path_glob_filter=settings["pathGlobFilter"],
         )
         if not files:
-            raise SourceError(f"no file in {', '.join(paths)}; names with _ or . first are hidden")
+            name = settings["pathGlobFilter"]
+            matching = "" if name is None else f" matches pathGlobFilter {name}"
+            raise SourceError(
+                f"no file in {', '.join(paths)}{matching}; names with _ or . first are hidden"
+            )
+        self.paths = [file.path for file in files]
         size = sum(file.size or 0 for file in files)
         planned = plan_partitions(
             files, max_partition_bytes=max(size // _PIECES, _PIECE), min_partitions=1

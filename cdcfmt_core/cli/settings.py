@@ -10,7 +10,7 @@ import attrs
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
-from cdcfmt_core.filters import EventFilter, parse_table_name
+from cdcfmt_core.filters import EventFilter, parse_table_name, split_name, table_names
 from cdcfmt_core.io.sources.options import FILE_OPTIONS, parse_storage_options
 from cdcfmt_core.options import Option, unknown_option, validate
 from cdcfmt_core.registry import default_registry
@@ -81,20 +81,25 @@ class Settings:
     def table(self) -> tuple[str, ...] | None:
         return parse_table_name(self.values["table"]) if self.get("table") else None
 
-    def with_protocol(self, protocol: str) -> Settings:
-        """The same with another ``protocol``."""
-        return attrs.evolve(self, values={**self.values, "protocol": protocol})
-
     def event_filter(self) -> EventFilter:
-        """The events that the options ask for."""
+        """The events that the options ask for.
+
+        :raises OptionError: if the patterns leave out the table.
+        """
         kinds = _chosen(self["kind"], get_args(Kind), "kind")
         ops = _chosen(self["op"], get_args(Op), "op")
         if ops and not kinds:
             kinds = frozenset({"row", "corrupt"})
+        patterns = self["includeTables"], self["excludeTables"]
+        if self.table is not None:
+            database, schema, table = split_name(self.table)
+            if not EventFilter(None, *patterns).wants_table(database, table, schema):
+                raise OptionError(
+                    f"includeTables and excludeTables leave out table {table_names([self.table])}"
+                )
         return EventFilter(
-            table=self.table,
-            include_tables=self["includeTables"],
-            exclude_tables=self["excludeTables"],
+            self.table,
+            *patterns,
             starting_commit_ts=self["startingCommitTs"],
             ending_commit_ts=self["endingCommitTs"],
             kinds=kinds,

@@ -1,15 +1,22 @@
-"""Records as JSON Lines and CSV."""
+"""Records as JSON Lines and CSV, and files that are written whole."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+from uuid import uuid4
 
 from rich.highlighter import JSONHighlighter
 
 from cdcfmt_core.cli.console import console
+from cdcfmt_core.cli.inputs import Input, is_input_file
 from cdcfmt_core.cli.json_text import RawJson, clean, lossless, to_json
+from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.texts import harmless
 
 Record: TypeAlias = dict[str, Any]
@@ -38,6 +45,42 @@ def write_json(records: Iterable[Record], *, live: bool, numbers: str) -> None:
 def print_lines(text: str) -> None:
     """Text as it stands; on a terminal without what that would obey."""
     _write(text + "\n", False)
+
+
+@contextmanager
+def open_output(path: Path, source: Input) -> Iterator[IO[bytes]]:
+    """A file to write, which takes its name at the end: an error leaves the one that was there.
+
+    Pipes and devices are written as they are.
+
+    :raises OptionError: for a file of the input.
+    :raises SinkError: if it cannot be written.
+    """
+    # A link stays one.
+    target, aside = Path(os.path.realpath(path)), None
+    try:
+        there = path.exists()
+        if there and is_input_file(path, source):
+            raise OptionError(f"{path} is a file of the input: write to another one")
+        # /dev/stdout may lead to a file that the shell has opened.
+        if (path.is_file() or not there) and not str(path).startswith(("/dev/", "/proc/")):
+            if there:
+                path.open("ab").close()  # fails for a file that is protected
+            aside = target.with_name(f".cdcfmt-{uuid4().hex}")
+        with (aside or path).open("wb") as file:
+            yield file
+        if aside is not None:
+            if there:
+                shutil.copymode(target, aside)
+            aside.replace(target)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SinkError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        if aside is not None:
+            with suppress(OSError):
+                aside.unlink()
 
 
 def write_csv(

@@ -128,7 +128,7 @@ class SchemaDirectory:
         :raises SourceError: if there is no such folder.
         """
         filesystem, root = self._open()
-        if not filesystem.exists(root):
+        if not filesystem.isdir(root):
             raise SourceError(f"schema store {self.uri}: there is no such folder")
         for path, size in self._find(filesystem, root):
             name = path.removeprefix(f"{root}/")

@@ -15,7 +15,7 @@ from pathlib import Path
 from cdcfmt_core.errors import CdcfmtError, OptionError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.sources.whole_messages import wrap_line
-from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
+from cdcfmt_core.registry import KNOWN_PACKAGES, KNOWN_TRANSPORTS, default_registry
 
 _SUFFIX = ".in"
 
@@ -32,6 +32,8 @@ def create_plugin(name: str, folder: Path) -> Path:
         )
     if name == "core" or name in KNOWN_PACKAGES or _is_installed(name):
         raise OptionError(f"there is a format {name!r} already: take another name")
+    if name in KNOWN_TRANSPORTS or name in default_registry().transports():
+        raise OptionError(f"there is a transport {name!r} already: take another name")
     target = folder / f"cdcfmt-{name}"
     if target.exists():
         raise OptionError(f"{target} is there already: remove it, or take another name")

@@ -39,7 +39,6 @@ def input_rows(**given: str) -> tuple[StructType, list[pa.RecordBatch]]:
             options.table,
             1000,
             TypeOptions.of(options.values),
-            any_table=decoder,
         )
         schema = changes_schema(columns, options)
         rows = ChangeRows(schema, options, policy, inferred=True)

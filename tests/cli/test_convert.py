@@ -62,6 +62,23 @@ def test_there_and_back(target: str, canal: Path, tmp_path: Path) -> None:
     assert outline(back) == expected
 
 
+def test_from_is_protocol(canal: Path) -> None:
+    options = ("--to", "canal-json", "-w", "enableTidbExtension=true", "--include-tables", TABLES)
+    expected = run("convert", canal, "--protocol", "canal-json", *options).stdout
+    for given in (
+        ("--from", "canal-json"),
+        ("--from", "canal-json", "--protocol", "Canal-JSON"),
+        ("--from", "canal-json", "-o", "dialect=auto"),
+    ):
+        assert run("convert", canal, *given, *options).stdout == expected
+    both = run("convert", canal, *options, "--from", "canal-json", "--protocol", "debezium")
+    assert both.exit_code == 2
+    assert both.stderr == "error: --from canal-json and --protocol debezium: give one of them\n"
+    other = run("convert", canal, *options, "--from", "debezium", "-o", "dialect=canal")
+    assert other.exit_code == 2
+    assert "cdcfmt has no option 'dialect'; dialect is an option of canal-json" in other.stderr
+
+
 def test_partitions(canal: Path) -> None:
     lines = run_lines("convert", canal, "--to", "canal-json", "--partitions", 3, "--kind", "row")
     assert {line["partition"] for line in lines} == {0, 1, 2}

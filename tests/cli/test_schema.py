@@ -58,6 +58,19 @@ def test_the_ddl_is_sparks(canal: Path) -> None:
     assert StructType is not None
 
 
+def test_names_that_spark_takes_for_numbers(tmp_path: Path) -> None:
+    names = ("123", "1e5", "1st", "select", "_x", "a-b", "a`b")
+    row = row_message("INSERT", dict.fromkeys(names, "1"), types=dict.fromkeys(names, "int"))
+    path = write_lines(tmp_path / "m.json", row | {"table": "2024"})
+    quoted = ["`123` INT", "`1e5` INT", "`1st` INT", "select INT", "_x INT", "`a-b` INT",
+              "`a``b` INT"]  # fmt: skip
+    of_spark = run("schema", path, "--table", "shop.2024", "--as", "spark").stdout
+    assert of_spark == ",\n".join(quoted) + "\n"
+    of_delta = run("schema", path, "--table", "shop.2024", "--as", "delta").stdout
+    columns = ",\n  ".join(quoted)
+    assert of_delta == f"CREATE TABLE shop.`2024` (\n  {columns}\n) USING delta;\n"
+
+
 def test_options_of_types(canal: Path) -> None:
     def of(*options: str) -> str:
         given = [part for option in options for part in ("-o", option)]
@@ -130,6 +143,25 @@ def test_the_tables_there_are(canal: Path) -> None:
     missing = run("schema", canal, "--table", "shop.wied")
     assert missing.exit_code == 1
     assert "did you mean shop.wide" in missing.stderr
+
+
+def test_a_table_without_rows(canal: Path) -> None:
+    for shape in ("spark", "delta"):
+        for options, reason in (
+            (("--table", "shop.wied"), "shop.wied is in the input; did you mean shop.wide?"),
+            (
+                ("--table", "shop.pair", "--kind", "ddl"),
+                "shop.pair is in the input, only other events of it",
+            ),
+        ):
+            result = run("schema", canal, "--as", shape, *options)
+            assert result.exit_code == 1
+            assert result.stderr.splitlines()[-1] == f"error: no row of table {reason}"
+    shown = run("schema", canal, "--table", "shop.pair", "--kind", "ddl")
+    assert shown.exit_code == 0
+    assert "no row of table shop.pair is in the input, only other events of it" in shown.stderr
+    gone = run("schema", canal.with_name("no"), "--table", "shop.pair", "--as", "spark")
+    assert gone.exit_code == 3
 
 
 def test_without_the_bridge(canal: Path, monkeypatch: pytest.MonkeyPatch) -> None:

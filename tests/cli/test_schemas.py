@@ -31,8 +31,12 @@ def test_the_tables(store: Path) -> None:
     assert [line.split()[:2] for line in text.splitlines()[2:]] == [
         ["shop.`a.b`", "1"], ["shop.orders", "2"],
     ]  # fmt: skip
-    missing = run("schemas", "list", store / "no")
-    assert (missing.exit_code, "no such folder" in missing.stderr) == (3, True)
+    (store.parent / "file").touch()
+    for command in ("list", "check"):
+        for path in (store / "no", store.parent / "file"):
+            missing = run("schemas", command, path)
+            assert missing.exit_code == 3
+            assert missing.stderr == f"error: schema store {path}: there is no such folder\n"
 
 
 def test_broken_files_are_named_and_forgotten(store: Path) -> None:

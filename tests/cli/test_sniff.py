@@ -53,3 +53,5 @@ def test_nothing_that_is_known(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_bytes(b"")
     empty = run("sniff", tmp_path / "empty.jsonl")
     assert (empty.exit_code, empty.stdout) == (1, "There are no messages.\n")
+    nothing = run("sniff", path, "--sample", 0)
+    assert (nothing.exit_code, "0 is not in the range x>=1" in nothing.stderr) == (2, True)

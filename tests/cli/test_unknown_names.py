@@ -40,3 +40,25 @@ def test_a_pattern_without_a_match(canal: Path) -> None:
     assert run("cat", canal, "--table", "shop.later", "--op", "delete").exit_code == 0
     # What was shown is all that was asked for.
     assert run("cat", canal, "--include-tables", "shop.*,x.y", "-n", 1).exit_code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_table_that_patterns_leave_out(command: list[str], canal: Path) -> None:
+    for pattern in (("--include-tables", "shop.wide,x.*"), ("--exclude-tables", "*.pair")):
+        result = run(*command, canal, "--table", "shop.pair", *pattern)
+        assert result.exit_code == 2
+        assert result.stderr == (
+            "error: includeTables and excludeTables leave out table shop.pair\n"
+        )
+    both = run(*command, canal, "--table", "shop.pair", "--include-tables", "shop.p*")
+    assert both.exit_code == 0
+
+
+def test_a_filter_of_files_without_a_match(canal: Path) -> None:
+    folder = canal.parent
+    result = run("cat", folder, "--path-glob-filter", "*.zip")
+    assert result.exit_code == 3
+    assert result.stderr == (
+        f"error: no file in {folder} matches pathGlobFilter *.zip; "
+        "names with _ or . first are hidden\n"
+    )

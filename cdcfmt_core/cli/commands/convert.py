@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
 
 import click
 
 from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.conversion import Conversion
-from cdcfmt_core.cli.inputs import open_input
+from cdcfmt_core.cli.inputs import Input, open_input
 from cdcfmt_core.cli.layout import number
 from cdcfmt_core.cli.parameters import Command, reads
 from cdcfmt_core.cli.progress import no_bars
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.cli.writers import open_output
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder
 from cdcfmt_core.errors import EncodeError, OptionError, SourceError
 from cdcfmt_core.events import Message
+from cdcfmt_core.io.sinks.compression import COMPRESSIONS, open_compressed
 from cdcfmt_core.io.sources import wrap_line
+from cdcfmt_core.io.sources.compression import compression_of
 from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.texts import harmless
 
@@ -40,12 +44,25 @@ class _Command(Command):
             )
 
 
+def _from_is_protocol(function: Callable[..., None]) -> Callable[..., None]:
+    """Makes ``--from`` another name of ``--protocol``."""
+
+    @functools.wraps(function)
+    def call(source_format: str | None, protocol: str | None, **given: Any) -> None:
+        if source_format and protocol and source_format.lower() != protocol.lower():
+            raise OptionError(f"--from {source_format} and --protocol {protocol}: give one of them")
+        function(protocol=source_format or protocol, **given)
+
+    return call
+
+
 @click.command(
     "convert",
     cls=_Command,
     short_help="Messages of one format written in another.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+@_from_is_protocol
 @reads()
 @click.option("--to", "target", required=True, metavar="FORMAT", help="The format to write.")
 @click.option(
@@ -75,13 +92,13 @@ class _Command(Command):
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write there instead of to stdout.",
+    help="Write there instead of to stdout, compressed if the name ends in .gz or .zst. An error "
+    "leaves the file as it was.",
 )
 def command(
     paths: tuple[str, ...],
     settings: Settings,
     target: str,
-    source_format: str | None,
     written: tuple[str, ...],
     lines: str,
     partitions: int | None,
@@ -91,15 +108,14 @@ def command(
 
     What cannot be written ends it with exit code 1, unless -w unsupportedEvents=skip.
     """
-    if source_format is not None:
-        settings = settings.with_protocol(source_format)
     counts: Counter[str] = Counter()
     encoder = _open_encoder(target, written, partitions, counts)
     no_bars(streams=output is None)
-    reader = Reader(open_input(paths, settings), settings)
+    source = open_input(paths, settings)
+    reader = Reader(source, settings)
     messages = 0
     shown = sys.stdout.isatty()
-    with _opened(output) as file:
+    with _opened(output, source) as file:
         # On a terminal each line is made harmless.
         as_lines = lines == "message" and partitions is None and bool(output or not shown)
         for part in Conversion(reader, encoder, counts).messages(as_lines=as_lines):
@@ -110,9 +126,9 @@ def command(
             messages += 1
             line = wrap_line(part) if lines == "message" else _value(part)
             file.write((line if output or not shown else _harmless(line)) + b"\n")
+        reader.check_names()
     if output is not None:
         note(f"written: {number(messages)} messages, {output}")
-    reader.check_names()
     for text, count in sorted((reader.counts + counts).items()):
         note(f"{text}: {number(count)}")
 
@@ -150,13 +166,19 @@ def _value(message: Message) -> bytes:
 
 
 @contextmanager
-def _opened(output: Path | None) -> Iterator[BinaryIO]:
+def _opened(output: Path | None, source: Input) -> Iterator[Any]:
     if output is None:
         yield sys.stdout.buffer
         return
-    try:
-        file = output.open("wb")
-    except OSError as error:
-        raise SourceError(f"{output} cannot be written: {error}") from error
-    with file:
-        yield file
+    compression = _compression_of(output)
+    with open_output(output, source) as file, closing(open_compressed(file, compression)) as opened:
+        yield opened
+
+
+def _compression_of(output: Path) -> str:
+    with suppress(SourceError):
+        if (compression := compression_of(output.name) or "none") in COMPRESSIONS:
+            return compression
+    raise OptionError(
+        f"--output {output}: take .gz, .zst or a plain name in place of {output.suffix}"
+    )

@@ -19,7 +19,7 @@ from cdcfmt_core.cli.settings import Settings
 from cdcfmt_core.cli.type_names import type_name
 from cdcfmt_core.cli.wire_schema import WireSchema, WireSchemas
 from cdcfmt_core.cli.writers import print_json, print_lines
-from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError, SourceError
+from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
 
@@ -145,7 +145,9 @@ def _spark(source: Input, settings: Settings, table: tuple[str, ...]) -> Mapping
     """The columns in Spark; none, with a note, without the bridge or a row of the table."""
     try:
         return {field.name: field for field in schema_engine().columns(source, settings, table)}
-    except (MissingDependencyError, SourceError) as error:
+    except OptionError:
+        raise
+    except CdcfmtError as error:
         note(str(error))
         return {}
 

@@ -53,6 +53,7 @@ class Found:
 @reads()
 @click.option(
     "--sample",
+    type=click.IntRange(min=1),
     default=1000,
     metavar="N",
     show_default=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -20,8 +21,7 @@ from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import TABLE_OPTION, Settings
 from cdcfmt_core.cli.statistics import Statistics
 from cdcfmt_core.cli.timeline import span_text
-from cdcfmt_core.cli.writers import print_json
-from cdcfmt_core.errors import SourceError
+from cdcfmt_core.cli.writers import open_output, print_json
 
 WORDS = ("insert", "read", "update", "upsert", "delete", "truncate", "ddl", "schema")
 """The counts of a table's events, in this order."""
@@ -38,7 +38,7 @@ _MOST_REASONS = 10
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write a page with all of it, which needs no other file, instead.",
+    help="Write a page with all of it, which needs no other file, in place of the text.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
 def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_json: bool) -> None:
@@ -48,20 +48,20 @@ def command(paths: tuple[str, ...], settings: Settings, html: Path | None, as_js
     Exit code 1 if INPUT has none of the tables that were asked for.
     """
     statistics = Statistics()
-    reader = Reader(open_input(paths, settings), settings)
-    for decoded in reader:
-        statistics.add(decoded)
+    source = open_input(paths, settings)
+    reader = Reader(source, settings)
+    with nullcontext() if html is None else open_output(html, source) as file:
+        for decoded in reader:
+            statistics.add(decoded)
+        if file is not None:
+            file.write(page(statistics, public(paths)).encode())
+        if as_json:
+            print_json(statistics.as_json())
+        elif file is None:
+            _show(statistics, paths)
+        reader.check_names()
     if html is not None:
-        try:
-            html.write_text(page(statistics, public(paths)), encoding="utf-8")
-        except OSError as error:
-            raise SourceError(f"{html} cannot be written: {error}") from error
         note(f"written: {html}")
-    elif as_json:
-        print_json(statistics.as_json())
-    else:
-        _show(statistics, paths)
-    reader.check_names()
 
 
 def _show(statistics: Statistics, paths: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from cdcfmt_core.errors import DecodeError, PolicyError, SourceError
+from cdcfmt_core.errors import DecodeError, PolicyError
 from cdcfmt_core.events import Message, RowChange
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.io.sources import BadLine, Lines, one_by_one
@@ -55,20 +55,14 @@ def inferred_schema(
     event_filter = attrs.evolve(options.event_filter(), kinds=None)
     table = options.table
     assert table is not None
-    try:
-        columns = infer_columns(
-            lambda: messages,
-            open_decoder(options, event_filter, schemas=schemas),
-            table,
-            options["inferSampleMessages"],
-            TypeOptions.of(options.values),
-            any_table=open_decoder(
-                options, attrs.evolve(event_filter, table=None), schemas=schemas
-            ),
-        )
-    except SourceError:
-        return None
-    return changes_schema(columns, options)
+    columns = infer_columns(
+        lambda: messages,
+        open_decoder(options, event_filter, schemas=schemas),
+        table,
+        options["inferSampleMessages"],
+        TypeOptions.of(options.values),
+    )
+    return changes_schema(columns, options) if columns else None
 
 
 @attrs.define

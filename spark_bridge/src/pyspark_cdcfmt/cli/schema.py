@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from cdcfmt_core.cli.console import note
 from cdcfmt_core.cli.inputs import Input
 from cdcfmt_core.cli.reading import Reader
 from cdcfmt_core.cli.settings import Settings
+from cdcfmt_core.errors import CdcfmtError
 from cdcfmt_core.events import (
     Event,
     Message,
@@ -25,7 +27,7 @@ from cdcfmt_core.events import (
 from cdcfmt_core.filters import table_names
 from cdcfmt_core.options import validate
 from pyspark_cdcfmt.option_groups import bridge_options
-from pyspark_cdcfmt.read.inference import UnitedColumns, infer_columns
+from pyspark_cdcfmt.read.inference import UnitedColumns, describe_missing, infer_columns
 from pyspark_cdcfmt.rows.types import TypeOptions
 
 OPTIONS = ("timeAs", "enumAs", "jsonAs", "invalidValues", "caseSensitive")
@@ -58,29 +60,31 @@ def sql(columns: Iterable[SparkColumn], delta_table: tuple[str, ...] | None = No
 
 
 def _quoted(name: str) -> str:
-    plain = name.isascii() and name.replace("_", "a").isalnum()
+    # Spark takes 123 and 1e5 for numbers.
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)
     return name if plain else f"`{name.replace('`', '``')}`"
 
 
 def columns(source: Input, settings: Settings, table: tuple[str, ...]) -> list[SparkColumn]:
     """The table's columns as ``format("cdc")`` infers them.
 
-    :raises SourceError: if no row of the table is in the input.
+    :raises CdcfmtError: if no row of the table is in the input.
     """
     event_filter = attrs.evolve(settings.event_filter(), table=table)
     one = Reader(source, settings, event_filter)
-    every = Reader(source, settings, attrs.evolve(event_filter, table=None))
     fields: list[Any] = infer_columns(
         one.messages,
         _Decoder(one),
         table,
         settings["inferSampleMessages"],
         _type_options(settings),
-        any_table=_Decoder(every),
         ends=source.ends,
         schemas=one.schemas_of(table),
         on_guessed=partial(_note_digits, table),
     )
+    if not fields:
+        every = Reader(source, settings, attrs.evolve(event_filter, table=None))
+        raise CdcfmtError(describe_missing(every.messages(), _Decoder(every), table))
     return _spark_columns(fields)
 
 

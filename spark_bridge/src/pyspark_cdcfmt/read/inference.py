@@ -39,7 +39,6 @@ def infer_columns(
     table: tuple[str, ...],
     sample: int,
     options: TypeOptions,
-    any_table: Decodes,
     *,
     ends: Callable[[], Iterable[Message | BadLine]] = tuple,
     schemas: Iterable[TableSchema] = (),
@@ -47,6 +46,7 @@ def infer_columns(
 ) -> list[StructField]:
     """The table's columns as seen in the first ``sample`` of its row messages, and at the ends.
 
+    Empty without a row or schema of the table; :func:`describe_missing` says why.
     Columns keep the order in which they first came; a type that changes on the way widens.
     A type that is unknown for a NULL counts only while there is no value: some wires (DTS)
     type each value.  A DECIMAL whose digits the wire does not send has those of its values.
@@ -55,8 +55,6 @@ def infer_columns(
         columns that were added after the sample.
     :param schemas: the table's schemas found between, for columns that no row looked at has.
     :param on_guessed: takes the DECIMAL columns whose digits only values showed, if any.
-    :param any_table: decodes every table, for the error that names those that are there.
-    :raises SourceError: if no message of the table is found.
     """
     columns = UnitedColumns(options)
     rows = 0
@@ -75,8 +73,6 @@ def infer_columns(
                 columns.see(message, decoder)
             break
     columns.add_missing(schemas)
-    if not columns:
-        raise SourceError(_nothing_found(read(), any_table, table))
     if on_guessed is not None and columns.guessed:
         on_guessed(columns.guessed)
     return columns.fields()
@@ -201,15 +197,21 @@ def _schemas_and_nulls(events: Iterable[Event]) -> Iterator[tuple[TableSchema, f
             yield schema, frozenset()
 
 
-def _nothing_found(
+def describe_missing(
     messages: Iterable[Message | BadLine], decoder: Decodes, table: tuple[str, ...]
 ) -> str:
+    """An error text for a table without rows, with the tables that there are.
+
+    ``decoder`` is that of every table.
+    """
     survey = Survey()
     for message in islice(messages, _MAX_SAMPLED):
         survey.add(message, decoder)
     text = f"no row of table {table_names([table])} is in the input"
     if not survey.messages:
         text += ", which has no messages at all"
+    elif table in survey.tables:
+        text += ", only other events of it"
     elif survey.tables:
         text += f"; {nearest_tables(table_names([table]), survey.tables)}"
     if survey.bad:
@@ -274,8 +276,10 @@ def infer_schema(options: ReadOptions) -> InferredSchema:
         table,
         options["inferSampleMessages"],
         TypeOptions.of(options.values),
-        any_table=open_decoder(options, attrs.evolve(event_filter, table=None), schemas=schemas),
         ends=lambda: source.ends(slices, seconds=SECONDS, thorough=True),
         schemas=schemas.versions_of(table),
     )
+    if not columns:
+        every = open_decoder(options, attrs.evolve(event_filter, table=None), schemas=schemas)
+        raise SourceError(describe_missing(source.read_all(slices), every, table))
     return InferredSchema(changes_schema(columns, options), slices=slices, schemas=schemas)
