@@ -69,6 +69,8 @@ class Encoder(ABC):
     needs_commit_ts: bool = False
     hints: ClassVar[dict[Kind, str]] = {}
     """What to set so that a kind is taken, for the text of the error that refuses it."""
+    names_schemas: ClassVar[bool] = False
+    """Whether messages have the schema of a name ``database.schema.table``."""
     per_partition: ClassVar[bool] = False
     """Whether each partition needs an encoder of its own, as batches and bootstraps do."""
     row_numbers: RowNumbers | None = None

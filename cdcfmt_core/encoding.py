@@ -1,10 +1,4 @@
-"""From events to messages for everyone who writes: the twin of :mod:`cdcfmt_core.decoding`.
-
-:class:`MessageEncoder` does what is the same for every format: it refuses or skips events
-that the format has no words for, gives a commit_ts to those that lack one, splits updates
-of the key, and sends each message to its partition.  Unlike the decoder it raises: an event
-that cannot be written is the caller's to deal with, and nothing is left out in silence.
-"""
+"""Events to messages: the twin of :mod:`cdcfmt_core.decoding`, which raises."""
 
 from __future__ import annotations
 
@@ -17,8 +11,8 @@ import attrs
 from cdcfmt_core.encoder import Encoder, EncoderContext
 from cdcfmt_core.encoding_options import ENCODING_OPTIONS
 from cdcfmt_core.errors import EncodeError, OptionError, UnsupportedEventError, join_names
-from cdcfmt_core.event_errors import locate
-from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange
+from cdcfmt_core.event_errors import check_name, locate
+from cdcfmt_core.events import KIND_OF, Event, Message, Op, RowChange, TableSchema
 from cdcfmt_core.partitioning import open_partitioner
 from cdcfmt_core.registry import Registry, default_registry
 from cdcfmt_core.toolkit.large_message_output import (
@@ -28,24 +22,21 @@ from cdcfmt_core.toolkit.large_message_output import (
     open_compressor,
 )
 from cdcfmt_core.toolkit.row_changes import split_key_update
+from cdcfmt_core.toolkit.row_messages import RowMessages
 from cdcfmt_core.toolkit.row_rules import Held, RowNumbers, RowRules
 
 __all__ = ["ENCODING_OPTIONS", "MessageEncoder", "open_message_encoder"]
 
 _T = TypeVar("_T")
 
-_TO_FIRST = frozenset({"transaction", "message"})
-"""Kinds of which one copy is enough; all others but rows and DDL go to every partition."""
-
 MADE_COMMIT_TS: Final = "commit_ts made from source time"
 """The name of a count."""
 
-_SKIP_HINT = "; unsupportedEvents=skip leaves it out"
-
 
 class MessageEncoder:
-    """Encodes events in one protocol.
+    """Encodes events in one protocol, and does what is the same for every format.
 
+    It refuses or skips what the format cannot express, adds commit_ts, splits updates of keys.
     ``open_encoder`` makes the format's own encoder.  With ``partitions`` every message has
     its ``partition``; without, it is None and batches take rows of any key.
     """
@@ -76,6 +67,11 @@ class MessageEncoder:
         # Options are judged now, not at the first event.
         self._encoder = open_encoder()
         self._of_partition: dict[int, Encoder] = {0: self._encoder}
+        if options.get("lineFormat") == "value" and self._encoder.row_batches is not None:
+            raise OptionError(
+                f"option lineFormat: value leaves out keys, which {protocol} cannot be read "
+                "without; set lineFormat=message"
+            )
 
     def encode(self, event: Event) -> list[Message]:
         """The messages that are complete with this event, in order.
@@ -94,11 +90,14 @@ class MessageEncoder:
     def _guarded(self, function: Callable[[Any], list[_T]], event: Event) -> list[_T]:
         """``function(event)``; errors get the event's table and position."""
         try:
+            if not self._encoder.names_schemas:
+                check_name(event)
             return function(event)
         except UnsupportedEventError as error:
             if not self._skips:
                 located = locate(error, self._protocol, event)
-                raise located.at(reason=f"{located.reason}{_SKIP_HINT}") from error
+                hint = "; unsupportedEvents=skip leaves it out"
+                raise located.at(reason=located.reason + hint) from error
             self._counts[f"skipped: {error.reason}"] += 1
             return []
         except EncodeError as error:
@@ -126,8 +125,7 @@ class MessageEncoder:
             event = self._renamed(event)
         event = self._stamped(event)
         if self._partitions is None:
-            messages = self._encoder.encode(event)
-            return messages if type(messages) is list else list(messages)
+            return list(self._encoder.encode(event))
         partition = self._partition_of(event)
         return list(self._sent(self._encoder_of(partition).encode(event), partition))
 
@@ -136,7 +134,7 @@ class MessageEncoder:
         large = self._context.large_messages
         every: tuple[Op, ...] = get_args(Op)
         batches = self._encoder.row_batches
-        framing = batches.framing if batches is not None else 0
+        framing = 0 if batches is None else batches.framing
         return RowRules(
             ops={op: written for op in every if (written := self._written_as(op)) is not None},
             needs_commit_ts=self._encoder.needs_commit_ts,
@@ -148,7 +146,7 @@ class MessageEncoder:
             now=self._context.now,
             partitions=self._partitions,
             partitioner=self._partitioner,
-            messages=lambda table: self._encoder.row_messages(table) if table.columns else None,
+            messages=self._row_messages,
             allow=lambda table, partition, version: self._encoder_of(partition).allow_rows(
                 table, version
             ),
@@ -157,6 +155,11 @@ class MessageEncoder:
             hold=self._hold,
             numbers=self._encoder.row_numbers,
         )
+
+    def _row_messages(self, table: TableSchema) -> RowMessages | None:
+        is_named = self._encoder.names_schemas or not table.schema
+        is_usual = is_named and table.columns and {*table.key_columns} <= {*table.column_names}
+        return self._encoder.row_messages(table) if is_usual else None
 
     def _take_held(self) -> dict[int, Held]:
         held = {number: encoder.take_held() for number, encoder in self._of_partition.items()}
@@ -204,24 +207,22 @@ class MessageEncoder:
             )
         if event.source_time is None:
             raise EncodeError("the event has neither a commit_ts nor a source time to make it of")
-        last = self._commit_ts.last = max(
-            event.source_time // 1_000 << 18, self._commit_ts.last + 1
-        )
+        made = max(event.source_time // 1_000 << 18, self._commit_ts.last + 1)
+        self._commit_ts.last = made
         self._counts[MADE_COMMIT_TS] += 1
-        return attrs.evolve(event, commit_ts=last)
+        return attrs.evolve(event, commit_ts=made)
 
     def _other(self, event: Event) -> list[Message]:
         kind = KIND_OF.get(type(event))
         if kind is None:
             raise EncodeError(f"a {type(event).__name__} is not an event")
         if kind not in self._encoder.kinds:
-            hint = self._encoder.hints.get(kind)
-            raise UnsupportedEventError(
-                f"the format has no {kind} events" + (f"; {hint}" if hint else "")
-            )
+            hint = f"; {self._encoder.hints[kind]}" if kind in self._encoder.hints else ""
+            raise UnsupportedEventError(f"the format has no {kind} events{hint}")
         if kind in ("ddl", "watermark"):
             event = self._stamped(event)
-        to_first = kind in _TO_FIRST or (kind == "ddl" and not self._ddl_to_all)
+        # One copy of these is enough; all others go to every partition.
+        to_first = kind in ("transaction", "message") or (kind == "ddl" and not self._ddl_to_all)
         targets = range(1 if to_first else self._partitions or 1)
         # Rows that came before it must not come after it, in no partition.
         result = self.flush()

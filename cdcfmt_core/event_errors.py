@@ -4,19 +4,38 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdcfmt_core.errors import EncodeError
-from cdcfmt_core.events import Corrupt, RowChange, SchemaChange, TableSchemaEvent
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
+from cdcfmt_core.events import Corrupt, RowChange, SchemaChange, TableSchema, TableSchemaEvent
+from cdcfmt_core.texts import qualified
 
 
 def locate(error: EncodeError, protocol: str, event: Any) -> EncodeError:
     """The error with the format, and the event's table and commit_ts."""
-    table = None
-    if isinstance(event, RowChange):
-        table = f"{event.table.database}.{event.table.table}"
-    elif isinstance(event, SchemaChange):
-        table = f"{event.database}.{event.table}".strip(".") or None
-    elif isinstance(event, TableSchemaEvent):
-        table = f"{event.table_schema.database}.{event.table_schema.table}"
-    elif isinstance(event, Corrupt):
+    named = _named_by(event)
+    table = named and qualified(named.database, named.schema, named.table)
+    if isinstance(event, Corrupt):
         error = error.at(reason=f"{error.reason} ({event.error})")
-    return error.at(protocol=protocol, table=table, commit_ts=getattr(event, "commit_ts", None))
+    commit_ts = getattr(event, "commit_ts", None)
+    return error.at(protocol=protocol, table=table or None, commit_ts=commit_ts)
+
+
+def check_name(event: Any) -> None:
+    """Refuse a table's name with a schema, for formats whose messages have no place for it.
+
+    :raises UnsupportedEventError: if the event's table has a schema.
+    """
+    named = _named_by(event)
+    if named is not None and named.schema:
+        raise UnsupportedEventError(
+            "the table's name has a schema, which the format cannot express; write debezium, "
+            "dts-avro or cloudcanal-json, or rename the table"
+        )
+
+
+def _named_by(event: Any) -> TableSchema | SchemaChange | None:
+    """The part of an event that names its table; None: it has no table."""
+    if isinstance(event, RowChange):
+        return event.table
+    if isinstance(event, TableSchemaEvent):
+        return event.table_schema
+    return event if isinstance(event, SchemaChange) else None

@@ -81,7 +81,7 @@ MUTANTS = [
         "wrong key columns",
         "test_written_again test_round_trip",
         "encode_plans",
-        "_member(column, column.name in table.key_columns, writer)",
+        "_member(column, column.name in key, writer)",
         "_member(column, column is go_order(table.columns)[0], writer)",
     ),
     Mutant(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import attrs
 import pytest
 from golden_data import open_decoder
 from golden_encoding import open_encoder
 
 from cdcfmt_core import default_registry
-from cdcfmt_core.errors import EncodeError
+from cdcfmt_core.errors import EncodeError, UnsupportedEventError
 from cdcfmt_core.events import (
     Column,
     Image,
@@ -17,9 +20,10 @@ from cdcfmt_core.events import (
     RowChange,
     SchemaChange,
     TableSchema,
+    TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.types import Bool, Int, LogicalType, Text, Unknown
+from cdcfmt_core.types import Bool, Int, LogicalType, Text, Timestamp, Unknown
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "canal-json": {"enableTidbExtension": True},
@@ -122,3 +126,72 @@ def test_ddl_and_watermarks_reach_every_partition(protocol: str) -> None:
     else:
         with pytest.raises(EncodeError, match="no watermark"):
             write(protocol, [Watermark(8 << 18)])
+
+
+NO_SCHEMA = (
+    "the table's name has a schema, which the format cannot express; write debezium, dts-avro or "
+    "cloudcanal-json, or rename the table"
+)
+
+
+@EVERY
+def test_the_schema_of_a_name_is_kept_or_refused(protocol: str) -> None:
+    named = attrs.evolve(table(Text(), "varchar(9)"), schema="eu")
+    times: dict[str, Any] = {"commit_ts": 7 << 18, "source_time": 7_000_000}
+    events: list[Any] = [
+        row("insert", named, None, {"id": 1, "c": "a"}),
+        row("update", named, {"id": 1, "c": "a"}, {"id": 2, "c": "a"}),
+        SchemaChange("drop table t", "ERASE", "shop", "t", "eu", **times),
+    ]
+    if protocol in ("debezium", "dts-avro", "cloudcanal-json"):
+        decoder = open_decoder(protocol=protocol)
+        read: list[Any] = [e for m in write(protocol, events) for e in decoder.decode(m)]
+        assert [(event.table.name) for event in read[:2]] == [("shop", "eu", "t")] * 2
+        assert (read[2].database, read[2].schema, read[2].table) == ("shop", "eu", "t")
+        return
+    if protocol == "simple":
+        events.append(TableSchemaEvent(named))
+    for event in events:
+        with pytest.raises(UnsupportedEventError) as caught:
+            write(protocol, [event])
+        assert caught.value.reason == f"{NO_SCHEMA}; unsupportedEvents=skip leaves it out"
+        assert caught.value.table == "shop.eu.t"
+    counts: Counter[str] = Counter()
+    skipping: dict[str, Any] = {"unsupportedEvents": "skip", "counts": counts}
+    assert write(protocol, events, **skipping, splitKeyUpdates=True) == []
+    assert counts == {f"skipped: {NO_SCHEMA}": len(events)}
+
+
+@EVERY
+def test_key_columns_that_the_table_lacks(protocol: str) -> None:
+    """Kept where keys are names alone, else left out and counted."""
+    lacking = attrs.evolve(table(Text(), "varchar(9)"), key_columns=("id", "nope"))
+    counts: Counter[str] = Counter()
+    values = {"id": 1, "c": "a"}
+    messages = write(protocol, [row("insert", lacking, None, values)], counts=counts)
+    (event,) = read_rows(protocol, messages)
+    assert event.after is not None
+    assert event.after.values == values
+    is_lost = protocol in ("debezium", "open-protocol", "simple")
+    assert event.table.key_columns == (("id",) if is_lost else ("id", "nope"))
+    assert counts == ({"key columns that the table lacks, left out": 1} if is_lost else {})
+
+
+@EVERY
+def test_instants_of_a_repeated_hour_are_counted_where_they_change(protocol: str) -> None:
+    """01:30 in New York on 3 November 2024 is 05:30 and 06:30 in UTC."""
+    columns = (Column("id", "int", Int(32), key=True), Column("c", "timestamp", Timestamp()))
+    schema = TableSchema("shop", "t", columns, ("id",))
+    zone = {"sourceTimeZone": "America/New_York"}
+    for hour, is_second in ((5, False), (6, True), (7, False)):
+        instant = datetime(2024, 11, 3, hour, 30, tzinfo=UTC)
+        counts: Counter[str] = Counter()
+        event = row("insert", schema, None, {"id": 1, "c": instant})
+        messages = write(protocol, [event], counts=counts, **zone)
+        decoder = open_decoder(protocol=protocol, **zone)
+        read: list[Any] = [e for message in messages for e in decoder.decode(message)]
+        (back,) = (e.after.values["c"] for e in read if isinstance(e, RowChange))
+        is_changed = is_second and protocol not in ("debezium", "dts-avro")
+        assert back == instant - timedelta(hours=is_changed)
+        text = "TIMESTAMPs in a repeated hour, whose text is that of the earlier hour"
+        assert counts == ({text: 1} if is_changed else {})

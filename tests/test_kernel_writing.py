@@ -6,7 +6,9 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import attrs
 import pyarrow as pa
@@ -19,11 +21,12 @@ from pyspark.sql.types import StructType
 from turns import in_turn
 from written_rows import Rows, change_rows, check_equal, decoded, event_rows, sent, written
 
-from cdcfmt_core.events import Message, RowChange
+from cdcfmt_core.events import Column, Image, Message, RowChange, TableSchema
+from cdcfmt_core.mysql.temporal_output import REPEATED_HOUR
 from cdcfmt_core.opening import open_encoder
 from cdcfmt_core.testing.carries import Carries, without
 from cdcfmt_core.testing.strategies import event_lists
-from cdcfmt_core.types import Geometry
+from cdcfmt_core.types import Geometry, Int
 from pyspark_cdcfmt.kernel.formats import is_installed
 
 pytestmark = pytest.mark.skipif(
@@ -266,6 +269,72 @@ def test_digits_of_floats(protocol: str, name: str, type_: pa.DataType, bits: in
     rows = Rows(rows.schema, [batch.set_column(1, "data", pa.array(cells).cast(type_))])
     _, by_kernel = check_equal(rows, protocol=protocol, **table)
     assert by_kernel > len(cells) * 0.9
+
+
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple"])
+def test_the_schema_of_a_name_is_refused(protocol: str) -> None:
+    rows, _ = inserts("string", ["a"])
+    named = {"table": "shop.eu.files", "keyColumns": "id", "protocol": protocol}
+    assert "table shop.eu.files" in check_with_error(rows, **named)
+    assert check_equal(rows, **named, unsupportedEvents="skip") == (0, 0)
+
+
+@pytest.mark.parametrize("protocol", ["debezium", "open-protocol", "simple"])
+def test_key_columns_that_the_table_lacks(protocol: str) -> None:
+    table = TableSchema("shop", "t", (Column("id", "int", Int(32)),), ("nope",))
+    event = RowChange("insert", table, None, Image({"id": 1}), commit_ts=7 << 18)
+    rows = event_rows([(Message(None, None, offset=1), event)], None)
+    assert check_equal(rows, protocol=protocol)[1] == 0
+    for partitions in (1, 3):
+        expected, _ = sent(rows, by_kernel=False, partitions=partitions, protocol=protocol)
+        assert sent(rows, by_kernel=True, partitions=partitions, protocol=protocol) == (expected, 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"protocol": "canal-json"},
+        {"protocol": "open-protocol"},
+        {"protocol": "simple"},
+        {"protocol": "simple", "encodingFormat": "avro"},
+        {"protocol": "cloudcanal-json"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("zone", "repeated"),
+    [
+        ("America/New_York", datetime(2024, 11, 3, 6, tzinfo=UTC)),
+        # Half an hour.
+        ("Australia/Lord_Howe", datetime(2024, 4, 6, 15, tzinfo=UTC)),
+        # From midnight of UTC on.
+        ("Africa/Tripoli", datetime(2012, 11, 10, tzinfo=UTC)),
+        ("Asia/Kathmandu", None),
+    ],
+)
+def test_repeated_hours(options: dict[str, str], zone: str, repeated: datetime | None) -> None:
+    """All but them are the kernel's."""
+    around = repeated or datetime(2024, 1, 1, tzinfo=UTC)
+    step = timedelta(minutes=10)
+    instants = [around + step * number for number in range(-300, 300)]
+    local = [instant.astimezone(ZoneInfo(zone)) for instant in instants]
+    rows, table = inserts("timestamp", instants)
+    _, by_kernel = check_equal(rows, **table, **options, sourceTimeZone=zone)
+    assert by_kernel >= len(instants) - 70
+    _, writer = written(rows, by_kernel=True, **table, **options, sourceTimeZone=zone)
+    assert writer.counts[REPEATED_HOUR] == sum(each.fold for each in local)
+    assert (writer.counts[REPEATED_HOUR] > 0) == (repeated is not None)
+
+
+@pytest.mark.parametrize("by_kernel", [True, False])
+def test_open_protocol_is_no_lines_of_values(by_kernel: bool) -> None:
+    rows, table = inserts("string", ["a"])
+    given = {"protocol": "open-protocol", "lineFormat": "value", **table}
+    lines, _ = written(rows, by_kernel=by_kernel, **given)
+    assert lines == [
+        "OptionError: option lineFormat: value leaves out keys, which open-protocol cannot be read "
+        "without; set lineFormat=message"
+    ]
 
 
 def test_quoted_bytes_are_the_kernels() -> None:

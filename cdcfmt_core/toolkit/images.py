@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from cdcfmt_core.errors import DecodeError, EncodeError, UnsupportedEventError
-from cdcfmt_core.events import Image, RowChange
+from cdcfmt_core.events import Image, RowChange, TableSchema
 from cdcfmt_core.mysql.json_values import InexactNumber
 
 ReadValue: TypeAlias = Callable[[Any], Any]
 """A value on the wire, but for NULL → the Python value of its logical type; ValueError."""
 
 NO_COLUMNS: Final = "the row has no columns, which the format cannot express"
+
+LOST_KEYS: Final = "key columns that the table lacks, left out"
+"""The name of a count."""
 
 
 def read_image(
@@ -57,6 +61,15 @@ def images_of(event: RowChange) -> tuple[Image, Image | None]:
     if row is None:
         raise UnsupportedEventError(f"the {event.op} has no image")
     return row, event.before if event.op == "update" else None
+
+
+def own_key(table: TableSchema, counts: Counter[str] | None = None) -> tuple[str, ...]:
+    """The key columns that the table has; ``counts``: of the others, for formats without them."""
+    names = set(table.column_names)
+    key = tuple(name for name in table.key_columns if name in names)
+    if counts is not None and len(key) < len(table.key_columns):
+        counts[LOST_KEYS] += len(table.key_columns) - len(key)
+    return key
 
 
 def executed_millis(event: Any) -> int:

@@ -51,7 +51,6 @@ def describe_table(
     - ``json_texts``: JSON columns whose values are texts
     """
     places = {name: place for place, name in enumerate(table.column_names)}
-    by_op = messages.by_op if places.keys() >= set(table.key_columns) else {}
     version = messages.version
 
     types = {column.name: column.type for column in table.columns}
@@ -78,7 +77,7 @@ def describe_table(
                 "compresses_key": message.compresses_key,
                 "line": line_of(message),
             }
-            for op, message in by_op.items()
+            for op, message in messages.by_op.items()
         },
         "version": None if version is None else attrs.asdict(version),
     }
@@ -242,13 +241,17 @@ _DAY, _STEP, _MICRO = timedelta(days=1), timedelta(minutes=15), timedelta(micros
 
 @functools.cache
 def describe_offsets(zone: tzinfo) -> dict[str, Any]:
-    """The offsets of a zone by spans of instants, in microseconds; None where it changes."""
+    """The offsets of a zone by spans of instants, in microseconds.
+
+    None where it changes, and in hours that come again, which the reference counts.
+    """
     starts: list[int] = []
     offsets: list[int | None] = []
 
     def add(start: datetime, end: datetime) -> bool:
-        found = {at.astimezone(zone).utcoffset() for at in (start, end - _MICRO)}
-        offset = found.pop() if len(found) == 1 else None
+        first, last = (at.astimezone(zone) for at in (start, end - _MICRO))
+        is_plain = first.utcoffset() == last.utcoffset() and not (first.fold or last.fold)
+        offset = first.utcoffset() if is_plain else None
         if offset is None and end - start > _STEP:
             return False
         micros = None if offset is None else offset // _MICRO

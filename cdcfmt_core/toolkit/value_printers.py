@@ -27,6 +27,7 @@ from cdcfmt_core.mysql.number_output import (
     shortest32,
 )
 from cdcfmt_core.mysql.temporal import EPOCH, MAX_TIME
+from cdcfmt_core.mysql.temporal_output import temporal_printer
 from cdcfmt_core.mysql.text_output import print_text, text_printer, unknown_type
 from cdcfmt_core.toolkit.encodings import Encoding
 from cdcfmt_core.toolkit.go_quote import quote
@@ -68,6 +69,8 @@ def value_printer(encoding: Encoding, logical: LogicalType, tools: PrinterTools)
 
 
 def _mysql_text(_: Encoding, logical: LogicalType, tools: PrinterTools) -> Print:
+    if isinstance(logical, types.Timestamp):
+        return temporal_printer(logical, tools.time_zone, tools.counts)
     return text_printer(logical, time_zone=tools.time_zone, dumps=tools.dumps)
 
 

@@ -99,3 +99,9 @@ def test_what_cannot_be_written(canal: Path, tmp_path: Path) -> None:
     ):
         failed = run("convert", canal, *arguments)
         assert (failed.exit_code, text in failed.stderr) == (2, True), failed.stderr
+
+
+def test_keys_that_a_format_needs_are_not_left_out(canal: Path) -> None:
+    result = run("convert", canal, "--to", "open-protocol", "--lines", "value")
+    assert result.exit_code == 2
+    assert "--lines value leaves out keys, which open-protocol" in result.stderr

@@ -110,6 +110,11 @@ def command(
     """
     counts: Counter[str] = Counter()
     encoder = _open_encoder(target, written, partitions, counts)
+    if lines == "value" and encoder.row_rules().batches is not None:
+        raise OptionError(
+            f"--lines value leaves out keys, which {target} cannot be read without: take --lines "
+            "message"
+        )
     no_bars(streams=output is None)
     source = open_input(paths, settings)
     reader = Reader(source, settings)

@@ -32,7 +32,9 @@ def normalise(event: Event, decoded: Any) -> Event:
     before = event.before
     if event.after is not None:
         after = event.after.values
-        same = tuple(name for name, value in after.items() if before.values[name] == value)
+        # As texts: 0.0 and -0.0 are equal.
+        texts = {name: repr(value) for name, value in before.values.items()}
+        same = tuple(name for name, value in after.items() if texts[name] == repr(value))
         return attrs.evolve(event, before=attrs.evolve(before, completed=same))
     key_only = len(before.values) <= len(event.table.key_columns)
     return attrs.evolve(event, before=attrs.evolve(before, complete=not key_only))

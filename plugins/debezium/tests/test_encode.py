@@ -114,6 +114,19 @@ def test_deletes_with_their_key_alone() -> None:
         encode(event)
 
 
+@pytest.mark.parametrize("key", [(), ("id",)])
+@pytest.mark.parametrize("complete", [True, False])
+def test_rows_without_columns(key: Any, complete: bool) -> None:
+    schema = table(key=key)
+    empty = Image({}, complete=complete)
+    for event in (
+        RowChange("delete", schema, empty, None, commit_ts=1),
+        RowChange("insert", schema, None, empty, commit_ts=1),
+    ):
+        with pytest.raises(UnsupportedEventError, match="the row has no columns"):
+            encode(event)
+
+
 def test_names() -> None:
     schema = TableSchema("1 db", "t.x", (Column("id", "", types.Int(32)),), (), "public")
     _, value = encode(insert(schema, id=1), clusterId="c 1")

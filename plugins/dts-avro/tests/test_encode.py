@@ -32,6 +32,8 @@ from cdcfmt_core.types import (
     Bit,
     Bool,
     Date,
+    DateTime,
+    Decimal,
     Geometry,
     GeometryValue,
     Int,
@@ -173,3 +175,37 @@ def test_srids_that_are_lost_are_counted() -> None:
     encoder = open_encoder("dts-avro", counts=counts)
     encoder.encode(insert(Geometry(), GeometryValue(4326, b"12345"), "point"))
     assert counts == {"geometries written without their SRID": 1}
+
+
+@pytest.mark.parametrize(
+    ("type_", "source_type", "texts"),
+    [
+        (Decimal(65, 0), "decimal(65,0)", ["1e+65", "oops", "1"]),
+        (Decimal(20, 0), "decimal(20,0)", ["1e+20"]),
+        (Date(), "date", ["2024-13-45", "2024-02-10", "2024-02-30 10:00:00", "oops"]),
+        (DateTime(), "datetime", ["2024-13-45 00:00:00", "0000-00-00 25:00:00", "2024-02-10"]),
+    ],
+)
+def test_invalid_values_that_would_be_corrupt_or_valid(
+    type_: LogicalType, source_type: str, texts: list[str]
+) -> None:
+    for text in texts:
+        with pytest.raises(EncodeError, match=r"dts-avro table shop\.t, column c") as caught:
+            written(insert(type_, InvalidValue(text), source_type))
+        assert text in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "source_type", "text"),
+    [
+        (Decimal(10, 2), "decimal(10,2)", "NaN"),
+        (Date(), "date", "2024-02-30"),
+        (DateTime(), "datetime", "0000-00-00 00:00:00"),
+        (DateTime(), "datetime", "2024-00-15 01:02:03.000004"),
+    ],
+)
+def test_invalid_values_that_come_back(type_: LogicalType, source_type: str, text: str) -> None:
+    encoder, decoder = open_encoder("dts-avro"), open_decoder(protocol="dts-avro")
+    (message,) = encoder.encode(insert(type_, InvalidValue(text), source_type))
+    events: list[Any] = decoder.decode(message)
+    assert [event.after.values for event in events] == [{"c": InvalidValue(text)}]

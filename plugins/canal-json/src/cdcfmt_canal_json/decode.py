@@ -26,7 +26,6 @@ from cdcfmt_core.toolkit.large_messages import claim_check_of, read_claimed
 from cdcfmt_core.toolkit.table_changes import schema_from_table_changes
 from cdcfmt_core.toolkit.wire_json import commit_ts_of, text_of
 
-
 _STATEMENTS = DDL_TYPES | {"XACOMMIT", "XAROLLBACK"}
 
 

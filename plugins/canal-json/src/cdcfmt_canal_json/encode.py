@@ -41,13 +41,13 @@ class _Encoder(Encoder):
         self._large = context.large_messages
         self._extension: bool = options["enableTidbExtension"]
         self._template = TICDC if options["dialect"] == "ticdc" else CANAL
-        self._only_updated = options["onlyOutputUpdatedColumns"] or options["contentCompatible"]
+        only_updated = options["onlyOutputUpdatedColumns"] or options["contentCompatible"]
         self._handle_key_deletes = options["deleteOnlyOutputHandleKeyColumns"]
         full_types = options["contentCompatible"]
         if self._template is CANAL:
             if self._extension:
                 raise OptionError("option enableTidbExtension: only TiCDC's dialect has it")
-            self._only_updated = full_types = True
+            only_updated = full_types = True
         if self._large.handle != "none" and not self._extension:
             raise OptionError(
                 "option largeMessageHandleOption: canal-json says what was left out in the "
@@ -58,7 +58,7 @@ class _Encoder(Encoder):
             self._template,
             extension=self._extension,
             full_types=full_types,
-            only_updated=self._only_updated,
+            only_updated=only_updated,
             cuts_deletes=self._handle_key_deletes,
         )
         self._rows = Plans(parts.open, COLUMN_BYTES)
@@ -108,7 +108,7 @@ class _Encoder(Encoder):
         """The mark of an incomplete row."""
         row, old = images_of(event)
         if row.complete and (old is None or old.complete):
-            if old is not None and not self._only_updated and row.values.keys() - old.values.keys():
+            if old is not None and row.values.keys() - old.values.keys():
                 raise UnsupportedEventError(
                     "the image before the update lacks columns, which would mean that they did "
                     "not change"

@@ -49,6 +49,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 class _Encoder(Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
+    names_schemas = True
 
     def __init__(self, options: Mapping[str, Any], context: EncoderContext) -> None:
         self._context = context

@@ -21,6 +21,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
+from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES
 from cdcfmt_core.toolkit.plans import Plans
 from cdcfmt_core.toolkit.row_messages import RowMessages
@@ -45,6 +46,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 
 class _Encoder(Encoder):
+    names_schemas = True
     needs_commit_ts = True
     ops = frozenset(OP_WORDS)
     hints: ClassVar[dict[Kind, str]] = {"watermark": "set enableTidbExtension=true"}
@@ -108,12 +110,16 @@ class _Encoder(Encoder):
     def _row(self, event: RowChange) -> Message:
         rows = self._rows.find(event.table)
         message = rows.messages.by_op[event.op]
-        if event.op == "delete" and _is_key(event.before, event.table):
-            message = without_image(message)
-        elif event.op != "truncate":
-            _check_whole(event.before if event.op == "delete" else event.after, event.table)
-            if event.op == "update" and self._old_values and event.before is not None:
-                _check_whole(event.before, event.table)
+        if event.op != "truncate":
+            row, old = images_of(event)
+            if not row.values:
+                raise UnsupportedEventError(NO_COLUMNS)
+            if event.op == "delete" and _is_key(row, event.table):
+                message = without_image(message)
+            else:
+                _check_whole(row, event.table)
+            if old is not None and self._old_values:
+                _check_whole(old, event.table)
         key, value = rows.write(event, message=message)
         assert key is not None
         return self._checked(key, value)
@@ -132,15 +138,11 @@ class _Encoder(Encoder):
         return message
 
 
-def _is_key(image: Image | None, table: TableSchema) -> bool:
+def _is_key(image: Image, table: TableSchema) -> bool:
     """Whether an image is the key alone."""
-    if image is None or image.complete:
-        return False
-    return image.values.keys() == set(table.key_columns) & set(table.column_names)
+    return not image.complete and image.values.keys() == set(own_key(table))
 
 
-def _check_whole(image: Image | None, table: TableSchema) -> None:
-    if image is None:
-        raise UnsupportedEventError("the row has no image")
+def _check_whole(image: Image, table: TableSchema) -> None:
     if not image.complete or len(image.values) < len(table.columns):
         raise UnsupportedEventError("the row is incomplete, which Debezium's JSON has no mark for")

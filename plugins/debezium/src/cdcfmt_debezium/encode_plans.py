@@ -11,6 +11,7 @@ from cdcfmt_core import EncoderContext
 from cdcfmt_core.events import Column, Op, TableSchema
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_core.toolkit.images import own_key
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -70,7 +71,8 @@ class RowParts:
             )
         name = schema_name(self.cluster, valid_name(table.database), valid_name(table.table))
         # In the key they have the order of the table.
-        keys = {name: each for name, each in columns.items() if name in table.key_columns}
+        key = own_key(table, self.context.counts)
+        keys = {name: each for name, each in columns.items() if name in key}
         envelope = envelope_schema(name, list(fields.values()))
         end = "}", *slots.split(self.end(envelope))
         key_schema = key_schema_of(name, [fields[name] for name in keys])

@@ -6,6 +6,7 @@ The way back of ``calendar``; the part ``millis`` holds microseconds.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
@@ -13,10 +14,11 @@ from cdcfmt_core.mysql.instants import EPOCH_UTC
 from cdcfmt_core.mysql.number_output import check_year
 from cdcfmt_core.mysql.temporal import MAX_TIME
 from cdcfmt_core.toolkit.avro_output import NULL, write_long
+from cdcfmt_core.toolkit.calendar_parts import Parts, to_date, to_datetime
 from cdcfmt_core.types import InvalidValue
 
 _PARTS = re.compile(
-    r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?"
+    r"(\d{4,6})-(\d{2})-(\d{2})(?: (\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6}))?)?", re.ASCII
 ).fullmatch
 _ZERO: Final = timedelta()
 
@@ -28,7 +30,7 @@ def _parts(*parts: int | None) -> bytes:
 
 def render_date(value: Any) -> bytes:
     if type(value) is InvalidValue:
-        return _invalid(value.text)
+        return _invalid(value.text, to_date)
     if type(value) is not date:
         raise TypeError("not a date")
     return _parts(value.year, value.month, value.day, None, None, None, None)
@@ -47,18 +49,21 @@ def _wall_clock(value: Any) -> tuple[int | None, ...]:
 
 def render_datetime(value: Any) -> bytes:
     if type(value) is InvalidValue:
-        return _invalid(value.text)
+        return _invalid(value.text, to_datetime)
     return _parts(*_wall_clock(value))
 
 
-def _invalid(text: str) -> bytes:
-    """Zero dates, and dates that no calendar has."""
+def _invalid(text: str, read: Callable[[Parts], object]) -> bytes:
+    """Zero dates, and dates that no calendar has; ``read`` is the decoder's."""
     match = _PARTS(text)
     if match is None:
         raise ValueError("no date and no time")
     *parts, fraction = match.groups()
     micro = int(fraction.ljust(6, "0")) if fraction else None
-    return _parts(*(None if part is None else int(part) for part in parts), micro)
+    numbers = [*(None if part is None else int(part) for part in parts), micro]
+    if type(read(numbers)) is not InvalidValue:
+        raise ValueError("not read again as an invalid date or time")
+    return _parts(*numbers)
 
 
 def render_time(value: Any) -> bytes:

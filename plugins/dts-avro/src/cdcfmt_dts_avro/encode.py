@@ -50,6 +50,7 @@ def open_encoder(options: Mapping[str, Any], context: EncoderContext) -> Encoder
 
 class _Encoder(Encoder):
     kinds = frozenset({"row", "ddl", "transaction", "heartbeat"})
+    names_schemas = True
     ops = frozenset({"insert", "update", "delete", "read"})
 
     def __init__(self, context: EncoderContext) -> None:

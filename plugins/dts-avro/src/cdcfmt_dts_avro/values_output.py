@@ -14,6 +14,7 @@ from cdcfmt_core import EncoderContext, types
 from cdcfmt_core.errors import EncodeError
 from cdcfmt_core.events import Column
 from cdcfmt_core.mysql.number_output import print_decimal
+from cdcfmt_core.mysql.numbers import parse_decimal
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.toolkit.avro_output import write_bytes, write_long, write_text
 from cdcfmt_core.toolkit.encodings import Encoding
@@ -112,7 +113,13 @@ def _integral(value: Any) -> bytes:
 def _decimal(logical: Any, number: int, family: Family) -> Member:
     tail = write_long(logical.precision or 0) + write_long(logical.scale or 0)
     # NaN of PostgreSQL is a value beyond its type.
-    return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=write_text)
+    return _member(write_long(wire.DECIMAL), MYSQL_TEXT, tail, invalid=_not_finite)
+
+
+def _not_finite(text: str) -> bytes:
+    if type(parse_decimal(text)) is not types.InvalidValue:
+        raise ValueError("not NaN or infinite")
+    return write_text(text)
 
 
 def _float(logical: Any, number: int, family: Family) -> Member:

@@ -23,7 +23,7 @@ from cdcfmt_core.events import (
     TableSchema,
     Watermark,
 )
-from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
+from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter
 from cdcfmt_core.toolkit.plans import Plans
@@ -131,12 +131,13 @@ class _Encoder(Encoder):
         return key, self._large.compressed(value)
 
     def _handle(self, event: RowChange) -> tuple[str, ...]:
-        if not event.table.key_columns:
+        key = own_key(event.table)
+        if not key:
             raise EncodeError(
                 "the table has no key columns to cut the row down to; raise maxMessageBytes, or "
                 "leave deleteOnlyOutputHandleKeyColumns off"
             )
-        return event.table.key_columns
+        return key
 
     def _is_plainly_incomplete(self, event: RowChange, row: Image) -> bool:
         """A delete of the key alone needs no mark, unless it had one."""

@@ -25,6 +25,7 @@ from cdcfmt_core.mysql.codes import (
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.type_output import column_type
 from cdcfmt_core.toolkit.encodings import Encoding as ValueEncoding
+from cdcfmt_core.toolkit.images import own_key
 from cdcfmt_core.toolkit.json_output import go_order
 from cdcfmt_core.toolkit.message_writer import MessageWriter, RowWriter
 from cdcfmt_core.toolkit.row_messages import (
@@ -96,9 +97,10 @@ class RowParts:
     def open(self, table: TableSchema) -> RowWriter:
         """:raises EncodeError: for a column whose type is unknown, or that the format lacks."""
         self.context.note_zoneless_timestamps(table)
+        key = own_key(table, self.context.counts)
         writer = MessageWriter("json", self.context, dumps=orjson.dumps, table=table)
         columns = {
-            column.name: _member(column, column.name in table.key_columns, writer)
+            column.name: _member(column, column.name in key, writer)
             for column in go_order(table.columns)
         }
         row = Members("after", columns, '{"u":{', missing=None)
@@ -110,7 +112,7 @@ class RowParts:
             changed=self.only_updated,
             by_value=self.only_updated,
             # Without any old value it would be an insert.
-            unchanged=table.key_columns,
+            unchanged=key,
         )
         values: dict[Op, tuple[Part, ...]] = {
             "insert": (row, "}"),
@@ -122,7 +124,7 @@ class RowParts:
             op: RowMessage(
                 value,
                 _key(table, "before" if op == "delete" else "after", writer),
-                only=table.key_columns if op == "delete" and self.cuts_deletes else None,
+                only=key if op == "delete" and self.cuts_deletes else None,
             )
             for op, value in values.items()
         }

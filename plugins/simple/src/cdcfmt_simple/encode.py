@@ -24,7 +24,7 @@ from cdcfmt_core.events import (
     TableSchemaEvent,
     Watermark,
 )
-from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of
+from cdcfmt_core.toolkit.images import NO_COLUMNS, images_of, own_key
 from cdcfmt_core.toolkit.large_message_output import KeyValue
 from cdcfmt_core.toolkit.message_writer import COLUMN_BYTES, MessageWriter, RowWriter
 from cdcfmt_core.toolkit.plans import Plans
@@ -191,6 +191,7 @@ class _Encoder(Encoder):
         return messages
 
     def _make_table(self, schema: TableSchema) -> _Table:
+        own_key(schema, self._context.counts)
         version = made_version(schema)
         writer = self._form.writer(schema)
 
@@ -213,7 +214,7 @@ class _Encoder(Encoder):
             return value
 
         def rewrite(location: str | None) -> KeyValue:
-            handle = event.table.key_columns
+            handle = own_key(event.table)
             if not handle:
                 raise EncodeError(
                     "the table has no key columns to cut the row down to; raise maxMessageBytes"

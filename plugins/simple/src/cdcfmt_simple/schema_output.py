@@ -18,6 +18,7 @@ from cdcfmt_core.mysql import parse_column_type
 from cdcfmt_core.mysql.column_type import ColumnType
 from cdcfmt_core.mysql.text_output import unknown_type
 from cdcfmt_core.mysql.type_output import DISPLAY_WIDTHS, column_type, flag_texts
+from cdcfmt_core.toolkit.images import own_key
 from cdcfmt_core.toolkit.json_output import valid_name
 from cdcfmt_core.types import Bit, Decimal, Text, Unknown
 from cdcfmt_simple.message import Wire
@@ -121,7 +122,8 @@ def made_version(schema: TableSchema) -> int:
 
 
 def primary_index(schema: TableSchema) -> list[Any]:
-    if not schema.key_columns:
+    key = own_key(schema)
+    if not key:
         return []
     return [
         {
@@ -129,7 +131,7 @@ def primary_index(schema: TableSchema) -> list[Any]:
             "unique": True,
             "primary": True,
             "nullable": False,
-            "columns": [valid_name(name) for name in schema.key_columns],
+            "columns": [valid_name(name) for name in key],
         }
     ]
 

@@ -83,9 +83,6 @@ class KernelWriter:
         """
         if not is_installed() or rules is None:
             return None
-        if line_format == "value" and rules.batches is not None:
-            # Such messages are hardly ever lines: the reference says so of each.
-            return None
         from cdcfmt_kernel import Writer
 
         settings = {
