@@ -88,7 +88,8 @@ class RowDecoder:
                 before: Image | None = None
                 after: Image | None = None
                 if op == "delete":
-                    before = Image(values, self._is_whole(names, plan, only_handle_key))
+                    is_cut = only_handle_key or self._may_be_cut(names, plan, position)
+                    before = Image(values, not is_cut)
                 else:
                     after = Image(values, not only_handle_key)
                     if old_row is not None and (
@@ -114,15 +115,11 @@ class RowDecoder:
                 events.append(Corrupt(error, index))
         return events
 
-    def _is_whole(self, names: tuple[str, ...], plan: TablePlan, only_handle_key: bool) -> bool:
-        # delete-only-output-handle-key-columns leaves no mark but this one: nothing
-        # besides the primary key came.
-        return not (
-            only_handle_key
-            or self._handle_key_deletes
-            or len(names) <= len(plan.schema.key_columns)
-            or not names
-        )
+    def _may_be_cut(self, names: tuple[str, ...], plan: TablePlan, position: int | None) -> bool:
+        # TiCDC's delete-only-output-handle-key-columns leaves no mark but this one: nothing
+        # besides the primary key came.  Others, whose rows have no commit, cut nothing.
+        is_key = position is not None and len(names) <= len(plan.schema.key_columns)
+        return self._handle_key_deletes or is_key or not names
 
 
 def _before_image(old: dict[str, Any], after: dict[str, Any], only_handle_key: bool) -> Image:
