@@ -8,10 +8,12 @@ from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from canal_messages import COMMIT_TS, ddl_message, row_message, write_lines
 from doc_snippets import snippets
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row, SparkSession
 from sync_lake import Lake, put, remove
 
@@ -55,10 +57,15 @@ def test_rows_go_only_forward(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> No
     assert {row.key for row in lake.control("tombstones")} == {'{"id":2}', '{"id":3}'}
 
 
-def test_a_missing_key_halts_one_table_alone(lake: Lake) -> None:
-    keyless = put(1, "a", 1, table="audit") | {"pkNames": None}
-    row = {"id": "2", "name": "old", "price": "1.50", "at": "0000-00-00 00:00:00"}
-    broken = row_message("INSERT", row, commit_ts=COMMIT_TS + 1, types={"at": "datetime"})
+def test_a_missing_key_halts_one_table_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    def zero(id_: int, name: str) -> dict[str, Any]:
+        row = {"id": str(id_), "name": name, "price": "1.50", "at": "0000-00-00 00:00:00"}
+        return row_message("INSERT", row, commit_ts=COMMIT_TS + 1, types={"at": "datetime"})
+
+    def letters() -> list[bytes]:
+        return [bytes(row._corrupt_record.value) for row in lake.control("dead_letters")]
+
+    keyless, broken = put(1, "a", 1, table="audit") | {"pkNames": None}, zero(2, "old")
     lake.source = {"invalidValues": "corrupt"}
     lake.run(keyless, put(1, "b", 1), broken)
     assert lake.rows() == {1: ("b", "1.50")}
@@ -67,13 +74,63 @@ def test_a_missing_key_halts_one_table_alone(lake: Lake) -> None:
     assert "set keys" in halted.detail
     (held,) = lake.control("held")
     assert (held.table, held.letter) == ("audit", halted.detail)
-    (letter,) = lake.control("dead_letters")
-    assert letter._corrupt_record.value == json.dumps(broken).encode()
-    # Once the source is read as it is meant, at its old place in the order.
+    assert letters() == [json.dumps(broken).encode()]
+    with monkeypatch.context() as cut:
+        cut.setattr(writing.Writer, "write", Mock(side_effect=InterruptedError("cut off")))
+        with pytest.raises(StreamingQueryException, match="cut off"):
+            lake.run(zero(4, "zero"))
+    # In that batch, which runs again, both are letters once more.
     lake.options = {"replay": True}
+    lake.run()
+    assert letters()[0] == letters()[1]
+    assert sorted(letters()[1:]) == sorted(
+        json.dumps(each).encode() for each in (broken, zero(4, "zero"))
+    )
+    # Once the source is read as it is meant, at its old place in the order.
     lake.source = {"invalidValues": "null"}
     lake.run(put(3, "c", 3))
-    assert lake.rows() == {1: ("b", "1.50"), 2: ("old", "1.50"), 3: ("c", "1.50")}
+    names = {1: "b", 2: "old", 3: "c", 4: "zero"}
+    assert lake.rows() == {id_: (name, "1.50") for id_, name in names.items()}
+
+
+def test_names_of_columns(lake: Lake) -> None:
+    """Keys match without case; a table that cannot be followed halts alone."""
+
+    def row(table: str, tick: int, kind: str = "INSERT", **cells: str) -> dict[str, Any]:
+        types = {"amount": "decimal(7,2)" if tick > 2 else "decimal(5,1)", "_source": "int"}
+        message = row_message(kind, cells, commit_ts=COMMIT_TS + tick, table=table, types=types)
+        return message | {"pkNames": None}
+
+    lake.options["keys"] = {
+        "shop.orders": "ID",
+        "shop.odd": "id",
+        "shop.typo": ["idd"],
+        "shop.prices": "Amount",
+    }
+    lake.run(
+        row("orders", 1, id="1", name="a"),
+        row("orders", 1, id="2", name="b", n="7"),
+        row("odd", 1, id="1", _source="5"),
+        row("typo", 1, id="1"),
+        row("prices", 1, amount="8.5", name="a"),
+        row("prices", 2, "DELETE", amount="8.5", name="a"),
+    )
+    # In another case of the wire, too, and with values that are there no more.
+    lake.run(
+        row("orders", 3, Id="1", name="c"),
+        row("orders", 3, Id="2", name="d", n="8"),
+        row("prices", 3, amount="9.25", name="b"),
+        row("prices", 1, amount="8.50", name="late"),
+    )
+    orders = lake.table().select("id", "name", "n").orderBy("id").collect()
+    assert [tuple(each) for each in orders] == [(1, "c", None), (2, "d", 8)]
+    halted = {each.source: each.detail for each in lake.control("log") if each.action == "halt"}
+    assert halted == {
+        "shop.odd": "sync adds a column _source: set metadata_prefix",
+        "shop.typo": "keys names idd, which the table lacks; did you mean id?",
+    }
+    lake.run(row("prices", 1, amount="8.50", name="late"))
+    assert [each.name for each in lake.table("prices").collect()] == ["b"]
 
 
 def test_partial_images_and_changed_columns(lake: Lake) -> None:
@@ -291,9 +348,19 @@ def test_a_job_file(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     job.write_text(text + "stor = 'scd1'")
     assert main([str(job)], lake.spark) == 2
     assert "'stor'; did you mean store?" in capsys.readouterr().err
-    job.write_text(text.replace("source.path", "source.pth"))
+    wrong = [
+        ("source.path", "source.pth", "'pth'; did you mean path?"),
+        ("availableNow = true", "processingTime = 60", "must be a non-empty string, got '60'"),
+        ("availableNow = true", "processingTime = '1 minit'", "Error parsing '1 minit'"),
+        ("checkpoint =", "tables = 'audit'\ncheckpoint =", "option tables: 'audit' is not"),
+    ]
+    for old, new, error in wrong:
+        job.write_text(text.replace(old, new))
+        assert main([str(job)], lake.spark) == 2
+        assert error in capsys.readouterr().err
+    job.write_text(text, encoding="utf-16")
     assert main([str(job)], lake.spark) == 2
-    assert "'pth'; did you mean path?" in capsys.readouterr().err
+    assert "can't decode byte" in capsys.readouterr().err
 
 
 def test_a_table_resumes_with_what_was_held(lake: Lake) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from pyspark.sql import Row
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.expressions import LogPlace
+from pyspark_cdcfmt.sync.job import added_columns, open_store, sync
 from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.names import TableName, check_pattern, target_of
 from pyspark_cdcfmt.sync.options import OPTIONS, SyncOptions
@@ -28,7 +30,9 @@ TYPES = {"id": "int", "name": "varchar(20)"}
 def planner(**options: Any) -> Planner:
     wanted = SyncOptions.of({"into": "lake.{table}", "checkpoint": "c", **options})
     target = DeltaTarget(None)  # type: ignore[arg-type]
-    return Planner(wanted, ColumnPlanner(wanted, {}, target, True, frozenset({"_sequence"})))
+    store = open_store(wanted, target, None)  # type: ignore[arg-type]
+    added = added_columns(wanted, store)
+    return Planner(wanted, ColumnPlanner(wanted, {}, target, store.needs_key, added))
 
 
 def version(
@@ -122,6 +126,9 @@ def test_policies_of_schema_changes(policy: str, expected: list[tuple[str, str]]
         (version(keys=("name",)), "several keys, (id) and (name)"),
         (version({"id": "int", "a": "int", "A": "int"}), "a and A differ only in case"),
         (version({"id": "int", "_Sequence": "int"}), "set metadata_prefix"),
+        (version({"id": "int", "_source": "int"}), "adds a column _source: set metadata_prefix"),
+        (version({"id": "int", "_rescued": "int"}), "set metadata_prefix"),
+        (version(keys=("idd",)), "several keys, (id) and (idd)"),
     ],
 )
 def test_what_halts_a_table(given: Version, reason: str | None) -> None:
@@ -136,6 +143,81 @@ def test_what_halts_a_table(given: Version, reason: str | None) -> None:
     # It keeps its position: nothing else of the batch is decided.
     assert attrs.evolve(halted.state, halted=None) == first.state
     assert [row.action for row in halted.log] == ["halt"]
+
+
+def test_a_column_with_a_name_that_an_option_gives() -> None:
+    halted = plan(version(), store="scd2", start_at="Name")
+    assert halted.state.halted == "sync adds a column name: set start_at"
+
+
+def test_names_of_keys_match_without_case() -> None:
+    first = plan(version(), keys={"shop.orders": ["ID"]})
+    assert first.state.keys == ("id",)
+    # What the messages name, in two spellings; the target has the first one.
+    types = {"Id": "int", "name": "varchar(20)"}
+    second = plan(version(types, ("Id",)), version(), after=kept(plan(version(types, ("Id",)))))
+    assert (second.state.halted, second.state.keys) == (None, ("Id",))
+    # Kept by a run that took the spelling of the option.
+    old = attrs.evolve(first, state=attrs.evolve(first.state, keys=("ID",)))
+    assert plan(version(), after=old).state.keys == ("id",)
+
+
+@pytest.mark.parametrize(
+    ("keys", "reason"),
+    [
+        (["idd"], "keys names idd, which the table lacks; did you mean id?"),
+        ("id, name", None),
+        (["name"], "keys names (name), and the key of the target is (id): choose a new target"),
+        ("Id", None),
+    ],
+)
+def test_keys_that_are_given(keys: Any, reason: str | None) -> None:
+    named = plan(version(keys=()), keys={"shop.orders": keys})
+    is_lacking = "lacks" in str(reason)
+    assert named.state.halted == (reason if is_lacking else None)
+    made = plan(version(keys=("id", "name") if keys == "id, name" else ("id",)))
+    assert plan(version(), after=made, keys={"shop.orders": keys}).state.halted == reason
+    if keys == "id, name":
+        # Tombstones have the columns in the order of before.
+        turned = plan(version(), after=made, keys={"shop.orders": ["name", "id"]})
+        assert (turned.state.halted, turned.state.keys) == (None, ("id", "name"))
+    # A changelog needs no key, and the one given is to be there.
+    free = plan(version(), after=made, keys={"shop.orders": keys}, store="changelog")
+    assert free.state.halted == (reason if is_lacking else None)
+
+
+def test_a_key_that_rows_lack() -> None:
+    halted = plan(version(keys=("idd",)))
+    reason = "the messages name the key idd, which the table lacks; did you mean id?"
+    assert halted.state.halted == reason
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"tables": "orders"}, "option tables: 'orders' is not database.table"),
+        ({"exclude": "shop.tmp_*,orders"}, "option exclude: 'orders' is not database.table"),
+        ({"into": "lake.{table"}, "option into: 'lake.{table': expected '}'"),
+        ({"into": "lake.{table!x}"}, "has the field 'table!x'"),
+        ({"keys": "shop.audit=id"}, "option keys: 'shop.audit=id' is not a mapping"),
+        ({"keys": {"shop.audit": []}}, "option keys: shop.audit has no columns"),
+        ({"keys": {"shop.audit": "id,ID"}}, "option keys: shop.audit names a column twice"),
+        ({"keys": {"shop.audit": [5]}}, "option keys: [5] is not a list of names"),
+        ({"store": "scd2", "start_at": "x", "end_at": "X"}, "options start_at and end_at"),
+        ({"partition_by": "day"}, "option partition_by is for store=changelog"),
+        ({"store": "scd2", "deletes": "soft"}, "option deletes is for store=scd1"),
+        ({"start_at": "x"}, "option start_at is for store=scd2"),
+        ({"snapshot_commit_ts": 5}, "option snapshot_commit_ts: there is no snapshot"),
+        ({"source": "dump"}, "source is 'dump', not a mapping"),
+        ({"source": {"ontruncate": "row"}}, "onTruncate, .*: set on_truncate, an option of sync"),
+        ({"source": {"includeHeaders": True}}, "source has includeHeaders, .*: leave it out"),
+    ],
+)
+def test_wrong_jobs(options: dict[str, Any], error: str) -> None:
+    given = {"into": "{table}", "checkpoint": "c", "source": {"path": "dump"}, **options}
+    with pytest.raises(OptionError, match=error if ".*" in error else re.escape(error)):
+        # It is checked before anything is asked of Spark.
+        sync(None, **given)  # type: ignore[arg-type]
 
 
 def test_statements() -> None:

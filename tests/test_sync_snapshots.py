@@ -5,14 +5,17 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from canal_messages import COMMIT_TS
 from debezium_messages import column, ddl, envelope_schema, message, row
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from sync_lake import Lake, put, remove
 
 from cdcfmt_core.io.sources import wrap_line
+from pyspark_cdcfmt.sync.control import Control
 
 FIELDS = {
     "id": {"type": "int32"},
@@ -130,9 +133,24 @@ def test_a_given_snapshot_has_the_changes_up_to_its_commit(lake: Lake, store: st
     ]
 
 
-def test_a_given_snapshot_is_older_than_every_change(lake: Lake) -> None:
+def test_a_given_snapshot_is_older_than_every_change(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is there once, also behind a run that was cut off; another query does not take it."""
     lake.options = {"store": "scd2", "snapshot": {"shop.orders": given(lake.spark)}}
-    lake.run(put(2, "new", 6, was=2))
+    with monkeypatch.context() as cut:
+        cut.setattr(Control, "save", Mock(side_effect=InterruptedError("cut off")))
+        with pytest.raises(StreamingQueryException, match="cut off"):
+            lake.run(put(2, "new", 6, was=2))
+    lake.run()
     end = COMMIT_TS + 6
     expected = [(1, "a", -1, None), (2, "b", -1, end), (2, "new", end, None)]
+    assert versions(lake.table(), "commit") == expected
+    lake.options["checkpoint"] = f"{lake.folder}/other"
+    error = "snapshot of shop.orders: the target .* has rows already"
+    with pytest.raises(StreamingQueryException, match=error):
+        lake.run()
+    # As a query without a snapshot it ends equal.
+    del lake.options["snapshot"]
+    lake.run()
     assert versions(lake.table(), "commit") == expected

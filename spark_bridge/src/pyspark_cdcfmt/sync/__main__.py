@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import Row, SparkSession
 
 from cdcfmt_core.errors import CdcfmtError, OptionError
@@ -81,16 +81,15 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
         if given.replay:
             job["replay"] = True
         query = sync(spark, on_batch=screen.show, **job)
-    except (CdcfmtError, OSError, TypeError, tomllib.TOMLDecodeError) as error:
-        print(f"{given.job}: {error}", file=sys.stderr)
+    except (CdcfmtError, PySparkException, OSError, TypeError, ValueError) as error:
+        print(f"{given.job}: {_reason(error) or error}", file=sys.stderr)
         return 2
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
         print(error, file=sys.stderr)
-        # Behind the traces of two languages, where it is seen.
-        if reasons := _REASON.findall(str(error)):
-            print(f"{given.job}: {reasons[-1]}", file=sys.stderr)
+        if reason := _reason(error):
+            print(f"{given.job}: {reason}", file=sys.stderr)
         return 1
     halted = halted_tables(spark, job)
     for row in halted:
@@ -98,6 +97,12 @@ def main(arguments: Sequence[str] | None = None, spark: SparkSession | None = No
             f"{one_line(row.source, 200)} is halted: {one_line(row.halted, 1000)}", file=sys.stderr
         )
     return 3 if halted else 0
+
+
+def _reason(error: Exception) -> str | None:
+    """The error of cdcfmt behind the traces of two languages."""
+    reasons = _REASON.findall(str(error))
+    return reasons[-1] if reasons else None
 
 
 def halted_tables(spark: SparkSession, job: Mapping[str, Any]) -> list[Row]:

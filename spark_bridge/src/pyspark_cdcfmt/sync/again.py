@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 
 import attrs
 from pyspark.sql import DataFrame
@@ -10,7 +11,7 @@ from pyspark.sql import functions as f
 
 from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt import decode, message_options
-from pyspark_cdcfmt.sync.control import Control
+from pyspark_cdcfmt.sync.control import ADDED, Batch, Control, LogRow
 from pyspark_cdcfmt.sync.expressions import is_of
 from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
@@ -38,10 +39,21 @@ class Again:
                 known = ", ".join(sorted(by_text)) or "none"
                 raise OptionError(f"option resume: there is no table {text}, but these: {known}")
             if state.halted:
-                states[state.name] = self.control.resume(state, "resume")
+                states[state.name] = self._resume(state, "resume")
         if self.options.replay and self.control.has("dead_letters"):
             letters = states.get(LETTERS, TableState(LETTERS, ""))
-            states[LETTERS] = self.control.resume(letters, "replay")
+            states[LETTERS] = self._resume(letters, "replay")
+        if any(state.catching_up for state in states.values()):
+            self.control.keep_anew()
+
+    def _resume(self, state: TableState, action: str) -> TableState:
+        """The state of a table that is to go on, kept before anything else is done for it."""
+        now = datetime.now(UTC)
+        resumed = attrs.evolve(state, halted=None, catching_up=now.isoformat())
+        batch = Batch(f"{action} {state.text}", int(now.timestamp() * 1000))
+        self.control.log(batch, [LogRow(action, state.halted or "", resumed)])
+        self.control.save(batch, [resumed])
+        return resumed
 
     def events(self, states: Mapping[TableName, TableState]) -> Iterator[DataFrame]:
         """The events to add to the next batch."""
@@ -49,10 +61,15 @@ class Again:
             if state.catching_up and state.name == LETTERS:
                 yield from self._letters(state)
             elif state.catching_up:
-                yield self.control.kept("held", state).where(is_of(state.name))
+                yield self._kept("held", state).where(is_of(state.name))
+
+    def _kept(self, name: str, state: TableState) -> DataFrame:
+        """What came into ``held`` or ``dead_letters`` while the state tells, as events."""
+        span = f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
+        return self.control.kept(name).where(span).drop(*ADDED)
 
     def _letters(self, state: TableState) -> Iterator[DataFrame]:
-        letters = self.control.kept("dead_letters", state)
+        letters = self._kept("dead_letters", state)
         yield letters.where("kind <> 'corrupt'")
         record = "_corrupt_record"
         # Of a message with several bad rows only the first has the bytes.

@@ -23,7 +23,7 @@ from pyspark_cdcfmt.sync.looking import (
     look,
     read_statements,
 )
-from pyspark_cdcfmt.sync.names import TableName, quote
+from pyspark_cdcfmt.sync.names import TableName
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.planning import Planner, Spread, spread_statements
 from pyspark_cdcfmt.sync.resolved import Resolved
@@ -33,6 +33,13 @@ from pyspark_cdcfmt.sync.table_plan import TablePlan
 from pyspark_cdcfmt.sync.writing import Writer
 
 _BATCHES_BETWEEN_CLEANING = 100
+
+_NAME = ("database", "schema", "table")
+_TEXTS = [*(f"of_{name}" for name in (*_NAME, "query")), *(f"own_{name}" for name in _NAME)]
+_OWN = (
+    ", ".join(f"{name} STRING" for name in _TEXTS) + ", own_ddl STRUCT<query: STRING, type: STRING>"
+)
+_IS_ORIGIN = " AND ".join(f"{name} <=> of_{name}" for name in _NAME) + " AND ddl.query = of_query"
 
 
 @attrs.define
@@ -111,19 +118,21 @@ class Sync:
 
         It is held with the table's rows, and is a row of a changelog, as the table's own would be.
         """
-        for each in spread:
-            database, schema, table = each.own.name
-            verb = "TRUNCATE" if each.own.type == "TRUNCATE" else "DROP"
-            ddl = f.struct(
-                f.lit(f"{verb} TABLE {quote(table)}").alias("query"),
-                f.lit(each.own.type).alias("type"),
-            )
-            origin = blocks.where("kind = 'ddl'").where(is_of(each.origin.name))
-            events = self._events(origin).where(f.col("ddl.query") == each.origin.query)
-            names = {"database": f.lit(database), "schema": f.lit(schema), "table": f.lit(table)}
-            own = events.withColumns({**names, "ddl": ddl})
-            blocks = blocks.unionByName(blocks_of(own))
-        return blocks
+        if not spread:
+            return blocks
+        rows = [
+            (*each.origin.name, each.origin.query, *each.own.name, (each.query, each.own.type))
+            for each in spread
+        ]
+        session = blocks.sparkSession
+        own = f.broadcast(session.createDataFrame(rows, _OWN))
+        events = self._events(blocks.where("kind = 'ddl'"))
+        both = events.join(own, f.expr(_IS_ORIGIN)).withColumns(
+            {name: f.col(f"own_{name}") for name in ("database", "schema", "table", "ddl")}
+        )
+        # Once, as each table of the batch reads the blocks.
+        packed = blocks_of(both.select(*events.columns)).toArrow()
+        return blocks.unionByName(session.createDataFrame(packed, blocks.schema))
 
     def _write(
         self,

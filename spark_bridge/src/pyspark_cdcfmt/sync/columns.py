@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -11,6 +11,7 @@ from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core import default_registry
 from cdcfmt_core.column_names import clashes
+from cdcfmt_core.texts import did_you_mean
 from cdcfmt_core.types import Decimal, Unknown
 from pyspark_cdcfmt import columns_schema, spark_schema
 from pyspark_cdcfmt.sync.looking import Version
@@ -24,6 +25,7 @@ Events: TypeAlias = Callable[[TableName], DataFrame]
 """The events of a table in a batch."""
 
 _NO_KEY = "the messages name no key: set keys for this table, or leave it out by exclude"
+_OTHER_KEY = "keys names ({}), and the key of the target is ({}): choose a new target"
 
 
 def type_map_of(source: Mapping[str, str], protocol: str) -> str:
@@ -46,8 +48,6 @@ class ColumnPlanner:
     def follow(self, plan: TablePlan, events: Events) -> None:
         """Make the state's columns and keys take the rows of the batch, or halt the table."""
         check_retired(plan)
-        if not plan.state.halted:
-            self._follow_keys(plan)
         if plan.state.halted:
             return
         before = plan.state.columns
@@ -60,7 +60,8 @@ class ColumnPlanner:
             if plan.state.halted:
                 return
         plan.state = attrs.evolve(plan.state, columns=StructType([*columns.values()]))
-        if before is None:
+        self._follow_keys(plan, {name: field.name for name, field in columns.items()})
+        if before is None and not plan.state.halted:
             plan.note("create", plan.state.target)
 
     def _follow_column(
@@ -101,24 +102,44 @@ class ColumnPlanner:
                 return f"columns {' and '.join(alike)} differ only in case"
             for name in names:
                 if name.lower() in self.taken:
-                    return f"sync adds a column {name}: set metadata_prefix"
+                    return f"sync adds a column {name}: set {self.options.name_option(name)}"
         return None
 
-    def _follow_keys(self, plan: TablePlan) -> None:
-        given = self.options.keys.get(tuple(part for part in plan.state.name if part is not None))
-        if given:
-            keys = {given}
-        else:
-            keys = {version.key_columns for version in plan.versions if version.key_columns}
-            keys |= {plan.state.keys} - {()}
+    def _follow_keys(self, plan: TablePlan, names: Mapping[str, str]) -> None:
+        """Make the state's key that of the rows, or halt the table.
+
+        :param names: the columns of the target, by name in lower case.
+        """
+
+        def spelled(key: Iterable[str]) -> tuple[str, ...]:
+            return tuple(names.get(name.lower(), name) for name in key)
+
+        own = spelled(plan.state.keys)
+        name = tuple(part for part in plan.state.name if part is not None)
+        given = spelled(self.options.keys.get(name, ()))
+        named = {spelled(version.key_columns) for version in plan.versions} | {own}
+        keys = {given} if given else named - {()}
         if not keys:
             if self.needs_key:
                 plan.halt(_NO_KEY)
-        elif len(keys) > 1 and self.needs_key:
+            return
+        if len(keys) > 1 and self.needs_key:
             texts = " and ".join(sorted(f"({', '.join(each)})" for each in keys))
             plan.halt(f"the messages name several keys, {texts}: set keys for this table")
+            return
+        key = keys.pop()
+        lacking = next((name for name in key if name.lower() not in names), None)
+        if lacking and (given or self.needs_key):
+            who = "keys names" if given else "the messages name the key"
+            near = did_you_mean(lacking, names.values())
+            plan.halt(f"{who} {lacking}, which the table lacks{near}")
+        elif {*own} == {*key}:
+            # Tombstones have the columns in this order.
+            plan.state = attrs.evolve(plan.state, keys=own)
+        elif own and self.needs_key:
+            plan.halt(_OTHER_KEY.format(", ".join(key), ", ".join(own)))
         else:
-            plan.state = attrs.evolve(plan.state, keys=keys.pop())
+            plan.state = attrs.evolve(plan.state, keys=key)
 
     def _fields(self, plan: TablePlan, events: Events) -> list[StructField]:
         """The columns of all versions, with the source's type as the comment.

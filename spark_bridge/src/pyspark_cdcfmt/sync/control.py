@@ -12,16 +12,10 @@ import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import (
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
 from pyspark_cdcfmt import SEQUENCE
-from pyspark_cdcfmt.sync.expressions import literal
+from pyspark_cdcfmt.sync.expressions import key_text_now, literal
 from pyspark_cdcfmt.sync.names import TableName, quote
 from pyspark_cdcfmt.sync.states import Buried, Sequence, TableState
 from pyspark_cdcfmt.sync.targets.protocol import Once, Target
@@ -55,6 +49,8 @@ SCHEMAS = {
     ),
 }
 
+ADDED = ("at", "query_id", "batch_id", "letter", "headers")
+"""What kept events have beside the columns of events; ``headers`` in tables of before."""
 
 _ROWS_OF_A_FILE = 1_000_000
 _FEW = 10_000
@@ -101,6 +97,10 @@ class Control:
         self._there: set[str] = set()
         self._lock = Lock()
         self._buried: dict[str, Buried] | None = None
+        self._first = Batch("", 0)
+        """The first batch of this run; one before may have been cut off in it."""
+        self._anew: Batch | None = None
+        """The batch that :meth:`keep_anew` was called for."""
 
     def table(self, name: str) -> str:
         return f"delta.{quote(f'{self._folder}/{name}')}"
@@ -125,7 +125,8 @@ class Control:
         ).where("target <> ''")
 
     def load(self, batch: Batch) -> dict[TableName, TableState]:
-        """The states of all tables as they were before a batch."""
+        """The states of all tables as they were before a batch, the first one of this run."""
+        self._first = batch
         if not self.has("tables"):
             return {}
         rows = (
@@ -179,26 +180,21 @@ class Control:
             letter.cast("string").alias("letter"),
             *(f.col(name) for name in events.columns if name != "letter"),
         )
-        self._append(name, stamped, batch.once(f"{name}:{part}"))
+        once = None if batch == self._anew else batch.once(f"{name}:{part}")
+        self._append(name, stamped, once)
 
     def has(self, name: str) -> bool:
         return self._target.schema(self.table(name)) is not None
 
-    def resume(self, state: TableState, action: str) -> TableState:
-        """The state of a table that is to go on, kept before anything else is done for it."""
-        now = datetime.now(UTC)
-        resumed = attrs.evolve(state, halted=None, catching_up=now.isoformat())
-        batch = Batch(f"{action} {state.text}", int(now.timestamp() * 1000))
-        self.log(batch, [LogRow(action, state.halted or "", resumed)])
-        self.save(batch, [resumed])
-        return resumed
+    def kept(self, name: str) -> DataFrame:
+        """What came into ``held``, ``dead_letters`` or ``staged``."""
+        return self._spark.table(self.table(name))
 
-    def kept(self, name: str, state: TableState) -> DataFrame:
-        """What came into ``held`` or ``dead_letters`` while the state tells, as events."""
-        rows = self._spark.table(self.table(name)).where(
-            f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
-        )
-        return rows.drop("at", "query_id", "batch_id", "letter")
+    def keep_anew(self) -> None:
+        """Remove what a run of this batch that was cut off has kept: the batch has more now."""
+        for table in map(self.table, filter(self.has, ("held", "dead_letters", "staged"))):
+            self._target.run(f"DELETE FROM {table} WHERE NOT ({self._first.is_earlier})")
+        self._anew = self._first
 
     def watermarks(self, batch: Batch) -> dict[str, int]:
         """The last watermark of each place, before a batch."""
@@ -218,9 +214,8 @@ class Control:
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
         """The events that wait since before a batch, from a commit_ts on."""
-        rows = self._spark.table(self.table("staged"))
-        waiting = rows.where(batch.is_earlier).where(f.col("commit_ts") >= since)
-        return waiting.drop("at", "query_id", "batch_id", "letter")
+        rows = self.kept("staged").where(batch.is_earlier)
+        return rows.where(f.col("commit_ts") >= since).drop(*ADDED)
 
     def unstage(self, before: int) -> None:
         """Remove events that waited and are in the targets: below a commit_ts."""
@@ -279,14 +274,19 @@ class Control:
 
     def tombstones(self, state: TableState, sequence: Sequence) -> DataFrame:
         """Each ``key`` and ``sequence`` of deletes of a table behind a position."""
+        assert state.columns is not None
         with self._lock:
             known = (self._buried or {}).get(state.text)
             behind = None if known is None else known.behind(sequence)
         if behind is not None:
             rows = [(key, at) for at, key in behind]
-            return self._spark.createDataFrame(rows, _columns(key=StringType(), sequence=SEQUENCE))
-        found = self._spark.table(self.table("tombstones")).where(f.col("source") == state.text)
-        return found.where(f"sequence > {literal(sequence)}").select("key", "sequence")
+            schema = _columns(key=StringType(), sequence=SEQUENCE)
+            found = self._spark.createDataFrame(rows, schema)
+        else:
+            found = self._spark.table(self.table("tombstones"))
+            found = found.where(f.col("source") == state.text)
+            found = found.where(f"sequence > {literal(sequence)}")
+        return found.select(key_text_now(state.keys, state.columns).alias("key"), "sequence")
 
     def forget(self, seconds: float) -> None:
         """Remove the tombstones that are older."""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import attrs
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as f
+from pyspark.sql.types import DecimalType, DoubleType, StructField, StructType
 
 from pyspark_cdcfmt import SEQUENCE
 from pyspark_cdcfmt.sync.names import TableName, quote, text_literal
@@ -69,6 +70,17 @@ def sequence_commit() -> Column:
 def key_text(keys: Sequence[str]) -> Column:
     """The key of a row as text: one text for each key, whatever the session's settings."""
     return f.to_json(f.struct(*map(quote, keys)), _KEY_FORMAT)
+
+
+def key_text_now(keys: Sequence[str], columns: StructType) -> Column:
+    """The column ``key``, a text of :func:`key_text`, with the types that the columns have now.
+
+    A number of a wider type may have more digits: ``8.5`` is ``8.50`` as DECIMAL(7,2).
+    """
+    fields = [StructField(name, columns[name].dataType) for name in keys]
+    if not any(isinstance(field.dataType, DecimalType | DoubleType) for field in fields):
+        return f.col("key")
+    return f.to_json(f.from_json("key", StructType(fields), _KEY_FORMAT), _KEY_FORMAT)
 
 
 def literal(sequence: Sequence[int]) -> str:

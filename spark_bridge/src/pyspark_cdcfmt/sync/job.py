@@ -18,7 +18,6 @@ from pyspark_cdcfmt.sync.batch import Sync
 from pyspark_cdcfmt.sync.columns import ColumnPlanner
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.looking import Report
-from pyspark_cdcfmt.sync.names import check_pattern
 from pyspark_cdcfmt.sync.options import SyncOptions, absolute
 from pyspark_cdcfmt.sync.planning import Planner
 from pyspark_cdcfmt.sync.resolved import Resolved
@@ -29,16 +28,25 @@ from pyspark_cdcfmt.sync.stores.scd1 import CurrentRows
 from pyspark_cdcfmt.sync.stores.scd2 import History
 from pyspark_cdcfmt.sync.targets.delta import DeltaTarget
 from pyspark_cdcfmt.sync.targets.protocol import Target
-from pyspark_cdcfmt.sync.typed import TypedChanges
+from pyspark_cdcfmt.sync.typed import RESERVED, TypedChanges
 from pyspark_cdcfmt.sync.writing import Writer
 
 logger = open_logger("pyspark_cdcfmt.sync")
 
-_OURS = (
-    *("table", "includeTables", "excludeTables", "includeColumns", "keyColumns"),
-    *("images", "imageFormat", "splitKeyUpdates", "metadataPrefix", "mode"),
-)
-"""Options of the source that sync sets."""
+_OURS = {
+    "table": "tables",
+    "includeTables": "tables",
+    "excludeTables": "exclude",
+    "keyColumns": "keys",
+    "metadataPrefix": "metadata_prefix",
+    "onTruncate": "on_truncate",
+    "onSchemaChange": "schema_changes",
+    "ignoreColumns": "schema_changes",
+    **dict.fromkeys(("images", "imageFormat", "includeColumns", "splitKeyUpdates", "mode"), ""),
+    **dict.fromkeys(("incompleteRows", "includeSource", "includeHeaders"), ""),
+    "inferSampleMessages": "",
+}
+"""Options of the source that sync sets or has no use for, and its own options in their place."""
 
 TASKS = {
     "spark.sql.shuffle.partitions": (200, 16, 4),
@@ -68,8 +76,11 @@ def sync(
     :raises OptionError: for wrong options, and for a session without Delta.
     """
     wanted = SyncOptions.of(options)
-    check_pattern(wanted.into)
     check_names(snapshot or (), wanted)
+    if wanted.snapshot_commit_ts and not snapshot:
+        raise OptionError("option snapshot_commit_ts: there is no snapshot; leave it out")
+    if not isinstance(source, Mapping):
+        raise OptionError(f"source is {source!r}, not a mapping of options")
     texts = _source_options({name: _text(value) for name, value in source.items()}, wanted)
     # Check before the first batch.
     DeltaTarget(spark).check_session(wanted.control)
@@ -130,7 +141,9 @@ class _Worker:
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         limit_tasks(spark, self._tasks)
         if self._sync is None:
-            self._sync = open_sync(spark, self._options, self._source, self._snapshot)
+            self._sync = open_sync(
+                spark, self._options, self._source, self._snapshot, str(query_id)
+            )
         report = self._sync.run(blocks, Batch(str(query_id), number))
         logger.info("%s", report.line())
         if self._on_batch is not None:
@@ -159,22 +172,30 @@ def open_sync(
     options: SyncOptions,
     source: Mapping[str, str],
     snapshot: Mapping[str, DataFrame | str],
+    query_id: str,
 ) -> Sync:
     """What works on batches of events, in a session."""
     target = DeltaTarget(spark)
     control = Control(spark, target, options.control)
     store = open_store(options, target, control)
     typed = TypedChanges(options, source, store.metadata, store.needs_key)
-    taken = frozenset(map(str.lower, store.columns(StructType()).names))
+    taken = added_columns(options, store)
     columns = ColumnPlanner(options, source, target, store.needs_key, taken)
     planner = Planner(options, columns)
     again = Again(options, source, control)
-    snapshots = Snapshots(options, target, control, store, snapshot)
+    snapshots = Snapshots(options, target, control, store, taken, query_id, snapshot)
     resolved = None
     if options.consistency == "resolved":
         resolved = Resolved(control, target, options.checkpoint)
     writer = Writer(options, target, control, store, typed)
     return Sync(options, control, writer, planner, again, snapshots, resolved)
+
+
+def added_columns(options: SyncOptions, store: Store) -> frozenset[str]:
+    """What sync adds to a table's own columns, in lower case."""
+    # Of the target, and of changes on their way to it.
+    names = [*store.columns(StructType()).names, *(options.metadata_prefix + n for n in RESERVED)]
+    return frozenset(map(str.lower, names))
 
 
 def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
@@ -189,9 +210,10 @@ def open_store(options: SyncOptions, target: Target, control: Control) -> Store:
 def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, str]:
     """All options of the source: the user's, and what sync needs."""
     given = {name.lower() for name in source}
-    for name in _OURS:
+    for name, ours in _OURS.items():
         if name.lower() in given:
-            raise OptionError(f"source has {name}, which sync sets; see its own options")
+            instead = f"set {ours}, an option of sync" if ours else "leave it out"
+            raise OptionError(f"source has {name}, which sync does not take from there: {instead}")
     # Check the options before Spark does, whose error is a long trace.
     CdcDataSource(source | {BLOCKS_OPTION: "true"}).schema()
     own = {"includeColumns": "true"}
@@ -200,7 +222,7 @@ def _source_options(source: dict[str, str], options: SyncOptions) -> dict[str, s
             own[name] = json.dumps(patterns)
     if "schemastore" not in given:
         own["schemaStore"] = f"{options.control}/schemas"
-    if "startingoffsets" not in given and "path" not in given:
+    if given.isdisjoint(("startingoffsets", "path", "paths")):
         own["startingOffsets"] = "earliest"
     return source | own
 

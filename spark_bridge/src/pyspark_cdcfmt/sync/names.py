@@ -36,8 +36,18 @@ def table_text(name: TableName) -> str:
 
 
 def check_pattern(into: str) -> None:
-    """OptionError for a pattern of targets that has other fields, or does not name the table."""
-    fields = [field for _, field, _, _ in Formatter().parse(into) if field is not None]
+    """Check a pattern of targets.
+
+    :raises OptionError: for a brace without its pair, other fields, and no field ``table``.
+    """
+    try:
+        fields = [
+            field + (f"!{conversion}" if conversion else "") + (f":{how}" if how else "")
+            for _, field, how, conversion in Formatter().parse(into)
+            if field is not None
+        ]
+    except ValueError as error:
+        raise OptionError(f"option into: {into!r}: {error}") from error
     if unknown := [field for field in fields if field not in FIELDS]:
         raise OptionError(
             f"option into: {into!r} has the field {unknown[0]!r}, not one of {FIELDS}"

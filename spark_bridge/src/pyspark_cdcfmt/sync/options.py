@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,7 @@ from cdcfmt_core import Option
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.options import validate
-from pyspark_cdcfmt.sync.names import TableName
+from pyspark_cdcfmt.sync.names import TableName, check_pattern
 
 OPTIONS = (
     Option(
@@ -171,6 +172,10 @@ OPTIONS = (
     ),
 )
 
+_KEY = Option(name="keys", help="Key columns of a table.", type="list")
+_STORE_OF = {"deletes": "scd1", "start_at": "scd2", "end_at": "scd2", "partition_by": "changelog"}
+"""The store of each option that only one store has."""
+
 
 @attrs.frozen
 class SyncOptions:
@@ -203,8 +208,8 @@ class SyncOptions:
     def of(cls, given: Mapping[str, Any]) -> SyncOptions:
         """Options as a user wrote them; absent ones have their defaults.
 
-        :raises OptionError: for an unknown name, a value that the option cannot have, and a
-            missing ``into`` or ``checkpoint``.
+        :raises OptionError: for an unknown name, a value that the option cannot have, an option
+            of another store, and a missing ``into`` or ``checkpoint``.
         """
         keys = given.get("keys") or {}
         texts = {name: value for name, value in given.items() if name != "keys"}
@@ -212,6 +217,16 @@ class SyncOptions:
         for name in ("into", "checkpoint"):
             if not values[name]:
                 raise OptionError(f"sync needs the option {name}")
+        check_pattern(values["into"])
+        for name in ("tables", "exclude"):
+            for pattern in values[name]:
+                parse_table_name(pattern, option=name)
+        defaults = {option.name: option.default for option in OPTIONS}
+        for name, store in _STORE_OF.items():
+            if values[name] != defaults[name] and values["store"] != store:
+                raise OptionError(f"option {name} is for store={store}: leave it out")
+        if len({"", values["start_at"].lower(), values["end_at"].lower()}) < 3:
+            raise OptionError("options start_at and end_at need names that differ without case")
         if values["replay"] and values["store"] == "changelog":
             # Of a message with one bad row it has the good ones, and would have them twice.
             raise OptionError("option replay: a changelog cannot take dead letters once more")
@@ -219,8 +234,13 @@ class SyncOptions:
         values["control"] = absolute(values["control"] or f"{values['checkpoint']}/sync")
         if "/" in values["into"]:
             values["into"] = absolute(values["into"])
-        values["keys"] = _keys(json.loads(keys) if isinstance(keys, str) else keys)
+        values["keys"] = _keys(keys)
         return cls(**values)
+
+    def name_option(self, column: str) -> str:
+        """The option that gives an added column another name."""
+        own = {self.start_at.lower(): "start_at", self.end_at.lower(): "end_at"}
+        return own.get(column.lower(), "metadata_prefix")
 
     def wants(self, name: TableName) -> bool:
         """Whether ``tables`` and ``exclude`` leave a source table in."""
@@ -235,11 +255,21 @@ def absolute(path: str) -> str:
 
 
 def _keys(given: Any) -> dict[tuple[str, ...], tuple[str, ...]]:
+    if isinstance(given, str):
+        # What is no JSON is refused below.
+        with suppress(ValueError):
+            given = json.loads(given)
     if not isinstance(given, Mapping):
-        raise OptionError(f"option keys: {given!r} is not a mapping of tables to key columns")
-    return {
-        parse_table_name(table, option="keys"): tuple(
-            [columns] if isinstance(columns, str) else columns
+        raise OptionError(
+            f"option keys: {given!r} is not a mapping of tables to key columns, such as "
+            '{"shop.audit": ["id"]}'
         )
-        for table, columns in given.items()
-    }
+    keys = {}
+    for table, columns in given.items():
+        name = parse_table_name(table, option="keys")
+        keys[name] = _KEY.parse(columns)
+        if not keys[name]:
+            raise OptionError(f"option keys: {table} has no columns")
+        if len({column.lower() for column in keys[name]}) < len(keys[name]):
+            raise OptionError(f"option keys: {table} names a column twice")
+    return keys

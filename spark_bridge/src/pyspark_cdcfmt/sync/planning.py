@@ -11,7 +11,7 @@ from cdcfmt_core.mysql.lexemes import NotUnderstood
 from cdcfmt_core.mysql.moved_tables import emptied_tables, is_emptied, renamed_tables
 from pyspark_cdcfmt.sync.columns import ColumnPlanner, Events
 from pyspark_cdcfmt.sync.looking import FILE, Statement, Version
-from pyspark_cdcfmt.sync.names import TableName, safe_name, table_text, target_of
+from pyspark_cdcfmt.sync.names import TableName, quote, safe_name, table_text, target_of
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.retiring import follow_columns
 from pyspark_cdcfmt.sync.states import TableState
@@ -189,6 +189,12 @@ class Spread:
 
     origin: Statement
     own: Statement
+
+    @property
+    def query(self) -> str:
+        """A statement of the table alone."""
+        verb = "TRUNCATE" if self.own.type == "TRUNCATE" else "DROP"
+        return f"{verb} TABLE {quote(self.own.name[2])}"
 
 
 def spread_statements(

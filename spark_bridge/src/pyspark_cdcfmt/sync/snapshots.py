@@ -17,6 +17,9 @@ from pyspark_cdcfmt.sync.states import SNAPSHOT_RANK, TableState
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
+_MARK = "cdcfmt.snapshot"
+"""The property of a target that names the snapshot it began with, and the query."""
+
 
 @attrs.frozen
 class Snapshots:
@@ -26,12 +29,17 @@ class Snapshots:
     target: Target
     control: Control
     store: Store
+    taken: frozenset[str]
+    """The columns that sync adds, in lower case."""
+    query_id: str
     given: Mapping[str, DataFrame | str]
 
     def begin(self, spark: SparkSession, states: dict[TableName, TableState]) -> None:
         """Make the targets of tables that were never seen, with the rows of their snapshots.
 
         It is idempotent: the append by its name, and the state is kept behind it.
+
+        :raises OptionError: for a target that has rows of anything else.
         """
         for text, rows in self.given.items():
             name = split_name(parse_table_name(text, option="snapshot"))
@@ -49,19 +57,29 @@ class Snapshots:
             truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
         )
         assert state.columns is not None
-        batch = Batch(f"snapshot {state.text}", 0)
+        for column in rows.columns:
+            if column.lower() in self.taken:
+                raise OptionError(
+                    f"snapshot of {state.text}: sync adds a column {column}: "
+                    f"set {self.options.name_option(column)}"
+                )
         columns = self.store.columns(state.columns)
-        taken = {column.lower() for column in columns.names[len(rows.columns) :]}
-        if clash := taken.intersection(map(str.lower, rows.columns)):
-            raise OptionError(
-                f"snapshot of {state.text}: sync adds a column {clash.pop()}: set metadata_prefix"
-            )
         self.target.create(
             state.target,
             columns,
             properties={"cdcfmt.source": state.text},
             partition_by=self.store.partition_by,
         )
+        batch = Batch(f"snapshot {state.text} of {self.query_id}", 0)
+        # A run that was cut off has left this mark before the rows.
+        if self.target.properties(state.target).get(_MARK) != batch.query_id:
+            if not self.target.read(state.target).isEmpty():
+                raise OptionError(
+                    f"snapshot of {state.text}: the target {state.target} has rows already, of "
+                    "another query or another snapshot: drop it, or choose another one by into, "
+                    "or leave the snapshot out"
+                )
+            self.target.set_properties(state.target, {_MARK: batch.query_id})
         # Without a commit it is older than any change.
         sequence = (commit, SNAPSHOT_RANK, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
         first = self.store.first_rows(rows, sequence).select(*map(quote, columns.names))

@@ -38,6 +38,9 @@ METADATA: dict[str, Any] = {
 }
 """What changes have beside the table's own columns, by name without prefix."""
 
+RESERVED = frozenset({*METADATA, "invalid", "rescued"})
+"""The names of all columns that changes may have beside the table's own, without prefix."""
+
 READ = "__sync_read"
 """The column that tells rows which a snapshot of the producer read."""
 
@@ -79,7 +82,7 @@ class TypedChanges:
             and all(version.is_whole for version in plan.versions)
             and not (state.retired or plan.truncates)
             and {*state.keys} <= {*state.columns.names}
-            and all(given or version.key_columns == state.keys for version in plan.versions)
+            and all(given or _is_key(version.key_columns, state) for version in plan.versions)
         )
 
     def of_blocks(
@@ -289,3 +292,7 @@ class TypedChanges:
 
     def _added(self, name: str) -> str:
         return quote(self.options.metadata_prefix + name)
+
+
+def _is_key(names: Sequence[str], state: TableState) -> bool:
+    return [*map(str.lower, names)] == [*map(str.lower, state.keys)]

@@ -104,28 +104,35 @@ class DeltaTarget:
             + (f" TBLPROPERTIES ({pairs})" if pairs else "")
         )
 
+    def properties(self, table: str) -> Mapping[str, str]:
+        rows = self._spark.sql(f"SHOW TBLPROPERTIES {table}").collect()
+        return {row.key: row.value for row in rows}
+
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
+        self._spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
+
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         properties = _features(columns)
         if any(_NEEDS_MAPPING.search(field.name) for field in columns):
             properties |= _MAPPING
         if properties:
-            self._set(table, properties)
+            self.set_properties(table, properties)
         self._spark.sql(f"ALTER TABLE {table} ADD COLUMNS ({_definitions(columns)})")
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
         return is_wider(old.dataType, new.dataType)
 
     def widen(self, table: str, column: StructField) -> None:
-        self._set(table, _WIDENING | _features([column]))
+        self.set_properties(table, _WIDENING | _features([column]))
         type_ = column.dataType.simpleString()
         self._spark.sql(f"ALTER TABLE {table} ALTER COLUMN {quote(column.name)} TYPE {type_}")
 
     def rename_column(self, table: str, old: str, new: str) -> None:
-        self._set(table, _MAPPING)
+        self.set_properties(table, _MAPPING)
         self._spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quote(old)} TO {quote(new)}")
 
     def drop_column(self, table: str, name: str) -> None:
-        self._set(table, _MAPPING)
+        self.set_properties(table, _MAPPING)
         self._spark.sql(f"ALTER TABLE {table} DROP COLUMN {quote(name)}")
 
     def version(self, table: str) -> int:
@@ -164,9 +171,6 @@ class DeltaTarget:
 
     def optimize(self, table: str) -> None:
         self._spark.sql(f"OPTIMIZE {table}")
-
-    def _set(self, table: str, properties: Mapping[str, str]) -> None:
-        self._spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({_properties(properties)})")
 
 
 _MISSING = frozenset(

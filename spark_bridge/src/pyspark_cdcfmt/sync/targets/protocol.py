@@ -28,6 +28,12 @@ class Target(Protocol):
     ) -> None:
         """Make a table unless it is there, and the schema that a catalog's name needs."""
 
+    def properties(self, table: str) -> Mapping[str, str]:
+        """The properties of a table."""
+
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
+        """Add properties to those of a table, or change them."""
+
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         """Add columns of NULLs."""
 
