@@ -401,10 +401,13 @@ def test_a_database_that_is_dropped() -> None:
 def test_a_statement_that_empties_tables_of_other_names() -> None:
     items: TableName = ("shop", None, "items")
     drop = statement("DROP TABLE IF EXISTS other.a, `items`, orders, shop.Orders", "ERASE")
-    given = {ORDERS: [drop]}
+    given = {ORDERS: [drop], items: [statement("ALTER TABLE items ADD a INT", "ALTER", 30)]}
     tables: list[TableName] = [ORDERS, items, ("shop", None, "ORDERS"), ("shop", None, "b")]
     spread_statements(given, tables, bool)
-    assert given == {ORDERS: [drop], items: [attrs.evolve(drop, name=items)]}
+    assert given[ORDERS] == [drop]
+    # In their order.
+    assert given[items][0] == attrs.evolve(drop, name=items)
+    assert [each.type for each in given[items]] == ["ERASE", "ALTER"]
     # A server that keeps names in lower case, and a statement that does not.
     truncate = statement("TRUNCATE Orders", "TRUNCATE")
     truncate = attrs.evolve(truncate, name=("shop", None, "Orders"))

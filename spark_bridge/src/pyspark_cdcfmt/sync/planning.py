@@ -182,9 +182,9 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
 
 @attrs.frozen
 class Spread:
-    """Statements that empty tables under other names than that of their message.
+    """A statement that empties a table under another name than that of its message.
 
-    ``own`` has one for each of these tables, and ``origin`` is the message's.
+    ``origin`` has the message's name, ``own`` the table's.
     """
 
     origin: Statement
@@ -230,4 +230,6 @@ def spread_statements(
                 statements.setdefault(name, []).append(attrs.evolve(each, name=name))
     for name in [name for name in statements if not wants(name)]:
         del statements[name]
+    for those in statements.values():
+        those.sort(key=lambda each: each.sequence)
     return [each for each in taken if wants(each.name)], spread
