@@ -1,4 +1,4 @@
-"""Events to messages: the twin of :mod:`cdcfmt_core.decoding`, which raises."""
+"""Events to messages: the twin of :mod:`cdcfmt_core.decoding`; what cannot be written raises."""
 
 from __future__ import annotations
 

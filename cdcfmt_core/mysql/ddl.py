@@ -62,8 +62,8 @@ def ddl_type_of(statement: str) -> DdlType:
 def ddl_type_on(word: str, statement: str) -> DdlType:
     """The DDL type of a statement on a wire that has a word for it.
 
-    For a word that is not Canal's, and where Canal does not tell temporary tables from others,
-    the statement's own.
+    It is the statement's own for other words than Canal's, and for DROP TEMPORARY TABLE, which
+    Canal calls ERASE.
     """
     if word not in DDL_TYPES or _first_words(statement, 2) == _DROP_TEMPORARY:
         return ddl_type_of(statement)

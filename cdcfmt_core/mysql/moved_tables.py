@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 from cdcfmt_core.mysql.lexemes import NotUnderstood, read_statements, split_items
-from cdcfmt_core.mysql.statement_reader import StatementReader
+from cdcfmt_core.mysql.statement_reader import StatementReader, TableName
 
 Emptied: TypeAlias = set[tuple[str, str | None]]
 """Database and table in lower case; None stands for all tables of the database."""
 
-_Table: TypeAlias = tuple[str | None, str]
 _N = TypeVar("_N")
 
 
@@ -46,29 +45,17 @@ def _read(query: str, names: Callable[[StatementReader], Iterator[_N]]) -> list[
 
 
 def _emptied(reader: StatementReader, if_exists: bool) -> Iterator[tuple[str | None, str | None]]:
-    verb = reader.word()
-    if verb == "TRUNCATE":
+    if reader.take("TRUNCATE"):
         reader.take("TABLE")
         yield reader.table_name()
-    elif verb == "DROP" and reader.peek() in ("DATABASE", "SCHEMA", "TABLE", "TABLES"):
-        is_table = reader.word().startswith("TABLE")
-        if reader.skip("IF", "EXISTS") and not if_exists:
-            return
-        for item in split_items(reader.left):
-            each = StatementReader(item, reader.text)
-            yield each.table_name() if is_table else (each.name(), None)
+    elif reader.take("DROP"):
+        yield from reader.dropped(if_exists=if_exists)
 
 
-def _renamed(reader: StatementReader) -> Iterator[_Table]:
-    verb = reader.word()
-    if verb == "RENAME" and reader.word().startswith("TABLE"):
-        reader.skip("IF", "EXISTS")
-        for item in split_items(reader.left):
-            each = StatementReader(item, reader.text)
-            each.table_name()
-            each.expect("TO")
-            yield each.table_name()
-    elif verb == "ALTER":
+def _renamed(reader: StatementReader) -> Iterator[TableName]:
+    if reader.take("RENAME"):
+        yield from (new for _, new in reader.renamed())
+    elif reader.take("ALTER"):
         reader.skip_modifiers()
         reader.expect("TABLE")
         reader.skip("IF", "EXISTS")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, TypeAlias
 
-from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood
+from cdcfmt_core.mysql.lexemes import Lexeme, NotUnderstood, split_items
+
+TableName: TypeAlias = tuple[str | None, str]
+"""Database, if it is there, and table."""
 
 _NO_COLUMN: Final = frozenset(
     ["PRIMARY", "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "CONSTRAINT", "FOREIGN", "CHECK"]
@@ -74,13 +78,43 @@ class StatementReader:
             raise NotUnderstood("a name is in two pieces")
         return lexeme.text
 
-    def table_name(self) -> tuple[str | None, str]:
-        """Database, if it is there, and table.
+    def table_name(self) -> TableName:
+        """The next name.
 
         :raises NotUnderstood: unless a name is next.
         """
         first = self.name()
         return (first, self.name()) if self.take_marks(".") else (None, first)
+
+    def dropped(self, *, if_exists: bool = True) -> Iterator[tuple[str | None, str | None]]:
+        """Behind DROP: databases and tables; of a whole database the table is None.
+
+        ``if_exists``: also behind IF EXISTS.
+
+        :raises NotUnderstood: unless names are next.
+        """
+        if self.peek() not in ("DATABASE", "SCHEMA", "TABLE", "TABLES"):
+            return
+        is_table = self.word() in ("TABLE", "TABLES")
+        if self.skip("IF", "EXISTS") and not if_exists:
+            return
+        for item in split_items(self.left):
+            each = StatementReader(item, self.text)
+            yield each.table_name() if is_table else (each.name(), None)
+
+    def renamed(self) -> Iterator[tuple[TableName, TableName]]:
+        """Behind RENAME: the old and the new name of each table.
+
+        :raises NotUnderstood: unless names are next.
+        """
+        if not (self.take("TABLE") or self.take("TABLES")):
+            return
+        self.skip("IF", "EXISTS")
+        for item in split_items(self.left):
+            pair = StatementReader(item, self.text)
+            old = pair.table_name()
+            pair.expect("TO")
+            yield old, pair.table_name()
 
     def takes_table_name(self) -> bool:
         """Step over what stands before the table's new name in an action of ALTER TABLE."""

@@ -112,25 +112,19 @@ class TableHistory:
         self._set(name, columns if known or columns else None)
 
     def _drop(self, reader: StatementReader, database: str) -> None:
-        if reader.take("DATABASE") or reader.take("SCHEMA"):
-            reader.skip("IF", "EXISTS")
-            dropped = reader.name().lower()
+        for named, table in reader.dropped():
+            if table is not None:
+                self._forget(self._name(database if named is None else named, table))
+                continue
+            dropped = (named or "").lower()
             for name in [name for name in self.tables if name[0] == dropped]:
                 self._forget(name)
-        elif reader.take("TABLE") or reader.take("TABLES"):
-            reader.skip("IF", "EXISTS")
-            for item in split_items(reader.left):
-                self._forget(self._table(StatementReader(item, reader.text), database))
 
     def _rename(self, reader: StatementReader, database: str) -> None:
-        if not (reader.take("TABLE") or reader.take("TABLES")):
-            return
-        reader.skip("IF", "EXISTS")
-        for item in split_items(reader.left):
-            pair = StatementReader(item, reader.text)
-            old = self._table(pair, database)
-            pair.expect("TO")
-            new = self._table(pair, database)
+        for pair in reader.renamed():
+            old, new = (
+                self._name(database if named is None else named, table) for named, table in pair
+            )
             columns = self.tables.get(old)
             self._set(old, None)
             self._set(new, columns)

@@ -159,16 +159,16 @@ class TablePlans:
     ) -> tuple[LogicalType, str, bool]:
         """Type, its text, and whether it comes from the database itself."""
         text = field.get("tidb_type")
-        told = None
+        known = None
         if stored is not None and not _is_narrower_float(stored, type_):
-            told = type_.refined(stored.type)
+            known = type_.refined(stored.type)
         if type(text) is str:
-            if stored is not None and told is not None and _adds_to(stored.source_type, text):
-                return told, stored.source_type, True
+            if stored is not None and known is not None and _adds_to(stored.source_type, text):
+                return known, stored.source_type, True
             own = type_.refined(self._context.resolve_type(text))
             return own or type_.logical, text, True
-        if stored is not None and told is not None:
-            return told, stored.source_type, True
+        if stored is not None and known is not None:
+            return known, stored.source_type, True
         return type_.logical, type_.source_type, False
 
     def _counting(self, default: Any, read: ReadValue) -> ReadValue:

@@ -64,7 +64,7 @@ class Again:
                 yield self._kept("held", state).where(is_of(state.name))
 
     def _kept(self, name: str, state: TableState) -> DataFrame:
-        """What came into ``held`` or ``dead_letters`` while the state tells, as events."""
+        """Events in ``held`` or ``dead_letters`` from ``caught_up`` to ``catching_up``."""
         span = f"at > timestamp'{state.caught_up}' AND at <= timestamp'{state.catching_up}'"
         return self.control.kept(name).where(span).drop(*ADDED)
 

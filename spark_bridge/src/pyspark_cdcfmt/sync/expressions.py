@@ -54,12 +54,13 @@ def is_of(name: TableName) -> Column:
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
 
 
-def first_place(events: DataFrame) -> str:
-    """Where the first of some events lies, in words."""
-    places = events.select("_source.topic", "_source.path", "_source.partition", "_source.offset")
+def first_place(rows: DataFrame, source: str = "_source") -> str:
+    """Where the first of some rows lies, in words; ``source`` is the column that says it."""
+    parts = ("topic", "path", "partition", "offset")
+    places = rows.select(*(f"{source}.{part}" for part in parts))
     place = places.orderBy(*places.columns).first()
-    parts = {} if place is None else place.asDict()
-    return ", ".join(f"{name} {part}" for name, part in parts.items() if part is not None)
+    found = {} if place is None else place.asDict()
+    return ", ".join(f"{name} {part}" for name, part in found.items() if part is not None)
 
 
 def sequence_commit() -> Column:

@@ -209,11 +209,11 @@ def spread_statements(
     are not wanted.
     """
     known = {*tables}
-    every = [each for those in statements.values() for each in those]
+    # Those that a snapshot begins with moved nothing.
+    moving = [each for those in statements.values() for each in those if not each.of_snapshot]
     taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
     spread: list[Spread] = []
-    # Those that a snapshot begins with moved nothing.
-    for each in (each for each in every if not each.of_snapshot):
+    for each in moving:
         database, schema, table = each.name
         if each.type in ("ERASE", "TRUNCATE", "QUERY"):
             emptied = emptied_tables(each.query, database)

@@ -18,7 +18,7 @@ from pyspark_cdcfmt import ODD_VALUE, events_of
 from pyspark_cdcfmt.sync.control import Batch, Control
 from pyspark_cdcfmt.sync.expressions import first_place, is_of
 from pyspark_cdcfmt.sync.looking import Counts
-from pyspark_cdcfmt.sync.names import TableName, table_text
+from pyspark_cdcfmt.sync.names import TableName, quote, table_text
 from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.table_plan import TablePlan
@@ -221,7 +221,10 @@ class Writer:
             assert write.rows is not None
             letters = self.typed.bad_events(write.rows, write.typed)
             self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
-            write.counts = attrs.evolve(counts, first_bad=first_place(letters))
+            # By the rows, which are in memory: letters would be decoded once more.
+            record = quote(f"{self.options.metadata_prefix}corrupt_record")
+            bad = write.typed.where(f"{record} IS NOT NULL")
+            write.counts = attrs.evolve(counts, first_bad=first_place(bad, f"{record}.source"))
         good = self.typed.good(state, write.typed, write.plan.truncates)
         self.store.apply(batch, state, good, counts, is_new=write.is_new)
         every = self.options.optimize_every
