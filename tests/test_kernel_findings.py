@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import attrs
 import pytest
@@ -11,7 +12,8 @@ from test_kernel import USUAL, check_events, update
 
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema
-from pyspark_cdcfmt.testing import check_equal, parsed
+from pyspark_cdcfmt.rows.variant import decode_variant
+from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
 pytestmark = pytest.mark.skipif(
     not is_installed(), reason="the kernel was not built: it needs Rust"
@@ -78,3 +80,39 @@ def test_an_image_that_nobody_reads_is_no_reason() -> None:
         for some in ([odd], [good, odd], [odd, good, good, odd]):
             result = check_equal([*schemas, *some], events_schema(options), options)
             assert result.rows.column("kind").to_pylist()[-1] == kind
+
+
+@pytest.mark.parametrize("same", ['{"x": 1}', "1", None])
+@pytest.mark.parametrize("new", [None, "1", '{"z": 3}'])
+def test_json_that_only_the_image_before_has(same: str | None, new: str | None) -> None:
+    """Members of JSON are numbers of names, which are not those of the image behind it."""
+    types = {"a": "json", "b": "json"}
+    old = {"a": same, "b": '{"y": {"x": 2}}'}
+    messages = [update(at, types, {"a": same, "b": new}, old) for at in range(3)]
+    result = check_events(messages)
+    assert result.by_kernel == 2
+    for row in result.rows.column("before").to_pylist():
+        parsed_json = None if same is None else json.loads(same)
+        assert decode_variant(**row) == {"a": parsed_json, "b": {"y": {"x": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        ("decimal(38,0)", "9" * 38, "9" * 38),
+        ("decimal(38,2)", "-" + "9" * 36 + ".99", "-" + "9" * 36 + ".99"),
+        ("decimal(10,2)", "0E+64", "0.00"),
+        ("decimal(10,2)", "1E+5", "100000.00"),
+    ],
+)
+def test_decimals_at_the_limits_of_their_columns(type_: str, text: str, value: str) -> None:
+    """Of the kernel and of the reference, which reads members of one name."""
+    read = parsed({"protocol": "canal-json", "table": "shop.orders"})
+    types = {"a": type_, "b": "json"}
+    odd = {"a": text, "b": '{"x": 1, "x": 2}'}
+    messages = [update(at, types, {"a": "1", "b": "1"}, {"a": "2"}) for at in range(2)]
+    messages += [update(2, types, {"a": text, "b": "1"}, {"a": "2"}), update(3, types, odd, {})]
+    schema = inferred_schema(messages, read)
+    assert schema is not None
+    result = check_equal(messages, schema, read)
+    assert result.rows.column("a").to_pylist()[-3:] == [Decimal(value)] * 3

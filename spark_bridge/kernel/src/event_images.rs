@@ -176,22 +176,60 @@ impl ImageColumn {
         earlier: Earlier,
         tools: &mut Tools,
     ) -> Step<()> {
-        let order = &source.event.order;
-        let cells_of = |at: &usize| cell_of(image, earlier.map(|(tokens, _)| tokens), *at, source);
         // JSON columns name things by numbers of their image's names.
-        let same_names = earlier.is_some_and(|(_, written)| {
-            order
-                .iter()
-                .zip(&written.are_json)
-                .all(|(place, is_json)| !is_json || cells_of(place).is_earlier)
+        let mut same_names = earlier.is_some_and(|(tokens, written)| {
+            let mut cells = source.event.order.iter().zip(&written.are_json);
+            cells.all(|(place, is_json)| {
+                !is_json || cell_of(image, Some(tokens), *place, source).is_earlier
+            })
         });
+        let notes = tools.notes.len();
+        self.variant_cells(source, image, earlier, same_names, tools)?;
+        if same_names && self.names.has_any() {
+            // JSON where the earlier image has none.
+            same_names = false;
+            tools.notes.truncate(notes);
+            self.variant_cells(source, image, earlier, same_names, tools)?;
+        }
+        let out = &mut self.rows.data;
+        let (start, before) = (out.len(), self.metadata.data.len());
+        let width = width(self.bytes.len());
+        out.extend_from_slice(&source.event.heads[usize::from(width / 2)]);
+        push_all(&[0], width, out);
+        for cell in &self.cells {
+            push_all(&[cell.end], width, out);
+        }
+        out.extend_from_slice(&self.bytes);
+        match earlier {
+            Some((_, written)) if same_names => {
+                written
+                    .names
+                    .metadata(&source.event.dictionary, &mut self.metadata.data);
+            }
+            _ => self
+                .names
+                .metadata(&source.event.dictionary, &mut self.metadata.data),
+        }
+        check_size(self.rows.data.len() - start)?;
+        check_size(self.metadata.data.len() - before)
+    }
+
+    /// Makes the cells in `bytes`; `same_names`: the earlier image's JSON may be copied.
+    fn variant_cells(
+        &mut self,
+        source: Source,
+        image: &[Token],
+        earlier: Earlier,
+        same_names: bool,
+        tools: &mut Tools,
+    ) -> Step<()> {
         self.bytes.clear();
         self.cells.clear();
         self.are_json.clear();
         self.names.clear();
-        for (at, place) in order.iter().enumerate() {
+        for (at, place) in source.event.order.iter().enumerate() {
             let start = self.bytes.len();
-            let cell = cells_of(place);
+            let cell = cell_of(image, earlier.map(|(tokens, _)| tokens), *place, source);
             let mut is_json = false;
             match earlier {
                 Some((_, written)) if cell.is_earlier && (same_names || !written.are_json[at]) => {
@@ -216,27 +254,7 @@ impl ImageColumn {
             self.are_json.push(is_json);
             self.cells.push(start..self.bytes.len());
         }
-        let out = &mut self.rows.data;
-        let (start, before) = (out.len(), self.metadata.data.len());
-        let width = width(self.bytes.len());
-        out.extend_from_slice(&source.event.heads[usize::from(width / 2)]);
-        push_all(&[0], width, out);
-        for cell in &self.cells {
-            push_all(&[cell.end], width, out);
-        }
-        out.extend_from_slice(&self.bytes);
-        match earlier {
-            Some((_, written)) if same_names => {
-                written
-                    .names
-                    .metadata(&source.event.dictionary, &mut self.metadata.data);
-            }
-            _ => self
-                .names
-                .metadata(&source.event.dictionary, &mut self.metadata.data),
-        }
-        check_size(self.rows.data.len() - start)?;
-        check_size(self.metadata.data.len() - before)
+        Ok(())
     }
 
     fn truncate(&mut self, rows: usize) {

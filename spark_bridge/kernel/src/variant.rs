@@ -98,6 +98,11 @@ impl Variants {
         self.ends.clear();
     }
 
+    /// Whether there are names that dictionaries lacked.
+    pub fn has_any(&self) -> bool {
+        !self.names.texts.is_empty()
+    }
+
     /// Appends the metadata of what was appended since `clear`.
     pub fn metadata(&self, dictionary: &Dictionary, out: &mut Vec<u8>) {
         if self.names.texts.is_empty() {

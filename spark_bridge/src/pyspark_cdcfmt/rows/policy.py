@@ -228,8 +228,9 @@ def to_decimal(target: spark.DecimalType) -> Convert:
                 raise BadValue(f"{show(value)} is not a number") from None
         else:
             raise BadValue(f"{show(value)} is not a number")
-        if number.is_finite() and abs(number) < limit:
-            if -number.as_tuple().exponent <= target.scale:  # type: ignore[operator]
+        # abs() would round to 28 digits.
+        if number.is_finite() and number.copy_abs() < limit:
+            if -target.scale <= number.as_tuple().exponent <= 0:  # type: ignore[operator]
                 return number
             with_scale = number.quantize(exponent, context=_WIDE)
             if with_scale == number:
