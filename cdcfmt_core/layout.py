@@ -124,7 +124,7 @@ class Layout:
 
     - ``ops``: operations by the words of ``op``; another word is no row.
     - ``row_words``: what the role ``row`` must be.
-    - ``repeats_database``: a ``schema`` that is the database's name is none.
+    - ``repeats_database``: a ``schema`` that is the database's name may be none.
     - ``in_lists``: images lie in lists, one for each row of the message.
     - ``deleted_row``: where the row of a delete lies.
     - ``completes_before``: a column that ``before`` lacks did not change.

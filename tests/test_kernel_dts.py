@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Any
 
 import attrs
 import pytest
 from damaged_messages import with_other_bytes
-from dts_records import COLUMNS, PARTS, usual
+from dts_records import COLUMNS, PARTS, encode, parts, record, row, usual
 from examples import examples
 from golden_data import native_messages
 from golden_encoding import open_encoder
@@ -141,6 +142,29 @@ def test_an_unusual_envelope_is_the_references(changes: dict[str, Any], operatio
     odd = usual(0, operation, **changes)
     check(*some, odd, *some, odd, *some)
     check(*some, odd, *some, images="after")
+
+
+def test_a_repeated_database_is_no_schema_of_mysql() -> None:
+    rows = [usual(at, objectName=("d.t", "d.d.t")[at % 2]) for at in range(6)]
+    rows = [attrs.evolve(message, offset=at) for at, message in enumerate(rows)]
+    options = parsed({"protocol": "dts-avro", "table": "d.t"})
+    schema = inferred_schema(rows, options)
+    assert schema is not None
+    result = check_equal(rows, schema, options)
+    assert (result.rows.num_rows, result.skipped) == (6, 0)
+    other = parsed({"protocol": "dts-avro", "table": "d.d.t"})
+    assert check_equal(rows, schema, other).skipped == 6
+
+
+def test_dates_with_and_without_a_clock() -> None:
+    """Each value of a date's number has the type of its own parts, whatever came before it."""
+    date = {"year": 2024, "month": 1, "day": 2}
+    midnight = date | dict.fromkeys(("hour", "minute", "second", "millis"), 0)
+    values = [parts(**date), parts(**midnight), parts(**midnight | {"hour": 5})]
+    for number in (10, 91):
+        rows = [Message(None, encode(record(**row(number, value)))) for value in values]
+        for order in itertools.permutations(rows):
+            check(*order, *order, rows[0], rows[0])
 
 
 NUMBERS = (

@@ -29,11 +29,12 @@ pub fn push(
 ) -> Step<()> {
     let (date, clock) = parts.split_at(3);
     match logical {
-        MysqlText::Date if micros(clock, 0) == Some(0) => {
+        // Any clock, and a lack of it, may make another type of the value.
+        MysqlText::Date if clock == [Part::Null; 4] => {
             let days = days(date).and_then(|days| i32::try_from(days).ok());
             column.push_date(days.ok_or(BROKEN)?)
         }
-        MysqlText::DateTime => {
+        MysqlText::DateTime if clock != [Part::Null; 4] => {
             let days = days(date).ok_or(BROKEN)?;
             column.push_datetime(days * DAY + micros(clock, 23).ok_or(BROKEN)?)
         }

@@ -24,7 +24,7 @@ from cdcfmt_core.mysql.ddl import ddl_type_of
 from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_dts_avro.message import EARLIEST_BORN, OP_OF_OPERATION, STATUS_OF_OPERATION
 from cdcfmt_dts_avro.plans import TablePlan, TablePlans
-from cdcfmt_dts_avro.record import Envelope, read_envelope, split_object_name
+from cdcfmt_dts_avro.record import Envelope, read_envelope
 
 _DDL = "DDL"
 
@@ -55,7 +55,7 @@ class _Decoder:
         operation = envelope.operation
         op = OP_OF_OPERATION.get(operation)
         if op is not None and envelope.object_name:
-            database, schema, table = split_object_name(envelope.object_name)
+            database, schema, table = envelope.names
             if not self._filter.wants("row", database, table, schema, op):
                 return []
         plan, at = self._plans.read(envelope, data)
@@ -110,7 +110,7 @@ def _plain_event(
     if operation == _DDL:
         if not after:
             raise DecodeError("a DDL record has no statement", field="afterImages")
-        database, schema, table = split_object_name(envelope.object_name)
+        database, schema, table = envelope.names
         return SchemaChange(
             query=after,
             ddl_type=ddl_type_of(after),

@@ -38,8 +38,10 @@ from cdcfmt_dts_avro.message import (
     SOURCE_TYPES,
 )
 from cdcfmt_dts_avro.plans import PK_TAG
+from cdcfmt_dts_avro.types import overruled_number
 
 _LAST_MILLISECOND: Final = 253_402_300_799_999
+_DATE_FLAGS: Final = [overruled_number("mysql", number, DateTime()) for number in (10, 14)]
 _TEXT_KINDS: Final = ("enum", "set", "text", "uuid", "xml")
 
 
@@ -145,6 +147,7 @@ def _layout(times: tuple[int, int, int]) -> Layout:
         ),
         reads_before=True,
         reads_all=True,
+        repeats_database=True,
     )
 
 
@@ -166,11 +169,19 @@ def _encoding(column: Column) -> Encoding:
         found = Encoding("epoch-pair", branches={"Timestamp": {}})
     elif isinstance(logical, Year):
         found = Encoding("calendar-parts", branches={"DateTime": {}, "Integer": {}})
+    elif isinstance(logical, DateTime) and _is_date(column):
+        # A midnight would be a date again.
+        found = Encoding("other")
     elif isinstance(logical, (Date, DateTime, Time)):
         found = Encoding("calendar-parts", branches={"DateTime": {}})
     elif isinstance(logical, Json):
         found = Encoding("text", branches={"TextObject": {"type": ("json",)}})
     return found
+
+
+def _is_date(column: Column) -> bool:
+    """Whether the number of a column with clocks is that of dates."""
+    return column.source_type == "date" or column.flags in _DATE_FLAGS
 
 
 def _decimal(logical: Decimal, source_type: str) -> Encoding:

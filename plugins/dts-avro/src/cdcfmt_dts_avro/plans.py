@@ -15,7 +15,7 @@ from cdcfmt_core.events import Column, Image, TableSchema
 from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_core.types import LogicalType, Text
 from cdcfmt_dts_avro.message import BRANCHES, EMPTY_OBJECT, NULL
-from cdcfmt_dts_avro.record import Envelope, split_object_name
+from cdcfmt_dts_avro.record import Envelope
 from cdcfmt_dts_avro.types import family_of, overruled_number, source_type_of, type_of_nulls
 from cdcfmt_dts_avro.values import (
     ABSENT,
@@ -42,10 +42,7 @@ class TablePlan:
     def __init__(self, envelope: Envelope, fields: list[_Field], encoded: bytes) -> None:
         self.encoded = encoded
         self._family = family_of(envelope.source_type)
-        database, schema, self._table = split_object_name(envelope.object_name)
-        self._database = database
-        # MySQL has no schemas: where a producer writes one, it is the database again.
-        self._schema_name = None if self._family == "mysql" and schema == database else schema
+        self._database, self._schema_name, self._table = envelope.names
         self._keys = _primary_key(envelope.tags.get(PK_TAG))
         self._fields = fields
         self._types = [type_of_nulls(self._family, number) for _, number in fields]

@@ -10,6 +10,7 @@ from cdcfmt_core.errors import DecodeError
 from cdcfmt_core.toolkit.wire_avro import read_block, read_choice, read_long, read_text
 from cdcfmt_core.types import MAX_TIMESTAMP
 from cdcfmt_dts_avro.message import OPERATIONS, SECONDS_LIMIT, SOURCE_TYPES
+from cdcfmt_dts_avro.types import family_of
 
 DOT = "\\u002E"
 _MAX_PARTS = 3
@@ -32,6 +33,15 @@ class Envelope:
     process_timestamps: list[int] | None
     tags: dict[str, str]
     end: int
+
+    @property
+    def names(self) -> tuple[str, str | None, str]:
+        """Database, schema and table."""
+        database, schema, table = split_object_name(self.object_name)
+        # MySQL has no schemas: where a producer writes one, it is the database again.
+        if schema == database and family_of(self.source_type) == "mysql":
+            schema = None
+        return database, schema, table
 
     @property
     def source_time(self) -> int:

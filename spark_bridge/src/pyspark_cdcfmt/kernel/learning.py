@@ -170,8 +170,11 @@ class Learner:
         if not self._shape.event_filter.wants_kind("row"):
             return True
         database, schema, table = self._kernel.names(*self._row(message))
-        own = None if schema == database and self._repeats_database else schema or None
-        return not self._shape.event_filter.wants_table(database, table, own)
+        names = {schema or None}
+        if schema == database and self._repeats_database:
+            names.add(None)
+        wants_table = self._shape.event_filter.wants_table
+        return not any(wants_table(database, table, name) for name in names)
 
     def _is_worth_a_plan(self, table: TableSchema, by_kernel: int) -> bool:
         """Whether there are few plans of this table, or messages enough to pay for more."""
