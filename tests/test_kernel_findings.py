@@ -8,10 +8,13 @@ from decimal import Decimal
 import attrs
 import pytest
 from golden_data import load_variant, native_messages, reading_options
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructField, StructType
 from test_kernel import USUAL, check_events, update
+from test_kernel_debezium import message as of_debezium
+from test_kernel_debezium import payload
 
 from pyspark_cdcfmt.kernel.formats import is_installed
-from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.rows.variant import decode_variant
 from pyspark_cdcfmt.testing import check_equal, inferred_schema, parsed
 
@@ -116,3 +119,27 @@ def test_decimals_at_the_limits_of_their_columns(type_: str, text: str, value: s
     assert schema is not None
     result = check_equal(messages, schema, read)
     assert result.rows.column("a").to_pylist()[-3:] == [Decimal(value)] * 3
+
+
+@pytest.mark.parametrize(
+    ("declared", "held", "lossy"),
+    [
+        (FloatType(), [999999, 44843000000], 16777217),
+        (DoubleType(), [16777217, 2**53], 2**53 + 1),
+    ],
+)
+def test_integers_without_a_type_are_held_by_floats_or_refused(
+    declared: DataType, held: list[int], lossy: int
+) -> None:
+    read = parsed({"protocol": "debezium", "table": "shop.orders"})
+    numbers = [7, *held, lossy]
+    messages = [
+        of_debezium(at, payload("c", None, {"id": 1, "a": number}), {"id": 1})
+        for at, number in enumerate(numbers)
+    ]
+    schema = StructType([*metadata_fields(read), StructField("a", declared)])
+    result = check_equal(messages, schema, read, inferred=False)
+    assert result.by_kernel
+    *rows, bad = result.rows.to_pylist()
+    assert f"'{lossy}' does not fit in a" in bad["_corrupt_record"]["reason"]
+    assert [row["a"] for row in rows] == pytest.approx([7, *held])

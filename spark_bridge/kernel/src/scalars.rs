@@ -221,11 +221,7 @@ pub fn any(
             if cell.is_text() && text != "-0" {
                 return cell.push_text(text);
             }
-            let pushed = cell.push_integer(value);
-            if kind.in_image {
-                return pushed;
-            }
-            pushed.or_else(|_| cell.push_float(double(token, text)?))
+            cell.push_integer(value)
         }
         Kind::Fraction if kind.in_image && !kind.doubles => {
             let (value, scale) = numbers::decimal(text).ok_or(OTHER)?;
