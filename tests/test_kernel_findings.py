@@ -13,6 +13,7 @@ from test_kernel import USUAL, check_events, update
 from test_kernel_debezium import message as of_debezium
 from test_kernel_debezium import payload
 
+from cdcfmt_core.events import Message
 from pyspark_cdcfmt.kernel.formats import is_installed
 from pyspark_cdcfmt.rows.row_schemas import events_schema, metadata_fields
 from pyspark_cdcfmt.rows.variant import decode_variant
@@ -143,3 +144,20 @@ def test_integers_without_a_type_are_held_by_floats_or_refused(
     *rows, bad = result.rows.to_pylist()
     assert f"'{lossy}' does not fit in a" in bad["_corrupt_record"]["reason"]
     assert [row["a"] for row in rows] == pytest.approx([7, *held])
+
+
+def test_images_before_the_names_of_their_table() -> None:
+    """What the plan of the table before has read of an image is nothing to another table's."""
+
+    def of_table(offset: int, table: str, columns: str) -> Message:
+        types, row = dict.fromkeys(columns, "varchar(20)"), {name: f"{name}!" for name in columns}
+        wire = json.loads(update(offset, types, row, row).value or b"")
+        value = json.dumps({"data": wire.pop("data"), **wire, "table": table})
+        return Message(None, value.encode(), offset=offset)
+
+    names = [("t", "ab"), ("u", "ba"), ("t", "ab"), ("u", "ba"), ("t", "ba"), ("u", "ab")]
+    result = check_events(
+        [of_table(at, *name) for at, name in enumerate(names)], imageFormat="json"
+    )
+    assert result.by_kernel == 4
+    assert set(result.rows.column("after").to_pylist()) == {'{"a":"a!","b":"b!"}'}

@@ -25,6 +25,8 @@ impl Envelope {
         if guess.plan.is_some_and(|plan| plan.has_name(name)) {
             return Ok(());
         }
+        // What was read by the columns of another plan means nothing to this one.
+        self.clear_images();
         let mut plans = guess.plans.map_or(&[][..], |plans| plans.of(name)).iter();
         *guess.plan = plans.find(|plan| plan.layout == self.layout);
         let Some(plan) = *guess.plan else {
