@@ -6,16 +6,21 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import attrs
 import pytest
 from golden_encoding import golden_case
 
-from cdcfmt_core import default_registry
+from cdcfmt_core import default_registry, hookimpl
+from cdcfmt_core.layout import Layout
 from cdcfmt_core.template import create_plugin
 from cdcfmt_core.testing import Subject
 from cdcfmt_core.testing.cases import load_cases
 from cdcfmt_core.testing.checks import kernel
+from pyspark_cdcfmt.rows.row_schemas import events_schema
+from pyspark_cdcfmt.testing import check_equal, parsed
 
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugins/canal-json/src/cdcfmt_canal_json"
@@ -32,6 +37,7 @@ MUTANTS = {
     "a member that is not declared": ('    "pkNames": "same",\n', ""),
 }
 """Bug → the text of layouts.py, and what it becomes."""
+_LAYOUT = Layout({"type": "op"}, ops={"INSERT": "truncate"}, encodings=lambda *_: {})
 REASONS = {
     "a member that is not declared": "a member that the layout lacks, at byte [0-9]+ of a "
     "message's value: .*pkNames",
@@ -89,6 +95,65 @@ def test_layouts_that_authors_begin_with(
         assert default_registry().register(plugin, name).error is None
         cases = load_cases(folder / "cases")
         kernel.check_kernel(Subject(default_registry().get_codec(name), cases))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reason"),
+    [
+        ("layouts", "Extra(name, ", "Extra(name.upper(), ", '{"COMMIT":.* {"commit"'),
+        ("layouts", "ops=OPS", 'ops=OPS | {"bootstrap-insert": "insert"}', "op of row"),
+        ("layouts", "return [", "return []\n    [", "reads no message"),
+        ("layouts", '"old": "before"', '"old": "befor"', "a layout that the kernel cannot take"),
+        ("layouts", "extra=extra", 'extra=lambda _: {("no",): Extra("no")}', "promises events"),
+        ("types", "if column.name in wanted", "", "id of row .* by the kernel"),
+    ],
+)
+def test_mistakes_of_authors_are_named(
+    file: str,
+    old: str,
+    new: str,
+    reason: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fresh_registry: None,
+) -> None:
+    """In `extra` and operations, which events alone show, and in reading more than the kernel."""
+    name = "acme-json" if file == "types" else "maxwell"
+    folder = ROOT / "docs/example/cdcfmt-maxwell"
+    if file == "types":
+        folder = create_plugin(name, tmp_path)
+    package = f"mistaken_{abs(hash((old, new)))}"
+    (source,) = folder.glob("src/cdcfmt_*")
+    (tmp_path / package).mkdir()
+    for path in source.glob("*.py"):
+        text = path.read_text(encoding="utf-8").replace(source.name, package)
+        if path.stem == file:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / package / path.name).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    assert default_registry().register(importlib.import_module(package), name).error is None
+    subject = Subject(default_registry().get_codec(name), load_cases(folder / "cases"))
+    with pytest.raises(AssertionError, match=reason):
+        kernel.check_kernel(subject)
+
+
+@pytest.mark.parametrize("layouts", [None, 7, [_LAYOUT], ()])
+def test_layouts_that_fail_cost_no_row(
+    layouts: Any, caplog: pytest.LogCaptureFixture, fresh_registry: None
+) -> None:
+    spec = default_registry().get_codec("canal-json")
+    broken = attrs.evolve(spec, name="broken", aliases=(), open_layouts=lambda options: layouts)
+    plugin = ModuleType("broken")
+    vars(plugin)["cdcfmt_register_codecs"] = hookimpl(lambda: [broken])
+    assert default_registry().register(plugin, "broken").error is None
+    messages = golden_case("canal-json", "default", 60).messages
+    options = parsed({"protocol": "broken"})
+    result = check_equal(messages, events_schema(options), options)
+    assert result.rows.num_rows
+    assert not result.by_kernel
+    assert sum("layout" in message for message in caplog.messages) == (layouts != ())
 
 
 def test_without_the_bridge_it_says_that_nothing_was_checked(

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, VariantVal
 
 from cdcfmt_core.errors import DecodeError, PolicyError
 from cdcfmt_core.events import Message, RowChange
@@ -31,7 +31,7 @@ from pyspark_cdcfmt.options import ReadOptions, parse_options
 from pyspark_cdcfmt.read.decoding import open_decoder
 from pyspark_cdcfmt.read.engine import Engine
 from pyspark_cdcfmt.read.inference import infer_columns
-from pyspark_cdcfmt.rows.row_schemas import changes_schema
+from pyspark_cdcfmt.rows.row_schemas import changes_schema, events_schema, metadata_fields
 from pyspark_cdcfmt.rows.types import TypeOptions
 
 
@@ -117,10 +117,10 @@ def read(
     arrow = to_arrow_schema(schema, timezone="UTC")
     rows = pa.Table.from_batches(batches, schema=arrow).combine_chunks()
     result = Result(rows, engine.counts, engine.skipped, error, rows_of_messages=counts)
+    result.refusal = engine.refusal
     if engine.chunks is not None:
         result.by_kernel = engine.chunks.by_kernel
         result.by_reference = engine.chunks.by_reference
-        result.refusal = engine.chunks.learner.refusal
     return result
 
 
@@ -146,32 +146,54 @@ def check_equal(
     expected = read(messages, schema, options, by_kernel=False, **how)
     form = messages if lines is None else lines
     actual = read(form, schema, options, by_kernel=True, **how)
-    assert actual.error == expected.error
-    assert actual.rows_of_messages == expected.rows_of_messages
+    _expect_same("error", actual.error, expected.error)
+    _expect_same("rows of each message", actual.rows_of_messages, expected.rows_of_messages)
     if not actual.rows.equals(expected.rows):
-        assert actual.rows.num_rows == expected.rows.num_rows
+        _expect_same("number of rows", actual.rows.num_rows, expected.rows.num_rows)
         for name in expected.rows.column_names:
-            assert actual.rows[name].to_pylist() == expected.rows[name].to_pylist(), name
-        raise AssertionError("equal as Python values only")
+            both = actual.rows[name].to_pylist(), expected.rows[name].to_pylist()
+            for at, (own, other) in enumerate(zip(*both, strict=True)):
+                _expect_same(f"{name} of row {at}", own, other)
+        # NaN equals nothing.
+        expect("nan" in repr(expected.rows.to_pylist()), "equal as Python values only")
     if expected.error is None:
-        assert actual.counts == expected.counts
-        assert actual.skipped == expected.skipped
+        _expect_same("counts", actual.counts, expected.counts)
+        _expect_same("skipped messages", actual.skipped, expected.skipped)
     return actual
+
+
+def _expect_same(what: str, actual: object, expected: object) -> None:
+    expect(
+        repr(actual) == repr(expected) or actual == expected,
+        f"{what}: {_shown(actual)} by the kernel, {_shown(expected)} by the decoder",
+    )
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict) and value.keys() == {"value", "metadata"}:
+        return VariantVal(value["value"], value["metadata"]).toJson()
+    return repr(value)
 
 
 # So that a format is done in seconds.
 _MOST_MESSAGES = 100
 _MOST_TABLES = 2
+_LEAST_DAMAGED = 200
 _OPTIONS: tuple[dict[str, str], ...] = (
     {"incompleteRows": "emit"},
     {"images": "after", "invalidValues": "text", "onSchemaChange": "ignore"},
+)
+_EVENT_OPTIONS: tuple[dict[str, str], ...] = (
+    {"imageFormat": "json", "includeColumns": "true"},
+    {"images": "after"},
 )
 
 
 def check_kernel(subject: Subject) -> None:
     """By the kernel, as `open_layouts` says, the same rows as through the decoder.
 
-    Of the tables of each case, under some options; damaged messages are among the good ones.
+    Of the tables of each case, whole and in part, and as events, under some options; damaged
+    messages are among the good ones.
 
     :raises NotChecked: where the kernel is not installed.
     """
@@ -179,23 +201,46 @@ def check_kernel(subject: Subject) -> None:
         raise NotChecked(
             "NOT CHECKED: cdcfmt-kernel, which reads by open_layouts, is not installed"
         )
-    by_kernel, refusal = 0, None
-    for case in subject.cases:
+    open_layouts = subject.spec.open_layouts
+    assert open_layouts is not None
+    layouts = list(open_layouts({each.name: each.default for each in subject.spec.options}))
+    by_kernel: Counter[str] = Counter()
+    refusal = None
+    for number, case in enumerate(subject.cases):
         messages = case.messages[:_MOST_MESSAGES]
-        for place, table in enumerate(_tables(subject, case)):
-            given = {"protocol": subject.spec.name, **case.options, "table": table}
-            options = parsed({**given, **_OPTIONS[place % len(_OPTIONS)]})
-            schema = inferred_schema(messages, options)
-            if schema is not None:
-                for some in (messages, _damaged(messages)):
-                    result = check_equal(some, schema, options)
-                    by_kernel += result.by_kernel
-                    refusal = refusal or result.refusal
-    expect(
-        by_kernel,
-        "open_layouts promises rows for the kernel, and it reads no message of the cases; the "
-        f"first that it refuses: {refusal}",
-    )
+        for schema, options, inferred in _reads(subject, case, messages, number):
+            for some in (messages, _damaged(messages)):
+                result = check_equal(some, schema, options, inferred=inferred)
+                by_kernel["rows" if options.table else "events"] += result.by_kernel
+                refusal = refusal or result.refusal
+    for what in ("rows", "events") if any(each.extra for each in layouts) else ("rows",):
+        expect(
+            by_kernel[what],
+            f"open_layouts promises {what} for the kernel, and it reads no message of the cases; "
+            f"the first that it refuses: {refusal}",
+        )
+
+
+def _reads(
+    subject: Subject, case: Case, messages: Sequence[Message], number: int
+) -> Iterator[tuple[StructType, ReadOptions, bool]]:
+    """The schemas and options by which a case is read, and whether it is the inferred schema."""
+    given = {"protocol": subject.spec.name, **case.options}
+    tables = _tables(subject, case)
+    for place, table in enumerate(tables):
+        options = parsed({**given, "table": table, **_OPTIONS[place % len(_OPTIONS)]})
+        schema = inferred_schema(messages, options)
+        if schema is None:
+            continue
+        yield schema, options, True
+        if place == 0:
+            added = {field.name for field in metadata_fields(options)}
+            own = [field.name for field in schema.fields if field.name not in added]
+            dropped = set(own[1::2])
+            yield StructType([f for f in schema.fields if f.name not in dropped]), options, False
+    if tables:
+        options = parsed({**given, **_EVENT_OPTIONS[number % len(_EVENT_OPTIONS)]})
+        yield events_schema(options), options, False
 
 
 def _tables(subject: Subject, case: Case) -> list[str]:
@@ -210,21 +255,22 @@ def _tables(subject: Subject, case: Case) -> list[str]:
 
 
 def _damaged(messages: Sequence[Message]) -> list[Message]:
-    """Every message twice: as it is, and with a value in it replaced or bytes lost."""
+    """Every message as it is, and some more times with a value in it replaced or bytes lost."""
     chance = random.Random(0)
     found: list[Message] = []
     for message in messages:
         found.append(message)
         if message.value is None:
             continue
-        try:
-            wire = json.loads(message.value)
-            path = chance.choice(paths_of(wire)[1:])
-            text = json.dumps(changed(wire, path, chance.choice(_OTHER_VALUES)))
-            value = text.encode("utf-8", "surrogatepass")
-        except (ValueError, IndexError):
-            (value,) = patches(message.value, 1)
-        found.append(attrs.evolve(message, value=value))
+        for _ in range(max(1, _LEAST_DAMAGED // len(messages))):
+            try:
+                wire = json.loads(message.value)
+                path = chance.choice(paths_of(wire)[1:])
+                text = json.dumps(changed(wire, path, chance.choice(_OTHER_VALUES)))
+                value = text.encode("utf-8", "surrogatepass")
+            except (ValueError, IndexError):
+                (value,) = patches(message.value, 1)
+            found.append(attrs.evolve(message, value=value))
     return found
 
 

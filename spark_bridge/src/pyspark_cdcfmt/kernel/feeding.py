@@ -209,13 +209,14 @@ def _warn_once() -> None:
     )
 
 
-@attrs.frozen
+@attrs.define
 class Opening:
-    """Opens the kernel for a read."""
+    """Opens the kernel for a read; ``refusal`` is why it did not."""
 
     options: ReadOptions
     shape: Shape
     reference: Reference
+    refusal: str | None = attrs.field(init=False, default=None)
 
     def open(self, message: Message) -> KernelChunks | None:
         """The kernel for messages like this one; None for the reference."""
@@ -232,5 +233,6 @@ class Opening:
                 format_, self.shape, self.reference, self.options["maxMessageBytes"]
             )
         except Unsupported as error:
+            self.refusal = str(error)
             logger.debug("not by the kernel: %s", error)
             return None

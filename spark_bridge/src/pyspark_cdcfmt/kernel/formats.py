@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
@@ -14,9 +15,10 @@ from cdcfmt_core.events import Message, TableSchema
 from cdcfmt_core.io.sources import BadLine, Lines
 from cdcfmt_core.layout import Layout
 from cdcfmt_core.registry import default_registry
+from cdcfmt_core.texts import open_logger
 from cdcfmt_core.toolkit.recognition import AUTO, CERTAIN_ENOUGH, confidence, recognise
 from pyspark_cdcfmt.kernel.plans import describe_zone
-from pyspark_cdcfmt.kernel.settings import Shape, describe_settings
+from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, describe_settings
 from pyspark_cdcfmt.rows.message_batch import MessageBatch
 
 try:
@@ -25,6 +27,8 @@ except ImportError:
     _INSTALLED = False
 else:
     _INSTALLED = True
+
+logger = open_logger("pyspark_cdcfmt")
 
 
 def is_installed() -> bool:
@@ -82,7 +86,13 @@ def find_format(
         codec = registry.get_codec(last)
     if codec is None or codec.open_layouts is None:
         return None
-    layouts = codec.open_layouts({each.name: codec_options[each.name] for each in codec.options})
+    own = {each.name: codec_options[each.name] for each in codec.options}
+    try:
+        layouts = list(codec.open_layouts(own))
+    except Exception as error:
+        # A mistake here costs time, and no row.
+        _warn(f"no layouts of {codec.name} for the kernel: {type(error).__name__}: {error}")
+        return None
     records = [each for each in layouts if each.avro is not None]
     if not records or message.value is None or message.value.startswith(b"{"):
         records = [each for each in layouts if each.avro is None]
@@ -99,9 +109,22 @@ def open_kernel(
     layouts: Sequence[Layout], shape: Shape, max_message_bytes: int
 ) -> cdcfmt_kernel.Kernel:
     """:raises Unsupported: if no message is for the kernel."""
-    settings = describe_settings(layouts, shape, max_message_bytes)
-    settings["zone"] = describe_zone(shape.policy.time_zone)
-    return cdcfmt_kernel.Kernel(json.dumps(settings))
+    try:
+        settings = describe_settings(layouts, shape, max_message_bytes)
+        settings["zone"] = describe_zone(shape.policy.time_zone)
+        return cdcfmt_kernel.Kernel(json.dumps(settings))
+    except Unsupported:
+        raise
+    except Exception as error:
+        reason = f"a layout that the kernel cannot take: {type(error).__name__}: {error}"
+        _warn(reason)
+        raise Unsupported(reason) from error
+
+
+@functools.cache
+def _warn(text: str) -> None:
+    """Once for all messages of a process."""
+    logger.warning(text)
 
 
 @attrs.define

@@ -144,6 +144,13 @@ class Engine:
         return self._make.skipped + self._unwanted
 
     @property
+    def refusal(self) -> str | None:
+        """Why the kernel did not read the first message of rows that it was given."""
+        if self.chunks is not None:
+            return self.chunks.learner.refusal
+        return None if self._opening is None else self._opening.refusal
+
+    @property
     def _unwanted(self) -> int:
         """Skipped messages that the kernel did not decode."""
         return self.chunks.unwanted if self.chunks is not None else 0

@@ -27,6 +27,8 @@ def open_decoder(options, context):
         kind, place = text_of(wire, "type"), (text_of(wire, "database"), text_of(wire, "table"))
         extra = {name: value for name, value in wire.items() if name not in KNOWN} or None
         if kind in OPS:
+            if not context.event_filter.wants("row", *place, None, OPS[kind], None):
+                return []  # Unread, as the kernel leaves it: step 7.
             images = images_of(OPS[kind], wire)
             table = table_of(place, tuple(wire["data"]), key_columns_of(message.key))
             time = time_of(wire, 1_000_000)
