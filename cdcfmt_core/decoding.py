@@ -22,7 +22,7 @@ from cdcfmt_core.codec import (
     Projection,
 )
 from cdcfmt_core.errors import DecodeError, MissingSchemaError, SourceError
-from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange
+from cdcfmt_core.events import KIND_OF, Corrupt, Event, Message, RowChange, check_event
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.options import Option
 from cdcfmt_core.registry import Registry, default_registry
@@ -172,8 +172,8 @@ class MessageDecoder:
             for event in events:
                 if type(event) is Corrupt:
                     event.error = self._locate(message, event.error)
-                elif type(event) not in KIND_OF:
-                    raise TypeError(f"a {type(event).__name__} is not an event")
+                else:
+                    check_event(event)
         except SourceError:
             # A folder that cannot be read is not the message's fault.
             raise

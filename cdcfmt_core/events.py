@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from cdcfmt_core.errors import DecodeError, Place
-from cdcfmt_core.types import LogicalType, Timestamp
+from cdcfmt_core.errors import DecodeError, Place, show
+from cdcfmt_core.types import MAX_TIMESTAMP, MIN_TIMESTAMP, LogicalType, Timestamp
 
 Op: TypeAlias = Literal["insert", "update", "delete", "upsert", "read", "truncate"]
 """``upsert``: an update or insert, which the wire does not mark.  ``read``: a snapshot row."""
@@ -236,3 +236,23 @@ KIND_OF: dict[type, Kind] = {
     LogicalMessage: "message",
     Corrupt: "corrupt",
 }
+
+_TIMES = (
+    ("commit_ts", 0, (1 << 63) - 1),
+    ("source_time", MIN_TIMESTAMP, MAX_TIMESTAMP),
+    ("emit_time", MIN_TIMESTAMP, MAX_TIMESTAMP),
+)
+
+
+def check_event(event: Any) -> None:
+    """What a decoder gave, besides ``Corrupt``, is an event whose times can be shown.
+
+    :raises TypeError: if it is none.
+    :raises ValueError: for a time that is none, or beyond what Spark's timestamps hold.
+    """
+    if type(event) not in KIND_OF:
+        raise TypeError(f"a {type(event).__name__} is not an event")
+    for name, low, high in _TIMES:
+        time = getattr(event, name)
+        if time is not None and (type(time) is not int or not low <= time <= high):
+            raise ValueError(f"{show(time)} is no {name}")

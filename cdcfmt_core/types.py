@@ -17,6 +17,8 @@ import attrs
 
 MAX_TIMESTAMP = 253_402_300_799_999_999
 """The end of the year 9999, in microseconds: the last that Python's and Spark's timestamps show."""
+MIN_TIMESTAMP = -62_135_596_800_000_000
+"""The beginning of the year 1, the first that they show."""
 
 
 @attrs.frozen

@@ -360,6 +360,26 @@ def test_what_is_no_event_is_a_mistake_of_the_decoder(
     assert reason.startswith("the decoder failed: ")
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"source_time": 10**18},
+        {"source_time": -(10**17)},
+        {"emit_time": 1.5},
+        {"emit_time": True},
+        {"commit_ts": -1},
+        {"commit_ts": 10**5000},
+    ],
+    ids=lambda times: next(iter(times)),
+)
+def test_a_time_that_cannot_be_shown_is_a_mistake_of_the_decoder(times: dict[str, Any]) -> None:
+    """Arrow's columns of times would end the read."""
+    decoder = open_decoder(Fake("acme", lambda message: [Heartbeat(**times)]), protocol="acme")
+    (reason,) = reasons(decoder.decode(Message(None, b"x")))
+    assert reason.startswith("the decoder failed: ValueError: ")
+    assert reason.endswith(f" is no {next(iter(times))}")
+
+
 # Filters, for decoders that ignore them
 
 ITEMS = TableSchema("shop", "items", ())
