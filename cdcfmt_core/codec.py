@@ -209,6 +209,11 @@ class CodecSpec:
 
     def __attrs_post_init__(self) -> None:
         """:raises ValueError: for names that users cannot write, and what does not go together."""
+        for name, text in (("summary", self.summary), ("spec_url", self.spec_url)):
+            if not isinstance(text, str):
+                raise TypeError(f"format {self.name}: {name} is {text!r}, which is no text")
+        if isinstance(self.aliases, str) or not isinstance(self.emits, frozenset | set):
+            raise TypeError(f"format {self.name}: aliases are a tuple, and emits is a frozenset")
         for name in (self.name, *self.aliases):
             if _NAME.fullmatch(name) is None:
                 raise ValueError(f"format {name!r}: a name has letters, digits and dashes between")

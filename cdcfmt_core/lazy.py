@@ -9,6 +9,8 @@ from typing import Any
 
 import attrs
 
+from cdcfmt_core.errors import BrokenPluginError, CdcfmtError
+
 _PATH = re.compile(r"[\w.]+:\w+")
 
 
@@ -20,7 +22,15 @@ class _Imported:
 
     def __call__(self, *arguments: Any) -> Any:
         module, _, name = self.path.partition(":")
-        return getattr(importlib.import_module(module), name)(*arguments)
+        try:
+            function = getattr(importlib.import_module(module), name)
+        except CdcfmtError:
+            raise
+        except Exception as error:
+            raise BrokenPluginError(
+                f"a plugin's {self.path} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+        return function(*arguments)
 
 
 def function_of(given: Callable[..., Any] | str | None) -> Any:

@@ -90,6 +90,8 @@ class PluginLoader:
             return Loaded(info)
         try:
             plugin = entry_point.load()
+        except SystemExit as error:
+            return self._reject(info, ImportError(f"it exits: {error}"))
         except Exception as error:
             return self._reject(info, error)
         if self._manager.is_registered(plugin):
@@ -117,6 +119,8 @@ class PluginLoader:
             _check_results(codecs, CodecSpec)
             _check_results(transports, TransportSpec)
             _check_results(type_maps, TypeMap)
+            if not (codecs or transports or type_maps):
+                raise TypeError("its hooks return nothing: return lists of what it brings")
             if names is not None:
                 _check_names([spec.name for spec in (*codecs, *transports)], names)
                 _check_names([item.overrides or item.name for item in type_maps], names)
@@ -152,6 +156,9 @@ def _distinct(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.Entr
 
 
 def _flatten(results: Iterable[Iterable[Any]]) -> list[Any]:
+    for result in results:
+        if isinstance(result, CodecSpec | TransportSpec | TypeMap):
+            raise TypeError(f"a hook returned a {type(result).__name__}: return a list")
     return [item for result in results for item in result]
 
 

@@ -21,10 +21,11 @@ CERTAIN_ENOUGH = 0.5
 def confidence(codec: CodecSpec, message: Message) -> float:
     """The result of the format's ``sniff``."""
     try:
-        return float(codec.sniff(message))
+        found = float(codec.sniff(message))
     except Exception:
         # Its mistake must not cost the messages of the other formats.
         return 0.0
+    return found if 0.0 <= found <= 1.0 else 0.0
 
 
 def recognise(codecs: Iterable[CodecSpec], message: Message) -> CodecSpec | None:

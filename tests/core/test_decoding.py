@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -177,7 +178,10 @@ def broken_sniff(message: Message) -> float:
     raise RuntimeError("no")
 
 
-@pytest.mark.parametrize("sniff", [broken_sniff, lambda message: None, lambda message: "much"])
+@pytest.mark.parametrize(
+    "sniff",
+    [broken_sniff, *(lambda message, given=given: given for given in (None, "much", math.nan, 7))],
+)
 def test_a_broken_sniff_harms_no_other_format(sniff: Callable[[Message], Any]) -> None:
     decoder = open_decoder(Fake("aaa", lambda message: [], sniff), canal_too=True)
     (event,) = decoder.decode(Message(None, canal()))

@@ -160,6 +160,24 @@ BROKEN = {
         HEADER + "@hookimpl\ndef cdcfmt_register_codec():\n    return []",
         "unknown hook 'cdcfmt_register_codec'",
     ),
+    "nothing returned": (
+        HEADER + "@hookimpl\ndef cdcfmt_register_codecs():\n    [CodecSpec]",
+        "its hooks return nothing: return lists of what it brings",
+    ),
+    "no list": (
+        codec_module("bad").replace("return [", "return next(").replace("    ]", "    )"),
+        "a hook returned a CodecSpec: return a list",
+    ),
+    "an exit": ("raise SystemExit('no licence')", "ImportError: it exits: no licence"),
+    "no summary": (
+        HEADER + codec_module("bad").partition("@hookimpl")[0] + "x = CodecSpec('bad', None, '', "
+        "print, print, frozenset())",
+        "format bad: summary is None, which is no text",
+    ),
+    "aliases that are text": (
+        codec_module("bad", more="aliases='worse'"),
+        "format bad: aliases are a tuple, and emits is a frozenset",
+    ),
     "no hook": (
         codec_module("bad").replace("@hookimpl\n", ""),
         "it brings no hook: mark cdcfmt_register_codecs",
@@ -273,6 +291,18 @@ def test_an_entry_point_that_leads_nowhere(site: Site) -> None:
     site.install("cdcfmt-a", {"a": "a_plugin:nothing"}, a_plugin=codec_module("a"))
     with pytest.raises(BrokenPluginError, match=r"AttributeError: .*nothing"):
         site.registry().get_codec("a")
+
+
+def test_a_function_that_cannot_be_imported(site: Site) -> None:
+    site.install(
+        "cdcfmt-a", {"a": "lazy_a"}, lazy_a=codec_module("a", more="explain='no_such:explain'")
+    )
+    explain = site.registry().get_codec("a").explain
+    assert explain is not None
+    with pytest.raises(
+        BrokenPluginError, match=r"a plugin's no_such:explain cannot be imported: ModuleNotFound"
+    ):
+        explain(Message(None, None), {})
 
 
 def test_strict_raises_the_first_failure(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
