@@ -43,8 +43,9 @@ Role: TypeAlias = Literal[
 ]
 """What a member of the envelope is.
 
-- ``database``, ``schema``, ``table``: names; ``object_name``: database, perhaps schema, and table,
-  with dots between them (of Avro).  ``same``: anything else that a table's schema is made
+- ``database``, ``schema``, ``table``: names, as the decoder's table schemas have them: rows of
+  unwanted tables are skipped by these; ``object_name``: database, perhaps schema, and table, with
+  dots between them (of Avro).  ``same``: anything else that a table's schema is made
   of.  A message is like another one only where these are equal (objects in any order).
 - ``must_be_false``: true where it is no message of rows, false or null where it is.
 - ``row``: one of the layout's ``row_words``, where it is a message of rows; None among these

@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 import attrs
 
+from cdcfmt_core.types import Bit, LogicalType, Text, Unknown
+
 
 @attrs.frozen
 class Encoding:
@@ -39,8 +41,8 @@ class Encoding:
       ``2024-01-01T00:00:00.5Z``.
     - ``epoch-days``: since 1970; ``epoch-millis``, ``epoch-micros``, ``epoch-nanos``: since 1970,
       or since midnight; ``epoch-guessed``: in the unit of most columns, if it can be no other one.
-    - ``connect-decimal``: an integer in base64 of its big-endian bytes, with ``scale``;
-      ``guessed-decimal``: the same or a decimal's text, whichever alone fits.
+    - ``connect-decimal``: an integer in base64 of its big-endian bytes, with ``scale``, or the
+      type's; ``guessed-decimal``: the same or a decimal's text, whichever alone fits.
     - ``little-endian-bits``: BIT in base64 of its little-endian bytes; one bit may be a boolean.
     - ``charset-text``: text as its bytes in a ``charset`` (a Python codec), one character each.
     - ``integer-text``: an integer's text that is a decimal for want of a type with room for either
@@ -103,3 +105,11 @@ class Encoding:
 
 Encodings: TypeAlias = Mapping[str, Encoding]
 """Encodings by the columns' names."""
+
+ONLY_OF: Mapping[str, type[LogicalType]] = {
+    "json-value": Unknown,
+    "charset-text": Text,
+    "base64-text": Text,
+    "little-endian-bits": Bit,
+}
+"""Encodings that the kernel reads as one logical type."""

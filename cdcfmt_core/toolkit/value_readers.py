@@ -13,6 +13,7 @@ from datetime import tzinfo
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 
+from cdcfmt_core import types
 from cdcfmt_core.mysql.json_values import json_value_parser
 from cdcfmt_core.mysql.numbers import integer_decimal_parser
 from cdcfmt_core.mysql.text import text_parser
@@ -30,7 +31,7 @@ from cdcfmt_core.toolkit.scalar_readers import (
     unit_reader,
 )
 from cdcfmt_core.toolkit.wire_json import parse_base64, read_instant
-from cdcfmt_core.types import InvalidValue, LogicalType, Time, Year
+from cdcfmt_core.types import Int, InvalidValue, LogicalType, Time, Year
 
 Read: TypeAlias = Callable[[Any], object]
 
@@ -40,8 +41,10 @@ def value_reader(
 ) -> Read:
     """The reader of a column's JSON values, but for NULL; it raises ValueError for bad ones.
 
-    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did.  Values
-    with zones have no reader: a decoder looks these up.
+    ``time_zone`` is that of TIMESTAMP texts; ``counts`` gets what its clock changes did; what is
+    ``noted`` a decoder counts itself.
+
+    :raises ValueError: for values with zones and those that are guessed, which have no reader.
     """
     if encoding.name == "mysql-json":
         return _padded(json_value_parser(logical, time_zone=time_zone, counts=counts), encoding)
@@ -53,6 +56,8 @@ def value_reader(
         return JSON_READERS[encoding.name](encoding, logical, time_zone, counts)
     if encoding.name == "detected-bytes":
         return _only_text(detecting_reader(encoding.exact, encoding.longest))
+    if encoding.name not in TEXT_READERS:
+        raise ValueError(f"{encoding.name} has no reader: a decoder reads such values itself")
     return _only_text(TEXT_READERS[encoding.name])
 
 
@@ -131,8 +136,15 @@ def _epoch(encoding: Encoding, logical: LogicalType, _: tzinfo, counts: Counter[
     return _only_int(read)
 
 
-def _connect_decimal(encoding: Encoding, *_: Any) -> Read:
-    return lambda value: scaled(read_unscaled(value), encoding.scale or 0)
+def _connect_decimal(
+    encoding: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]
+) -> Read:
+    if isinstance(logical, Int):
+        other = json_value_parser(logical, time_zone=zone, counts=counts)
+        return lambda value: other(read_unscaled(value))
+    of_type = logical.scale if isinstance(logical, types.Decimal) else None
+    scale = (of_type if encoding.scale is None else encoding.scale) or 0
+    return lambda value: scaled(read_unscaled(value), scale)
 
 
 def _bits(_: Encoding, logical: LogicalType, zone: tzinfo, counts: Counter[str]) -> Read:

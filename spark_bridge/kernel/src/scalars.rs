@@ -57,7 +57,11 @@ pub fn number(kind: &Number, token: Token, document: &str, cell: &mut impl Cells
             if cell.is_text() {
                 return decimal(value, own_scale, *scale, cell);
             }
-            let (value, scale) = with_zeros(value, own_scale, *scale)?;
+            let (value, scale) = if *doubles {
+                with_zeros(value, own_scale, *scale)?
+            } else {
+                (value, own_scale)
+            };
             if token.kind == Kind::Long {
                 return cell.push_decimal(value, scale);
             }

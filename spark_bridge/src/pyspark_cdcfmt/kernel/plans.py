@@ -18,7 +18,7 @@ from cdcfmt_core.layout import Layout, Members, Zoned
 from cdcfmt_core.mysql.instants import offset_between, offset_of_day
 from cdcfmt_core.mysql.numbers import MAX_DIGITS
 from cdcfmt_core.mysql.temporal import EPOCH
-from cdcfmt_core.toolkit.encodings import Encoding
+from cdcfmt_core.toolkit.encodings import ONLY_OF, Encoding
 from cdcfmt_core.toolkit.event_fields import fields_of_columns
 from pyspark_cdcfmt.kernel.settings import Shape, Unsupported, _has_images, _target
 from pyspark_cdcfmt.rows.record_batches import table_bytes
@@ -191,6 +191,8 @@ def _encoding(
     column: Column, encoding: Encoding, zoned: Zoned | None, *, in_image: bool
 ) -> dict[str, Any]:
     described: dict[str, Any] = {}
+    if not isinstance(column.type, ONLY_OF.get(encoding.name, object)):
+        raise Unsupported(f"{column.name} is of a type that {encoding.name} is not for")
     if encoding.name in ("mysql-text", "mysql-json", "iso-text", "calendar-parts"):
         described = _mysql_text(column, encoding)
     elif encoding.name == "detected-bytes":
