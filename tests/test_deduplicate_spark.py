@@ -13,6 +13,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from cdcfmt_core.events import Message, RowChange, Watermark
+from cdcfmt_core.offsets import OffsetRange
+from pyspark_cdcfmt.options import parse_options
+from pyspark_cdcfmt.read.inputs import find_low_watermarks
 
 PARTITIONS = 2
 
@@ -161,6 +164,23 @@ def test_where_it_cannot_be(spark: SparkSession, kafka: Broker, topic: str, tmp_
     servers = {"kafka.bootstrap.servers": kafka.servers, "assign": f'{{"{topic}": [0]}}'}
     with pytest.raises(PySparkException, match="use subscribe in place of assign"):
         spark.read.format("cdc").options(**servers, deduplicate="watermark").load()
+
+
+def test_a_topic_that_is_gone_takes_part_in_no_batch(kafka: Broker, topic: str) -> None:
+    options = parse_options(
+        {
+            "kafka.bootstrap.servers": kafka.servers,
+            "subscribe": topic,
+            "protocol": "canal-json",
+            "deduplicate": "watermark",
+        }
+    )
+    assert options.source is not None
+    ends = [OffsetRange(topic, 0, 200, 201), OffsetRange(topic, 1, 200, 200)]
+    gone = OffsetRange("gone", 0, 7, 7)
+    found = find_low_watermarks([gone, *ends], options, options.source)
+    assert found == find_low_watermarks(ends, options, options.source)
+    assert found[topic] > 0
 
 
 def test_the_watermarks_are_those_of_the_stream() -> None:

@@ -20,7 +20,12 @@ import attrs
 
 from cdcfmt_core.errors import SinkError, SourceError
 from cdcfmt_core.io.sinks.compression import SUFFIXES, open_compressed
-from cdcfmt_core.io.sinks.merging import CommitId, in_merged, merge_manifests
+from cdcfmt_core.io.sinks.merging import (
+    CommitId,
+    commit_copied_files,
+    in_merged,
+    merge_manifests,
+)
 from cdcfmt_core.io.sinks.placing import create, is_unfinished, move, remove, sync_folder
 from cdcfmt_core.io.sources.commits import (
     COMMITS,
@@ -63,6 +68,7 @@ class FileSink:
                 for folder in (STAGED, COMMITS):
                     os.makedirs(f"{root}/{folder}", exist_ok=True)
             if not filesystem.exists(f"{root}/{MARKER}"):
+                commit_copied_files(filesystem, root)
                 with filesystem.open(f"{root}/{MARKER}", "wb") as file:
                     file.write(b'{"version": 1}\n')
 

@@ -19,8 +19,10 @@ import attrs
 from cdcfmt_core.io.sinks.placing import create, remove
 from cdcfmt_core.io.sources.commits import (
     COMMITS,
+    MARKER,
     MERGED,
     Manifest,
+    is_ours,
     list_manifest_files,
     merged_to_json,
     read_manifest_file,
@@ -96,6 +98,23 @@ class _ManifestFile:
             level, first, last, count = (int(merged[group]) for group in (1, 3, 4, 5))
             return cls(name, level, merged[2], first, last, count)
         return None
+
+
+def commit_copied_files(filesystem: FileSystem, root: str) -> None:
+    """Commit the files in a folder without a marker: a copy of another one's files.
+
+    Readers see them, and would not once there is a marker.
+    """
+    filesystem.invalidate_cache()
+    try:
+        listed = filesystem.ls(root, detail=False)
+    except FileNotFoundError:
+        return
+    names = sorted(filter(is_ours, (str(path).rpartition("/")[2] for path in listed)))
+    # Another writer's own files come behind its marker.
+    if names and not filesystem.exists(f"{root}/{MARKER}"):
+        manifest = f"{root}/{COMMITS}/{CommitId.new().manifest}"
+        create(filesystem, manifest, Manifest(tuple(names)).to_json())
 
 
 def in_merged(filesystem: FileSystem, root: str, commit_id: CommitId) -> bool:

@@ -14,7 +14,8 @@ _LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
 def plan_ranges(client: TopicClient) -> list[OffsetRange]:
     """The ranges of a batch, from ``startingOffsets`` to ``endingOffsets``, of all partitions.
 
-    :raises SourceError: if a topic does not exist, or a range lies behind a partition's end.
+    :raises SourceError: if a topic does not exist, or a range ends before it begins
+        or behind a partition's end.
     """
     options = client.topic_options
     partitions = client.selected(client.complete_topics())
@@ -25,7 +26,7 @@ def plan_ranges(client: TopicClient) -> list[OffsetRange]:
     for topic, partition in sorted(partitions):
         start, end = starts[topic, partition], ends[topic, partition]
         last = latest[topic, partition]
-        if max(start, end) > last:
+        if start > end or end > last:
             if options["failOnDataLoss"]:
                 raise SourceError(
                     f"topic {topic}, partition {partition} ends at {last}, offsets {start} to "

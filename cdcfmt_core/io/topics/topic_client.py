@@ -141,7 +141,11 @@ class TopicClient(ABC):
                     f"option {request.option}: no message that late in {show_partitions(late)}; "
                     "startingOffsetsByTimestampStrategy=latest begins at their ends"
                 )
-            return {p: latest[p] if offset < 0 else offset for p, offset in found.items()}
+            # Messages may have come since the ends were asked for.
+            return {
+                p: latest[p] if offset < 0 else min(offset, latest[p])
+                for p, offset in found.items()
+            }
         earliest = self.all_offsets({p: v for p, v in values.items() if v == EARLIEST})
         ends = {p: latest[p] for p, v in values.items() if v == LATEST}
         return values | earliest | ends

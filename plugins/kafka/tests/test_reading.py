@@ -256,6 +256,16 @@ def test_a_topic_that_is_gone(kafka: Broker) -> None:
     assert counts == {"offsets lost": 5}
 
 
+def test_messages_that_come_while_times_are_looked_up_are_of_the_next_batch(kafka: Broker) -> None:
+    topic = kafka.create_topic("meanwhile")
+    kafka.produce(topic, numbered(3, timestamp=1_000) + numbered(3, timestamp=2_000))
+    client = KafkaClient(parse(kafka.servers, subscribe=topic, endingTimestamp="2000"))
+    ending = client.topic_options.ending
+    assert ending is not None
+    assert client.resolve(ending, [(topic, 0)], {(topic, 0): 6}) == {(topic, 0): 3}
+    assert client.resolve(ending, [(topic, 0)], {(topic, 0): 2}) == {(topic, 0): 2}
+
+
 def test_logins(kafka: Broker) -> None:
     topic = kafka.create_topic("login")
     kafka.produce(topic, numbered(3))
@@ -294,6 +304,10 @@ def test_what_is_wrong_is_said(kafka: Broker, monkeypatch: pytest.MonkeyPatch) -
     assert "no topic on" in error(parse(kafka.servers, subscribePattern="nothing-.*"))
     text = error(parse(kafka.servers, assign='{"right": [0, 4]}'))
     assert "option assign: right-4 does not exist" in text
+    kafka.produce(topic, numbered(9))
+    first, second = f'{{"{topic}": {{"0": 7}}}}', f'{{"{topic}": {{"0": 4}}}}'
+    text = error(parse(kafka.servers, subscribe=topic, startingOffsets=first, endingOffsets=second))
+    assert "right, partition 0 ends at 9, offsets 7 to 4 were asked for" in text
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "sasl"])

@@ -261,7 +261,10 @@ def find_low_watermarks(
         return max(found, default=None)
 
     low_watermarks = LowWatermarks(source, watermark_of, options["watermarkLookback"])
-    return low_watermarks.find({(each.topic, each.partition): each.start for each in ranges})
+    # A stream keeps the offsets of topics that are gone or not selected any more.
+    topics = {each.topic for each in ranges if each.size > 0}
+    starts = {(r.topic, r.partition): r.start for r in ranges if r.topic in topics}
+    return low_watermarks.find(starts)
 
 
 def open_input(options: ReadOptions) -> Input:

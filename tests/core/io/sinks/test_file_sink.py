@@ -184,6 +184,26 @@ def test_files_that_were_copied_elsewhere_are_plain_files(tmp_path: Path) -> Non
     assert lines(str(tmp_path / "*.jsonl")) == [b"a"]
 
 
+def test_files_of_a_copy_stay_when_it_is_written_to(tmp_path: Path) -> None:
+    """A copy often lacks names that begin with ``_``."""
+    first, copy = FileSink(str(tmp_path / "first")), FileSink(str(tmp_path / "copy"))
+    first.prepare()
+    assert first.commit(FIRST, stage(first, FIRST, 0, b"a"))
+    (tmp_path / "copy").mkdir()
+    for file in (tmp_path / "first").glob("*.jsonl"):
+        moved = file.rename(tmp_path / "copy" / file.name)
+        os.utime(moved, (0, 0))
+    for _ in range(2):
+        copy.prepare()
+        assert lines(copy.path) == [b"a"]
+    assert copy.commit(SECOND, stage(copy, SECOND, 0, b"b"))
+    copy.sweep()
+    assert lines(copy.path) == [b"a", b"b"]
+    third = CommitId.of("query", 2)
+    assert copy.commit(third, stage(copy, third, 0, b"c"), overwrite=True)
+    assert lines(copy.path) == [b"c"]
+
+
 def test_globs_see_committed_files_only(tmp_path: Path) -> None:
     sink = FileSink(str(tmp_path))
     sink.prepare()
