@@ -134,6 +134,12 @@ def test_names_of_the_java_client() -> None:
         "socket.timeout.ms": "7",
     }
     assert config(group_id="mine") == {"group.id": "mine"}
+    assert config(buffer_memory="33554432", max_request_size="5000000") == {
+        "message.max.bytes": "5000000",
+        "queue.buffering.max.kbytes": "32768",
+    }
+    with pytest.raises(OptionError, match=r"kafka\.buffer\.memory is not supported"):
+        config(buffer_memory="32m")
     assert config(ssl_endpoint_identification_algorithm="") == {
         "ssl.endpoint.identification.algorithm": "none"
     }

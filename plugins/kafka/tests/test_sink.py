@@ -188,6 +188,24 @@ def test_a_message_of_a_batch_that_is_too_large(kafka: Broker) -> None:
         producer.send_all([None] * 3, [b"a", bytes(2000), b"c"], [0] * 3)
 
 
+def test_a_compacted_topic_wants_keys(kafka: Broker) -> None:
+    topic = kafka.create_topic("compacted-sink", 1, {"cleanup.policy": "compact"})
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
+    with pytest.raises(SinkError, match="messages with keys only"), sink.open() as producer:
+        producer.send(Message(None, b"v", partition=0))
+
+
+@pytest.mark.parametrize(("most", "size"), [(1_000, 400), (100_000, 300)])
+def test_batches_are_as_large_as_the_topic_takes(kafka: Broker, most: int, size: int) -> None:
+    topic = kafka.create_topic(f"small-batches-{most}", 1, {"max.message.bytes": str(most)})
+    sink = KafkaSink.of(topic, {"bootstrap.servers": kafka.servers})
+    assert sink.partitions() == 1
+    with pickle.loads(pickle.dumps(sink)).open() as producer:
+        producer.send_all([None] * 1000, [bytes(size)] * 1000, [0] * 1000)
+        for _ in range(1000):
+            producer.send(Message(None, bytes(size), partition=0))
+
+
 def test_the_producer_is_idempotent() -> None:
     """What an idempotent producer cannot have is refused."""
     sink = KafkaSink.of("x", {"bootstrap.servers": "127.0.0.1:1", "acks": "1"})

@@ -153,3 +153,17 @@ class KafkaClient(TopicClient):
                 self._answered = True
                 self._admin.poll(0)
                 return answer
+
+
+def largest_batch(admin: Any, topic: str, seconds: float) -> int | None:
+    """The topic's ``max.message.bytes``, which bounds whole batches; None where it is not told."""
+    from confluent_kafka import KafkaException
+    from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+    asked = ConfigResource(ResourceType.TOPIC, topic)
+    answer = admin.describe_configs([asked], request_timeout=seconds)[asked]
+    try:
+        return int(answer.result()["max.message.bytes"].value)
+    except (KafkaException, KeyError, TypeError):
+        # Users may write to a topic whose settings they must not see.
+        return None

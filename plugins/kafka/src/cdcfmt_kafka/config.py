@@ -62,6 +62,7 @@ _NO_WORD_OF_A_SHELL = re.compile(r"[^\w@./:=+, -]")
 
 RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "request.timeout.ms": "socket.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",

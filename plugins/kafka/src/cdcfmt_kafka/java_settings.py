@@ -78,6 +78,12 @@ def _endpoint_identification(value: str, given: Mapping[str, str]) -> dict[str, 
     return {"ssl.endpoint.identification.algorithm": value.strip() or "none"}
 
 
+def _buffer_memory(value: str, given: Mapping[str, str]) -> dict[str, str]:
+    if not value.strip().isdecimal():
+        raise refusal("buffer.memory", "a number of bytes is expected")
+    return {"queue.buffering.max.kbytes": str(max(int(value) >> 10, 1))}
+
+
 def _store_type(given: Mapping[str, str], name: str) -> str:
     return given.get(name, "JKS").strip().upper()
 
@@ -87,6 +93,7 @@ def refusal(name: str, why: str) -> OptionError:
 
 
 TRANSLATED: Final[dict[str, Callable[[str, Mapping[str, str]], dict[str, str]]]] = {
+    "buffer.memory": _buffer_memory,
     "sasl.jaas.config": _from_jaas,
     "ssl.endpoint.identification.algorithm": _endpoint_identification,
     "ssl.keystore.location": _keystore_location,

@@ -16,12 +16,8 @@ import attrs
 from cdcfmt_core.errors import OptionError, SinkError
 from cdcfmt_core.events import Message
 from cdcfmt_core.io.topics.topic_client import NO_MESSAGE
-from cdcfmt_kafka.config import (
-    SERVERS,
-    admin_config,
-    client_config,
-    open_client,
-)
+from cdcfmt_kafka.client import largest_batch
+from cdcfmt_kafka.config import SERVERS, admin_config, client_config, open_client
 from cdcfmt_kafka.trouble import Trouble
 
 FIRST_CONTACT_SECONDS: Final = 15.0
@@ -31,6 +27,8 @@ _QUESTION_SECONDS = 2.0
 _SLICE_SECONDS = 0.5
 _MOST_KILOBYTES = 32 << 10
 """Of a task's messages on their way: librdkafka takes a gigabyte."""
+_BATCH_BYTES = 1_000_000
+"""librdkafka's own bound."""
 _GRACE_SECONDS = 10.0
 """How much later than a message's own deadline its failure may be told."""
 
@@ -48,18 +46,24 @@ _AGAIN: Final = "what was sent before stays in the topic, and comes twice then"
 _HINTS: Final = {
     "_MSG_TIMED_OUT": "no broker took it in time (kafka.delivery.timeout.ms): see that the brokers "
     f"run and can be reached, and run again; {_AGAIN}",
-    "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to what the topic takes (its max.message.bytes) and "
-    f"largeMessageHandleOption, or raise the topic's, and run again; {_AGAIN}",
+    "INVALID_RECORD": "a compacted topic takes messages with keys only",
+    "MSG_SIZE_TOO_LARGE": "set maxMessageBytes to 128 bytes less than the topic's "
+    "max.message.bytes, and largeMessageHandleOption, or raise the topic's, and run again; "
+    f"{_AGAIN}",
 }
 """What to do, by librdkafka's names of errors."""
 
 
-@attrs.frozen
+@attrs.define
 class KafkaSink:
-    """A topic that exists.  It can be pickled; no text shows its settings."""
+    """A topic that exists.  It can be pickled; no text shows its settings.
+
+    ``largest_batch``: bytes that the topic takes at once, as :meth:`partitions` learns.
+    """
 
     topic: str
     config: Mapping[str, str] = attrs.field(repr=False)
+    largest_batch: int | None = attrs.field(default=None, init=False)
 
     @classmethod
     def of(cls, topic: str, given: Mapping[str, str]) -> KafkaSink:
@@ -100,6 +104,7 @@ class KafkaSink:
                     raise SinkError(f"topic {self.topic} on {self.servers}: {why}; create it first")
                 silent = self._silent_leader(admin, found)
                 if silent is None:
+                    self.largest_batch = largest_batch(admin, self.topic, _QUESTION_SECONDS)
                     return len(topic.partitions)
             except KafkaException as error:
                 problem = error.args[0]
@@ -172,6 +177,8 @@ class KafkaProducer:
             "on_delivery": self._failed,
             "delivery.report.only.error": True,
         }
+        if sink.largest_batch is not None:
+            config.setdefault("batch.size", min(sink.largest_batch, _BATCH_BYTES))
         waits = config.pop("message.timeout.ms", None) or config.get("delivery.timeout.ms")
         largest = str(config.get("message.max.bytes", ""))
         # Two of the largest messages have room; what is no number the client refuses.
