@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from canal_messages import COMMIT_TS, ddl_message, row_message, watermark_message, write_lines
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+
+from pyspark_cdcfmt import register
 
 
 def read(spark: SparkSession, path: Path, **options: Any) -> DataFrame:
@@ -175,3 +178,13 @@ def test_the_watermark_is_what_all_sources_reached(spark: SparkSession, tmp_path
     write_lines(dump / "c.jsonl", row_message("INSERT", {"id": "7"}))
     write(read(spark, dump), out, mode="overwrite")
     assert read(spark, out).groupBy("kind").count().collect() == [("row", 3)]
+
+
+def test_a_thread_of_the_users_writes(spark: SparkSession, dump: Path, tmp_path: Path) -> None:
+    def write_in_thread(out: Path) -> int:
+        register(spark)
+        write(read(spark, dump).coalesce(1), out)
+        return len(said(read(spark, out)))
+
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(write_in_thread, tmp_path / "out").result() == 5

@@ -83,11 +83,16 @@ class DefaultSource(CdcDataSource):
 def register(spark: SparkSession) -> None:
     """Register the format ``cdc`` in this session, without Spark's own look-up.
 
+    The session becomes the active one of this thread, without which Spark writes to no Python
+    source.
+
     :raises MissingDependencyError: if the Python that Spark runs data sources with lacks this
         package; the error names the variables to set.
     """
     check_interpreter(spark)
     spark.dataSource.register(DefaultSource)
+    if (jvm := getattr(spark, "_jvm", None)) is not None:
+        jvm.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def __getattr__(name: str) -> Any:
