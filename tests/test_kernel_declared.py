@@ -8,6 +8,7 @@ import json
 import random
 
 import pytest
+from canal_messages import row_message
 from golden_data import GOLDEN
 from pyspark.sql import types as spark
 from test_kernel_golden import VARIANTS, golden
@@ -46,6 +47,19 @@ def test_declared_types(protocol: str, name: str) -> None:
             if not field.name.startswith("_") and chance.random() < 0.3:
                 field.dataType = chance.choice(DECLARED)
         check_equal(messages, schema, options, inferred=False)
+
+
+def test_the_largest_decimals() -> None:
+    digits = "9" * 28 + "." + "9" * 10
+    messages = []
+    for offset, price in enumerate((digits, f"-{digits}", f"1{digits}")):
+        row = row_message("INSERT", {"id": "1", "price": price}, types={"price": "decimal(38,10)"})
+        messages.append(Message(b"", json.dumps(row).encode(), offset=offset))
+    options = parsed({"protocol": "canal-json", "table": "shop.orders", "onSchemaChange": "rescue"})
+    schema = spark.StructType().add("price", spark.DecimalType(38, 10))
+    schema = schema.add("_rescued", spark.VariantType())
+    rows = check_equal(messages, schema, options, inferred=False).rows
+    assert [value is None for value in rows["price"].to_pylist()] == [False, False, True]
 
 
 @pytest.mark.parametrize(

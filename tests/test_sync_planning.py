@@ -236,7 +236,7 @@ def test_statements() -> None:
     rename = statement("RENAME TABLE old TO orders", "RENAME")
     assert "old name" in str(plan(statements=(rename,)).state.halted)
     partition = statement("ALTER TABLE orders TRUNCATE PARTITION p0", "ALTER")
-    assert "partitions" in str(plan(version(), statements=(partition,)).state.halted)
+    assert "rows go" in str(plan(version(), statements=(partition,)).state.halted)
 
 
 def test_a_truncate_without_order_halts() -> None:
@@ -408,6 +408,10 @@ def test_a_statement_that_empties_tables_of_other_names() -> None:
     # In their order.
     assert given[items][0] == attrs.evolve(drop, name=items)
     assert [each.type for each in given[items]] == ["ERASE", "ALTER"]
+    replace = statement("CREATE OR REPLACE TABLE orders (id INT PRIMARY KEY)", "CREATE")
+    given = {ORDERS: [replace]}
+    spread_statements(given, tables, bool)
+    assert given == {ORDERS: [replace, attrs.evolve(replace, type="ERASE")]}
     # A server that keeps names in lower case, and a statement that does not.
     truncate = statement("TRUNCATE Orders", "TRUNCATE")
     truncate = attrs.evolve(truncate, name=("shop", None, "Orders"))
@@ -422,6 +426,7 @@ def test_a_statement_that_empties_tables_of_other_names() -> None:
         ("RENAME TABLE a TO b, c TO d", "b", {"b", "d"}),
         ("RENAME TABLE a TO b, c TO d", "a", {"b", "d"}),
         ("ALTER TABLE a ADD x INT, RENAME b", "a", {"b"}),
+        ("RENAME TABLE a WAIT 5 TO b, c NOWAIT TO d", "a", {"b", "d"}),
         ("ALTER TABLE a RENAME COLUMN x TO y", "a", set()),
         ("RENAME TABLE a TO `b", "b", {"b"}),
     ],

@@ -13,7 +13,8 @@ class ColumnChanges:
     """Names as the text spells them; ``renamed`` has the new name of each old one.
 
     Columns that no row has are left out: virtual ones.  ``key``: the primary key is
-    added or dropped, ``rows`` that partitions go with their rows, or come with others.
+    added or dropped, ``rows`` that rows go or come without changes of them: with partitions, or
+    as double ones by ALTER IGNORE.
     """
 
     added: list[str] = attrs.field(factory=list)
@@ -38,6 +39,7 @@ def column_changes(query: str) -> ColumnChanges:
 
 
 def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
+    ignores = "IGNORE" in (reader.peek(), reader.peek(1))
     reader.skip_modifiers()
     if not reader.take("TABLE"):
         return
@@ -46,11 +48,14 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
     for item in split_items(reader.left):
         action = StatementReader(item, reader.text)
         verb = action.word()
-        if action.peek() == "PARTITION":
-            changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE")
+        if action.peek() == "PARTITION" or (verb == "CONVERT" and action.peek() == "TABLE"):
+            changes.rows |= verb in ("DROP", "TRUNCATE", "EXCHANGE", "CONVERT")
             return
         if verb in ("ADD", "DROP") and "PRIMARY" in (action.peek(), action.peek(2)):
             changes.key = True
+        # Rows that are double go.
+        words = {action.peek(ahead) for ahead in range(3)}
+        changes.rows |= ignores and verb == "ADD" and not words.isdisjoint(("UNIQUE", "PRIMARY"))
         if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():
             continue
         is_rename = verb == "RENAME"

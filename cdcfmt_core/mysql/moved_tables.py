@@ -1,4 +1,4 @@
-"""Tables whose rows go as a whole: by TRUNCATE, by DROP, and to another name by RENAME."""
+"""Tables whose rows go as a whole: by TRUNCATE, DROP and OR REPLACE, or to another name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _N = TypeVar("_N")
 def emptied_tables(query: str, database: str, *, if_exists: bool = True) -> Emptied:
     """The tables that ``query`` empties, ``database`` being the current one.
 
-    Text that is not understood empties none.  ``if_exists``: also those of IF EXISTS.
+    Text that is not understood empties none.  ``if_exists``: also those of IF EXISTS, and of
+    CREATE OR REPLACE, which may be a table's first statement.
     """
     return {
         ((named or database).lower(), table and table.lower())
@@ -50,6 +51,8 @@ def _emptied(reader: StatementReader, if_exists: bool) -> Iterator[tuple[str | N
         yield reader.table_name()
     elif reader.take("DROP"):
         yield from reader.dropped(if_exists=if_exists)
+    elif if_exists and reader.skip("CREATE", "OR", "REPLACE", "TABLE"):
+        yield reader.table_name()
 
 
 def _renamed(reader: StatementReader) -> Iterator[TableName]:

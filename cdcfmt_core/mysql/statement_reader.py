@@ -79,12 +79,15 @@ class StatementReader:
         return lexeme.text
 
     def table_name(self) -> TableName:
-        """The next name.
+        """The next name; how long MariaDB waits for that table (``WAIT 5``) is stepped over.
 
         :raises NotUnderstood: unless a name is next.
         """
         first = self.name()
-        return (first, self.name()) if self.take_marks(".") else (None, first)
+        name = (first, self.name()) if self.take_marks(".") else (None, first)
+        if not self.take("NOWAIT") and self.take("WAIT"):
+            self.left = self.left[1:]
+        return name
 
     def dropped(self, *, if_exists: bool = True) -> Iterator[tuple[str | None, str | None]]:
         """Behind DROP: databases and tables; of a whole database the table is None.

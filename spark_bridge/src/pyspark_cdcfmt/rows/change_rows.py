@@ -114,11 +114,10 @@ class ChangeRows:
             else:
                 yield from self._changes(message, event, protocol)
         elif isinstance(event, SchemaChange):
+            empties = self._empties(event)
             if self._wants_table(event.database, event.table, event.schema):
                 self._conflicts.follow(event.query)
-                empties = event.ddl_type in ("TRUNCATE", "ERASE")
-            else:
-                empties = self._empties(event)
+                empties = event.ddl_type in ("TRUNCATE", "ERASE") or empties
             if empties:
                 yield from self._truncate(message, event, protocol)
         elif isinstance(event, Corrupt):
@@ -127,8 +126,8 @@ class ChangeRows:
             yield self._row(added, {})
 
     def _empties(self, event: SchemaChange) -> bool:
-        """Whether the statement of another table, or of a database, empties this one, too."""
-        if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY"):
+        """Whether a statement empties this table, by DROP also that of another or of a database."""
+        if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY", "CREATE"):
             return False
         database, *_, table = self._table
         # A dump often begins with DROP … IF EXISTS of what was not there.

@@ -176,7 +176,7 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
     except NotUnderstood:
         loses_rows = False
     if loses_rows and is_there:
-        return f"{statement.query}: partitions go or come with their rows"
+        return f"{statement.query}: rows go or come without changes of them"
     return None
 
 
@@ -215,12 +215,16 @@ def spread_statements(
     spread: list[Spread] = []
     for each in moving:
         database, schema, table = each.name
-        if each.type in ("ERASE", "TRUNCATE", "QUERY"):
+        if each.type in ("ERASE", "TRUNCATE", "QUERY", "CREATE"):
             emptied = emptied_tables(each.query, database)
-            if each.name in known:
+            others = known - {each.name}
+            if each.type == "CREATE":
+                # OR REPLACE, which its type does not tell.
+                others = known & {each.name} or known
+            elif each.name in known:
                 emptied.discard((database.lower(), table.lower()))
-            type_ = "ERASE" if each.type == "QUERY" else each.type
-            for name in known - {each.name}:
+            type_ = "TRUNCATE" if each.type == "TRUNCATE" else "ERASE"
+            for name in others:
                 if is_emptied(emptied, name[0], name[2]):
                     spread.append(Spread(each, attrs.evolve(each, name=name, type=type_)))
                     statements.setdefault(name, []).append(spread[-1].own)
