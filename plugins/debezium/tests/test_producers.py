@@ -318,6 +318,18 @@ def test_one_statement_of_many_tables() -> None:
     ]
 
 
+def test_a_message_of_each_table_of_one_statement() -> None:
+    """The connectors' RENAME TABLE of several tables, by which schema changes online end."""
+    decoder = open_decoder()
+    decoder.decode(message(ddl("create table orders (id int, v date)", [column("v", "date")])))
+    rename = ddl("rename table orders_new to orders", [column("v", "YEAR")], pos=101)
+    rename["source"]["table"] = "orders_old,orders"
+    (event,) = decoder.decode(message(rename))
+    assert (event.ddl_type, event.table, event.table_schema.table) == ("RENAME", *["orders"] * 2)
+    (event,) = decoder.decode(message(row(after={"v": 2024}, source={"pos": 102})))
+    assert [column.source_type for column in event.table.columns] == ["year"]
+
+
 def test_a_snapshots_drop_drops_nothing() -> None:
     payload = ddl("DROP TABLE IF EXISTS `shop`.`orders`", None, snapshot="true")
     payload["tableChanges"][0]["type"] = "DROP"

@@ -88,8 +88,7 @@ def read_schema_changes(
             extra |= {TABLE_EXTRA[name]: text for name, text in change.extra.items()}
             if len(change.names) > 1:
                 extra["table_id"] = change.id
-            if change.names and (len(changes) > 1 or not table):
-                names = change.names[-1]
+            names = change.place
         return SchemaChange(
             query=query,
             ddl_type=_ddl_type(query, change, of_snapshot="snapshot" in common),

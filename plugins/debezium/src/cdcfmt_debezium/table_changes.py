@@ -37,12 +37,13 @@ _MOST_WORDS: Final = 3
 class TableChange:
     """One entry: its word, the table's id as it stands and as its names, and the schema.
 
-    ``extra`` is what the entry says of the table besides.
+    ``place`` is the table that it is about; ``extra`` is what the entry says of it besides.
     """
 
     word: str
     id: str
     names: tuple[tuple[str, str], ...]
+    place: tuple[str, str]
     table: TableSchema | None
     extra: Mapping[str, str]
 
@@ -57,6 +58,8 @@ def read_table_changes(
 ) -> list[TableChange]:
     """The entries; ``database`` and ``table`` name the table where there is only one.
 
+    ``table`` of a connector's message has all tables of the statement (``a,b``), and each of them
+    an entry in a message of its own.
     ``resolve_type`` is None for a database whose type texts are not known.
     ``escaped_values``: whether a quote in a name of ``enumValues`` is doubled (TiCDC: not).
 
@@ -71,22 +74,29 @@ def read_table_changes(
     for entry in entries:
         id_ = entry.get("id")
         names = _names(id_) if type(id_) is str else ()
-        of_table = names[-1] if names and (len(entries) > 1 or not table) else (database, table)
+        place = database, table
+        if names and (len(entries) > 1 or not table or _is_one_of(table, names[-1][1])):
+            place = names[-1]
         word = entry.get("type")
         schema, extra = None, {}
         if entry.get("table") is not None:
-            schema = _table(entry["table"], of_table, resolve_type, escaped_values)
+            schema = _table(entry["table"], place, resolve_type, escaped_values)
             extra = _texts(entry["table"], TABLE_EXTRA)
         result.append(
             TableChange(
                 word if type(word) is str else "",
                 id_ if type(id_) is str else "",
                 names,
+                place,
                 schema,
                 extra,
             )
         )
     return result
+
+
+def _is_one_of(tables: str, table: str) -> bool:
+    return tables != table and table in tables.split(",")
 
 
 def _texts(body: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
