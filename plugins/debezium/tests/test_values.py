@@ -280,6 +280,7 @@ WITHOUT_SCHEMA = [
         {"timePrecisionMode": "isostring"},
         timedelta(hours=1, minutes=2, seconds=3),
     ),
+    ("INT8", {}, -(1 << 62), {}, -(1 << 62)),
     ("DEC", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),
     ("FIXED", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),
     ("NUMERIC UNSIGNED", {"length": 10, "scale": 2}, "J48=", {}, Number("101.27")),

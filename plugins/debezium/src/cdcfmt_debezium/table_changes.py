@@ -174,6 +174,9 @@ def type_text(column: Mapping[str, Any], escaped_values: bool) -> str:
     if "(" in text or not text:
         return text if values else text.lower()
     name, base, attributes = _name(text.lower().split())
+    if name == "int8":
+        # Kafka Connect's type of that name has 8 bits, MySQL's 8 bytes.
+        name = base
     if base in ("enum", "set") and type(values) is list and _all_text(values):
         return f"{base}({','.join(_quoted(value, escaped_values) for value in values)})"
     length, scale = column.get("length"), column.get("scale")
