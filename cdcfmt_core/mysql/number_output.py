@@ -116,7 +116,8 @@ def finite_text(value: Any) -> str:
 def shortest32(value: Any) -> str:
     """Like ``repr``, with only the digits that distinguish a binary32 from its neighbours."""
     text = finite_text(value)
-    if not -_LARGEST <= value <= _LARGEST:
+    # The shortest text of the largest one is larger, and rounded to it.
+    if not -_LARGEST <= value <= _LARGEST and _pack(value) is None:
         raise ValueError("too large for a FLOAT")
     # Nine digits distinguish any two: so few are the text from the source.
     if len(text) <= 10:

@@ -40,6 +40,7 @@ def printed(logical: LogicalType, value: Any, zone: Any = SHANGHAI) -> str:
         (types.Float(64), 3.0, "3"),
         (types.Float(32), 3.140000104904175, "3.14"),
         (types.Float(32), 3.4028234663852886e38, "34028235" + "0" * 31),
+        (types.Float(32), 3.4028235e38, "34028235" + "0" * 31),
         (types.Float(32), 1.401298464324817e-45, "0." + "0" * 44 + "1"),
         (types.Text(), "a\udcff", "a\udcff"),
         (types.Binary(), b"\x00\xff", "\x00ÿ"),
