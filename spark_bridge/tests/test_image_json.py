@@ -17,8 +17,15 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import VariantVal
 
 from cdcfmt_core.errors import EncodeError, UnsupportedTypeError
+from cdcfmt_core.toolkit.wire_json import loads_exact
 from cdcfmt_core.types import GeometryValue, InvalidValue
-from pyspark_cdcfmt.rows.json_values import KeepText, image_to_json, json_column, parse_json_column
+from pyspark_cdcfmt.rows.json_values import (
+    KeepText,
+    image_to_json,
+    json_column,
+    json_of,
+    parse_json_column,
+)
 from pyspark_cdcfmt.rows.variant import encode_variant
 from pyspark_cdcfmt.rows.variant_scalars import clean_text
 
@@ -195,3 +202,9 @@ def test_long_text_is_the_same_text() -> None:
         deep = [deep]
     with pytest.raises(EncodeError, match="nested too deeply"):
         image_to_json({"a": deep})
+
+
+def test_a_value_of_any_type_as_text_has_the_digits_of_the_wire() -> None:
+    """In a column of type Unknown: a fraction was text in it."""
+    wire = '{"a": [1.50, -0.0, 1E+400, 12345678901234567890], "é\\"": {"b": null, "c": true}}'
+    assert json_of(loads_exact(wire.encode())) == wire

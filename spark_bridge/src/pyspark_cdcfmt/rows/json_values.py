@@ -278,3 +278,15 @@ def json_column(text: str, max_depth: int = 200) -> orjson.Fragment | str:
     """
     parsed = parse_json_column(text, max_depth)
     return text if isinstance(parsed, KeepText) else orjson.Fragment(text)
+
+
+def json_of(value: Any) -> str:
+    """The text of a wire's value of any type, with blanks; decimals have the wire's digits."""
+    if isinstance(value, dict):
+        members = (f"{json.dumps(k, ensure_ascii=False)}: {json_of(v)}" for k, v in value.items())
+        return f"{{{', '.join(members)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(json_of, value))}]"
+    if isinstance(value, Decimal) and value.is_finite():
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -6,7 +6,6 @@ per cell, and raises :class:`BadValue` for a value that the column cannot hold.
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any
@@ -18,7 +17,7 @@ from cdcfmt_core import types as logical
 from cdcfmt_core.errors import show
 from cdcfmt_core.mysql import format_time
 from cdcfmt_core.types import GeometryValue, InvalidValue, LogicalType
-from pyspark_cdcfmt.rows.json_values import KeepText, json_column, parse_json_column
+from pyspark_cdcfmt.rows.json_values import KeepText, json_column, json_of, parse_json_column
 from pyspark_cdcfmt.rows.policy import (
     BadValue,
     Convert,
@@ -148,7 +147,7 @@ def _to_text(source: LogicalType, column: str, policy: ValuePolicy) -> Convert:
                 raise BadValue("a geometry is not text; declare the column as struct")
             return value.wkt
         if isinstance(value, list | dict):
-            return json.dumps(value, ensure_ascii=False, default=str)
+            return json_of(value)
         if isinstance(value, ParsedJson):
             raise BadValue("events hold JSON parsed, not its text; declare the column as variant")
         return str(value)
