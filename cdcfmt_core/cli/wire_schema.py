@@ -49,7 +49,7 @@ class WireSchema:
         return f"{head}CREATE TABLE {name} (\n" + ",\n".join(lines) + "\n);"
 
     def _type_text(self, column: Column) -> str:
-        text = column.source_type
+        text = column.source_type or "/* of an unknown type */"
         known = self.digits.known(column.name, column.type)
         if known != column.type and isinstance(known, Decimal):
             # The bare word would be DECIMAL(10, 0).

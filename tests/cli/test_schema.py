@@ -12,7 +12,10 @@ from canal_messages import INSERT, ddl_message, row_message, write_lines
 from cli_tools import run, run_json, run_lines, write_messages
 from golden_data import load_variant, native_messages
 
+from cdcfmt_core import Column, TableSchema
 from cdcfmt_core.cli.reading import Reader
+from cdcfmt_core.cli.wire_schema import WireSchema
+from cdcfmt_core.types import Unknown
 from pyspark_cdcfmt.rows.types import TypeOptions, spark_type
 
 
@@ -107,6 +110,14 @@ def test_create_table_from_types_where_no_statement_came(tmp_path: Path) -> None
     # Digits as the values have them: MySQL takes the bare word for DECIMAL(10, 0).
     for column in ("`c_dec` decimal(38,4),", "`c_dec_big` decimal(65,30),"):
         assert column in text
+
+
+def test_create_table_names_what_is_unknown() -> None:
+    # As of formats without types.
+    table = TableSchema("shop", "t", (Column("a", "", Unknown(), key=True),), ("a",))
+    schema = WireSchema(table.name)
+    schema.add(table, whole=True)
+    assert "  `a` /* of an unknown type */,\n  PRIMARY KEY (`a`)\n" in schema.create_table()
 
 
 def test_a_truncate_makes_no_schema(tmp_path: Path) -> None:
