@@ -139,6 +139,8 @@ def _check_image(image: Image, columns: Mapping[str, Column]) -> None:
         if isinstance(logical, types.Int):
             low, high = logical.bounds
             expect(low <= value <= high, f"column {name!r}: {value} is no {logical}")
+        elif isinstance(logical, types.Vector):
+            expect(set(map(type, value)) <= {float}, f"column {name!r}: {value} has no floats")
         elif isinstance(value, datetime):
             aware = value.utcoffset() is not None
             expect(

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 
+from cdcfmt_core.events import Column, Image, RowChange, TableSchema
 from cdcfmt_core.registry import KNOWN_PACKAGES, default_registry
 from cdcfmt_core.testing import load_case, load_cases
 from cdcfmt_core.testing.__main__ import main
 from cdcfmt_core.testing.cases import read_messages
 from cdcfmt_core.testing.checks.recognising import sample_messages
+from cdcfmt_core.testing.outcome import check_row
+from cdcfmt_core.types import Vector
 
 pytest_plugins = ["pytester"]
 
@@ -225,3 +231,13 @@ def test_what_is_written_differently_is_a_strict_list(pytester: pytest.Pytester)
 
 def test_a_format_that_is_only_read_has_nothing_written(pytester: pytest.Pytester) -> None:
     assert written(pytester, "read", "None", {})["skipped"] == 2
+
+
+@pytest.mark.parametrize("value", [[1], ["1"], [decimal.Decimal(1)], [1.0, None]])
+def test_items_of_vectors_are_floats(value: list[Any]) -> None:
+    """Arrow refuses any other, and the read ends."""
+    table = TableSchema("shop", "t", (Column("v", "vector", Vector()),))
+    good = RowChange("insert", table, None, Image({"v": [1.5]}))
+    check_row(good)
+    with pytest.raises(AssertionError, match=r"column 'v': .* has no floats"):
+        check_row(attrs.evolve(good, after=Image({"v": value})))
