@@ -7,8 +7,9 @@ from typing import Any
 
 import attrs
 
-from cdcfmt_core.errors import DuplicateFormatError
+from cdcfmt_core.errors import BrokenPluginError, DuplicateFormatError, show
 from cdcfmt_core.plugins import PluginInfo
+from cdcfmt_core.types import LogicalType
 
 
 @attrs.define
@@ -69,4 +70,22 @@ def duplicate(what: str, name: str, claims: list[Claim]) -> DuplicateFormatError
     return DuplicateFormatError(
         f"{what} {name!r} is registered by {dists}: uninstall one, or leave one out with "
         "CDCFMT_DISABLED_PLUGINS"
+    )
+
+
+def resolved(claim: Claim, text: str) -> LogicalType | None:
+    """What one type map answers.
+
+    :raises BrokenPluginError: if it fails, or answers with anything but a logical type.
+    """
+    name = f"type map {claim.value.name!r} of {claim.plugin.dist}"
+    try:
+        logical = claim.value.resolve(text)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise BrokenPluginError(f"{name} failed for {show(text)}: {reason}") from error
+    if logical is None or isinstance(logical, LogicalType):
+        return logical
+    raise BrokenPluginError(
+        f"{name} answers {show(text)} with {logical!r}, which is no logical type, such as Bool()"
     )

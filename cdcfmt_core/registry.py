@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Iterable
 from importlib import metadata
 
-from cdcfmt_core.claims import Claim, Claims, duplicate
+from cdcfmt_core.claims import Claim, Claims, duplicate, resolved
 from cdcfmt_core.codec import CodecSpec
 from cdcfmt_core.errors import (
     CdcfmtError,
@@ -151,6 +151,7 @@ class Registry:
         return [
             f"type map {claim.value.overrides} is overridden by {claim.value.name} "
             f"({claim.plugin.dist} {claim.plugin.version})"
+            + ("" if claim.value.overrides in self._type_maps else ", but there is no such map")
             for claims in self._type_maps.values()
             for claim in claims
             if claim.value.overrides
@@ -164,14 +165,11 @@ class Registry:
         picked = self._pick_type_map(name)
         if isinstance(picked, CdcfmtError):
             raise picked
-        resolvers = [claim.value.resolve for claim in picked]
+        maps = picked
 
         def resolve(text: str) -> LogicalType:
-            for resolver in resolvers:
-                logical: LogicalType | None = resolver(text)
-                if logical is not None:
-                    return logical
-            return Unknown(text)
+            found = (resolved(claim, text) for claim in maps)
+            return next((logical for logical in found if logical is not None), Unknown(text))
 
         resolve_short = functools.lru_cache(maxsize=4096)(resolve)
         # Not every text, so that hostile ones cannot fill the memory.

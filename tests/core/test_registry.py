@@ -535,6 +535,33 @@ def test_an_override_is_explicit_and_falls_back(site: Site) -> None:
     assert registry.conflicts() == []
 
 
+@pytest.mark.parametrize(
+    ("answers", "reason"),
+    [
+        ("{'bigint': Text}", "answers 'bigint' with <class .*, which is no logical type"),
+        ("{'bigint': 'TEXT'}", "answers 'bigint' with 'TEXT', which is no logical type"),
+        ("type('Map', (), {'get': lambda text: 1 // 0})", "failed for 'bigint': ZeroDivision"),
+    ],
+)
+def test_a_type_map_that_answers_with_no_type_is_named(
+    site: Site, answers: str, reason: str
+) -> None:
+    """It stands in for the map of every format, whose decoders are not at fault."""
+    module = type_map_module("acme", "mysql", answers)
+    site.install("acme-types", {"mysql": "acme_types"}, acme_types=module)
+    resolve = site.registry().get_type_map("mysql")
+    with pytest.raises(BrokenPluginError, match=f"type map 'acme' of acme-types {reason}"):
+        resolve("bigint")
+
+
+def test_an_override_of_no_map_is_told(site: Site) -> None:
+    site.install(
+        "acme-types", {"mysql": "acme_types"}, acme_types=type_map_module("acme", "MySQL", "{}")
+    )
+    (line,) = site.registry().overrides()
+    assert line.endswith("(acme-types 1.0), but there is no such map")
+
+
 def test_two_overrides_are_a_conflict(site: Site) -> None:
     for name in ("one", "two"):
         site.install(
