@@ -13,7 +13,7 @@ import attrs
 
 from cdcfmt_core.column_names import fold, spelled
 from cdcfmt_core.encoder import Encoder, EncoderContext
-from cdcfmt_core.errors import PluginApiError, join_names
+from cdcfmt_core.errors import OptionError, PluginApiError, join_names
 from cdcfmt_core.events import Event, Kind, Message, TableSchema
 from cdcfmt_core.filters import EventFilter
 from cdcfmt_core.layout import Layout
@@ -225,3 +225,39 @@ class CodecSpec:
             names = Counter(option.name.lower() for option in options)
             if twice := [name for name, count in names.items() if count > 1]:
                 raise ValueError(f"format {self.name}: options declared twice: {join_names(twice)}")
+
+    def own_options(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """This format's options among those of several (:func:`format_options`)."""
+        names = [option.name for option in self.options]
+        return {name: values.get(f"{self.name}.{name}", values[name]) for name in names}
+
+
+def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of several formats by declared name, parsed, or their defaults.
+
+    A name that they declare differently is there as ``format.name``, too: each format has its own
+    default, and a value that another one takes is none for it.
+
+    :raises OptionError: for a value that no format takes.
+    """
+    given = {name.lower(): value for name, value in given.items()}
+    declared: dict[str, list[tuple[str, Option]]] = {}
+    for codec in codecs:
+        for option in codec.options:
+            declared.setdefault(option.name.lower(), []).append((codec.name, option))
+    values: dict[str, Any] = {}
+    for name, options in declared.items():
+        refusals = []
+        for format_, option in options:
+            value = option.default
+            if name in given:
+                try:
+                    value = option.parse(given[name])
+                except OptionError as error:
+                    refusals.append(error)
+            values[option.name] = value
+            if len({attrs.evolve(each, help="") for _, each in options}) > 1:
+                values[f"{format_}.{option.name}"] = value
+        if len(refusals) == len(options):
+            raise refusals[-1]
+    return values

@@ -184,7 +184,7 @@ class MessageDecoder:
         return events
 
     def _open(self, codec: CodecSpec) -> None:
-        own = {option.name: self._options[option.name] for option in codec.options}
+        own = codec.own_options(self._options)
         self._decoders[codec.name] = codec.open_decoder(own, self._context_for(codec.type_map))
 
     def _recognise(self, message: Message) -> CodecSpec:

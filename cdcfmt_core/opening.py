@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cdcfmt_core.codec import Projection
+from cdcfmt_core.codec import Projection, format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS, MessageDecoder, open_message_decoder
 from cdcfmt_core.encoding import ENCODING_OPTIONS, MessageEncoder, open_message_encoder
 from cdcfmt_core.filters import EventFilter
@@ -104,11 +104,7 @@ def decoding_options(
     codecs = registry.codecs().values() if auto else [registry.get_codec(protocol)]
     of_formats = [option for codec in codecs for option in codec.options]
     common, own = _apart(options, of_formats, DECODING_OPTIONS)
-    given: dict[str, Any] = {}
-    for codec in codecs:
-        names = {option.name.lower() for option in codec.options}
-        mine = {name: value for name, value in own.items() if name.lower() in names}
-        given |= validate(mine, codec.options, owner=f"format {codec.name}")
+    given = format_options(codecs, own)
     return validate({"protocol": protocol, **common}, DECODING_OPTIONS, owner=OWNER), given
 
 

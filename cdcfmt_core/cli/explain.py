@@ -111,7 +111,7 @@ def message_parts(
     :raises DecodeError: where it breaks off.
     """
     if codec is not None and codec.explain is not None:
-        own = {option.name: codec_options[option.name] for option in codec.options}
+        own = codec.own_options(codec_options)
         yield from codec.explain(message, own)
         return
     value = message.value

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import attrs
 
+from cdcfmt_core.codec import format_options
 from cdcfmt_core.decoding import DECODING_OPTIONS
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.events import Kind, Op
@@ -161,7 +162,7 @@ def parse_settings(
             known = [option.name for option in [*declared.values(), *of_codecs.values()]]
             known += [*names.values(), *of_topics.values()]
             raise unknown_option(name, known, owner=OWNER)
-    return Settings(values, validate(codec, of_codecs.values(), owner=OWNER), rest, topic)
+    return Settings(values, format_options(codecs, codec), rest, topic)
 
 
 def parse_pairs(pairs: Iterable[str]) -> Iterator[tuple[str, str]]:

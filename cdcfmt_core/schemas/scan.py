@@ -60,7 +60,7 @@ def _open(
     for codec in codecs:
         for open_scan in (getattr(codec, kind) for kind in kinds):
             if open_scan is not None:
-                own = {option.name: codec_options[option.name] for option in codec.options}
+                own = codec.own_options(codec_options)
                 context = DecoderContext(
                     registry.get_type_map(options["typeMap"] or codec.type_map),
                     SchemaStore(),

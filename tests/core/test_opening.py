@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from cdcfmt_core import (
+    CodecSpec,
     Column,
+    Decode,
+    DecoderContext,
     Image,
     Message,
+    Option,
     OptionError,
     RowChange,
     TableSchema,
+    default_registry,
+    hookimpl,
     open_decoder,
     open_encoder,
 )
+from cdcfmt_core.codec import format_options
 from cdcfmt_core.types import Int, Text
 
 ORDERS = TableSchema("shop", "orders", (Column("id", "int", Int(32), key=True),), ("id",))
@@ -71,3 +81,41 @@ def test_a_folder_of_claim_checks_by_its_option(tmp_path: Path) -> None:
     assert isinstance(event, RowChange)
     assert event.after is not None
     assert event.after.values == {"id": 1, "text": "x" * 4096}
+
+
+def opened(options: Mapping[str, Any], context: DecoderContext) -> Decode:
+    raise AssertionError("no message is of this format")
+
+
+def of_format(name: str, option: Option) -> CodecSpec:
+    return CodecSpec(name, "", "", opened, lambda message: 0.0, frozenset(), (option,))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [({}, ["ms", "ns", 7]), ({"TIMEUNIT": "s"}, ["s", "ns", 7])]
+)
+def test_an_option_of_several_formats_is_each_ones_own(
+    given: dict[str, str], expected: list[Any]
+) -> None:
+    """With ``protocol=auto``; its default, and a value that others take, are none for it."""
+    specs = [
+        of_format("a", Option("timeUnit", "", "choice", default="ms", choices=("ms", "s"))),
+        of_format("b", Option("timeUnit", "", "choice", default="ns", choices=("us", "ns"))),
+        of_format("c", Option("timeUnit", "", "int", default=7)),
+    ]
+    values = format_options(specs, given)
+    assert [spec.own_options(values)["timeUnit"] for spec in specs] == expected
+    with pytest.raises(OptionError, match="timeUnit"):
+        format_options(specs, {"timeUnit": "day"})
+
+
+def test_a_plugin_with_an_option_of_another_format_does_not_harm_it() -> None:
+    plugin = ModuleType("other")
+    spec = of_format("other", Option("dialect", "", default="of its own"))
+    vars(plugin)["cdcfmt_register_codecs"] = hookimpl(lambda: [spec])
+    try:
+        assert default_registry().register(plugin, "other").error is None
+        (event,) = open_decoder("auto").decode(message())
+    finally:
+        default_registry.cache_clear()
+    assert isinstance(event, RowChange)

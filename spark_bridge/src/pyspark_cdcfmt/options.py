@@ -10,6 +10,7 @@ import attrs
 
 from cdcfmt_core import Option, Registry, default_registry
 from cdcfmt_core.choosing import choose_transport, open_source
+from cdcfmt_core.codec import format_options
 from cdcfmt_core.errors import OptionError
 from cdcfmt_core.filters import EventFilter, parse_table_name
 from cdcfmt_core.io.sources.options import parse_storage_options
@@ -230,7 +231,7 @@ def parse_options(
             raise OptionError(f"option {option.name} is for topics, and none is given")
     options = ReadOptions(
         values,
-        _with_policy(validate(codec, of_codecs.values(), owner=owner), values["onMissingSchema"]),
+        _with_policy(format_options(codecs, codec), values["onMissingSchema"]),
         None if transport is None else open_source(transport, values, client),
         "" if transport is None else transport.title,
     )

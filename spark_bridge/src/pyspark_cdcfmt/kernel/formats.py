@@ -86,9 +86,8 @@ def find_format(
         codec = registry.get_codec(last)
     if codec is None or codec.open_layouts is None:
         return None
-    own = {each.name: codec_options[each.name] for each in codec.options}
     try:
-        layouts = list(codec.open_layouts(own))
+        layouts = list(codec.open_layouts(codec.own_options(codec_options)))
     except Exception as error:
         # A mistake here costs time, and no row.
         _warn(f"no layouts of {codec.name} for the kernel: {type(error).__name__}: {error}")
