@@ -8,12 +8,13 @@ import pytest
 from pyspark.sql import types as spark
 
 from cdcfmt_core import types as logical
-from cdcfmt_core.errors import PolicyError
+from cdcfmt_core.errors import OptionError, PolicyError
 from cdcfmt_core.events import Column, TableSchema
 from cdcfmt_core.types import LogicalType
 from pyspark_cdcfmt.options import parse_options
 from pyspark_cdcfmt.read.declared import check_declared_types
 from pyspark_cdcfmt.read.survey import Survey
+from pyspark_cdcfmt.rows.row_schemas import check_schema
 from pyspark_cdcfmt.rows.types import DOCUMENTED, TypeOptions, spark_type
 
 
@@ -100,6 +101,11 @@ def test_names_match_without_case() -> None:
         check_declared_types(schema, survey, parse_options({"table": "shop.orders"}))
     sensitive = parse_options({"table": "shop.orders", "casesensitive": "true"})
     check_declared_types(schema, survey, sensitive)
+
+
+def test_a_schema_without_columns() -> None:
+    with pytest.raises(OptionError, match="the schema has no column"):
+        check_schema(spark.StructType(), parse_options({"path": "x"}))
 
 
 def test_an_enum_may_have_names_all_the_same() -> None:

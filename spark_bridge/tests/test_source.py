@@ -71,6 +71,12 @@ def test_sql(spark: SparkSession, orders: str) -> None:
         assert spark.sql(f"SELECT count(*) FROM catalogued WITH (path '{orders}')").collect() == [
             (3,)
         ]
+        copy = f"path '{orders}-copy', protocol 'canal-json'"
+        spark.read.format("cdc").load(orders).createOrReplaceTempView("all_events")
+        spark.sql(f"INSERT INTO catalogued WITH ({copy}) SELECT * FROM all_events LIMIT 0")
+        assert ids(spark, f"{orders}-copy") == []
+        with pytest.raises(PySparkException, match=r"INSERT INTO t WITH \(path"):
+            spark.sql(f"CREATE TABLE copied USING cdc OPTIONS ({copy}) AS SELECT 'row' AS kind")
     finally:
         spark.sql("DROP TABLE catalogued")
 

@@ -188,9 +188,13 @@ def parse_write_options(
     protocol = next((given[name] for name in given if name.lower() == "protocol"), None)
     if protocol is None:
         written = (name for name, spec in registry.codecs().items() if spec.open_encoder)
-        raise OptionError(
-            f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
-        )
+        text = f"option protocol: name the format to write, one of {', '.join(sorted(written))}"
+        if all(name == "path" or is_sparks_own(name) for name in map(str.lower, given)):
+            text += (
+                ". In SQL Spark hands the options of a CREATE TABLE to no write: use INSERT INTO t "
+                "WITH (path '...', protocol '...') SELECT ..."
+            )
+        raise OptionError(text)
     left_out = (*FILE_OPTIONS, *TOPIC_OPTIONS) if of_dataframe else ()
     own = {option.name.lower(): option for option in output_options() if option not in left_out}
     if of_dataframe:

@@ -274,6 +274,8 @@ def check_schema(schema: StructType, options: ReadOptions) -> StructType:
 
     :raises OptionError: for a schema that the shape cannot have.
     """
+    if not schema.fields:
+        raise OptionError("the schema has no column, and rows without one are lost: name one")
     schema = canonical_schema(schema, options)
     check = _check_events if options.table is None else _check_changes
     check(schema, options)
