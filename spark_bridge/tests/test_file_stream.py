@@ -224,6 +224,15 @@ def test_a_file_that_is_gone_fails_the_query(stream: Stream) -> None:
         stream.run()
 
 
+def test_a_file_that_cannot_be_read_is_in_no_batch(stream: Stream) -> None:
+    """Options leave it out then, which they could not in a batch of the checkpoint."""
+    first = stream.put("a.json")
+    stream.put("b.json.xz")
+    with pytest.raises(PySparkException, match=r"\.xz files cannot be read.*pathGlobFilter"):
+        stream.run()
+    assert stream.run(pathGlobFilter="*.json") == [first]
+
+
 def test_events_need_no_schema_and_changes_do(stream: Stream) -> None:
     stream.put("a.json")
     write_lines(stream.input / "ddl.json", ddl_message("create table t (id int)", "CREATE"))

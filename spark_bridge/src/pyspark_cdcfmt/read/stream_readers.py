@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.sources import FileInfo, FileOffset
+from cdcfmt_core.io.sources.compression import compression_of
 from cdcfmt_core.io.topics.stream_offset import INITIAL, StreamOffset
 from cdcfmt_core.texts import open_logger
 from cdcfmt_core.transport import Progress, Source
@@ -166,8 +167,13 @@ class FileStreamReader(_StreamReader):
             max_age=self._options["maxFileAge"],
             now=time.time_ns() // 1000,
         )
-        # Nothing new must be the very same offset.
-        return start if self._offset is offset else self._offset.to_json()
+        if self._offset is offset:
+            # Nothing new must be the very same offset.
+            return start
+        for path in self._offset.batch:
+            # One that cannot be read would stay in the checkpoint, whatever the options are then.
+            compression_of(path)
+        return self._offset.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any]:
         """For the query's progress: how many files wait behind this batch, and came too late."""
