@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import pyspark_cdcfmt
+from cdcfmt_core.errors import OptionError
 from pyspark_cdcfmt.options import parse_options
 
 
@@ -94,6 +95,8 @@ def test_unknown_options_name_the_nearest(spark: SparkSession, orders: str) -> N
         spark.read.format("cdc").option("protocol", "maxwell").load(orders)
     with pytest.raises(PySparkException, match="leave the option table out"):
         spark.read.format("cdc").option("table", "a.b").option("images", "none").load(orders)
+    with pytest.raises(OptionError, match="subscribePattern is not for RabbitMQ"):
+        parse_options({"rabbitmq.hosts": "127.0.0.1:1", "subscribePattern": "a.*"})
 
 
 def test_options_never_show_secrets(spark: SparkSession, orders: str) -> None:

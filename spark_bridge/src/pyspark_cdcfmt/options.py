@@ -219,6 +219,8 @@ def parse_options(
             of_transports = (spec.options for spec in registry.transports().values())
             for option in chain(bridge_options(), *of_transports):
                 if option.name.lower() == name:
+                    if transport is not None:
+                        raise OptionError(f"option {option.name} is not for {transport.title}")
                     raise OptionError(
                         f'option {option.name} is of format("cdc"); {owner} has its messages '
                         "from the DataFrame"
