@@ -219,9 +219,17 @@ def test_a_file_that_is_gone_fails_the_query(stream: Stream) -> None:
     stream.fail_at = {0}
     with pytest.raises(PySparkException, match="the sink failed"):
         stream.run()
-    (stream.input / "a.json").unlink()
+    gone = stream.input / "a.json"
+    size = gone.stat().st_size
+    gone.unlink()
+    later = stream.put("b.json", THEN + 1)
     with pytest.raises(PySparkException, match=r"a\.json"):
         stream.run()
+    # What the docs say of one that is lost.
+    ((path, listed),) = stream.log()[0]["batch"].items()
+    assert (path, listed) == ("/a.json", size)
+    gone.write_text("\n" * size)
+    assert stream.run() == [[], later]
 
 
 def test_a_file_that_cannot_be_read_is_in_no_batch(stream: Stream) -> None:
