@@ -6,6 +6,9 @@ from cdcfmt_core.errors import SourceError
 from cdcfmt_core.io.topics.offset_request import OffsetRequest
 from cdcfmt_core.io.topics.topic_client import TopicClient
 from cdcfmt_core.offsets import EARLIEST, LATEST, OffsetRange
+from cdcfmt_core.texts import open_logger
+
+logger = open_logger("cdcfmt_core")
 
 _EARLIEST = OffsetRequest("startingOffsets", everywhere=EARLIEST)
 _LATEST = OffsetRequest("endingOffsets", everywhere=LATEST)
@@ -27,11 +30,13 @@ def plan_ranges(client: TopicClient) -> list[OffsetRange]:
         start, end = starts[topic, partition], ends[topic, partition]
         last = latest[topic, partition]
         if start > end or end > last:
+            text = (
+                f"topic {topic}, partition {partition} ends at {last}, offsets {start} to {end} "
+                "were asked for"
+            )
             if options["failOnDataLoss"]:
-                raise SourceError(
-                    f"topic {topic}, partition {partition} ends at {last}, offsets {start} to "
-                    f"{end} were asked for; failOnDataLoss=false goes on with what there is"
-                )
+                raise SourceError(f"{text}; failOnDataLoss=false goes on with what there is")
+            logger.warning("%s; going on, as failOnDataLoss is false", text)
             end = min(end, last)
         ranges.append(OffsetRange(topic, partition, start, end))
     return ranges

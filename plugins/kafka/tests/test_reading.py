@@ -71,7 +71,9 @@ def test_messages_come_whole(kafka: Broker) -> None:
     reading.close()
 
 
-def test_selecting_and_where_to_begin_and_end(kafka: Broker) -> None:
+def test_selecting_and_where_to_begin_and_end(
+    kafka: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("pick-a", "pick-b", "pick-bb"):
         kafka.create_topic(name, 2)
     for partition in (0, 1):
@@ -109,6 +111,7 @@ def test_selecting_and_where_to_begin_and_end(kafka: Broker) -> None:
     with pytest.raises(SourceError, match="partition 0 ends at 5, offsets 0 to 9"):
         spans(**ending)
     assert spans(**ending, failOnDataLoss="false") == [(0, 0, 5), (1, 0, 5)]
+    assert "going on, as failOnDataLoss is false" in caplog.text
 
 
 def test_transactions(kafka: Broker) -> None:
