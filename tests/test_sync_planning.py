@@ -326,6 +326,30 @@ def logged(pos: int, server: int = 1) -> LogPlace:
     return LogPlace(frozenset({server}), (13, "binlog.000001", pos))
 
 
+def test_a_drop_before_all_rows_of_a_new_table() -> None:
+    """By their places in the binlog: Debezium's statements are on a partition of their own."""
+
+    def rows(pos: int | None, server: int = 1) -> Version:
+        given = version(first=(0, 3), place="t/1", log=pos and logged(pos, server))
+        return attrs.evolve(given, first_log=given.log and given.log.last)
+
+    query = "DROP TABLE IF EXISTS orders"
+    drop = statement(query, "ERASE", 0, 5, "ddl/0", log=logged(20))
+    together = plan(rows(30), statements=(drop,))
+    for both in (together, plan(rows(30), after=plan(statements=(drop,)))):
+        assert not both.state.halted
+        assert not plan(rows(40), after=kept(both)).state.halted
+        late = plan(rows(10), after=kept(both))
+        assert "behind a TRUNCATE on ddl/0" in str(late.state.halted)
+    for before in (rows(10), rows(None), rows(30, 2)):
+        assert plan(before, statements=(drop,)).state.halted == f"{query} at the source"
+    again = plan(statements=(drop, attrs.evolve(drop, log=logged(50), sequence=(0, 0, 6, 0, 0))))
+    assert plan(rows(40), after=kept(again)).state.halted
+    assert not plan(rows(60), after=kept(again)).state.halted
+    unknown = plan(statements=(attrs.evolve(drop, log=logged(50, 2)), drop))
+    assert plan(rows(60), after=kept(unknown)).state.halted
+
+
 def test_a_binlog_orders_what_partitions_do_not() -> None:
     def rows(offset: int, log: LogPlace | None, name: str = "name") -> Version:
         types = {"id": "int", name: "varchar(20)"}

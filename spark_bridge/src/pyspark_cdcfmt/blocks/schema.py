@@ -45,6 +45,7 @@ BLOCKS = struct_of(
     latest=TimestampType(),
     places=ArrayType(StringType()),
     logged=LongType(),
+    first_log=_LOG,
     log=_LOG,
     servers=ArrayType(LongType()),
     form=StringType(),
@@ -58,7 +59,8 @@ BLOCKS = struct_of(
 - ``first``, ``last``: positions. ``commit`` is 0 where nothing but the ``offset`` orders events;
   where a commit_ts does, the offset is 0.
 - ``places``: where events lie that no commit orders.
-- ``log``: the last position in the source's binlog, of ``logged`` events by ``servers``.
+- ``first_log``, ``log``: the first and the last position in the source's binlog, of ``logged``
+  events by ``servers``.
 - ``payload``: what :func:`pack` made of messages or events; ``form`` says of which.
 """
 

@@ -46,7 +46,7 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
     counted = _by_group(table)
     first, last = _ends(table, ("commit", "offset"))
     logged = table.filter(pc.is_valid(table["pos"]))
-    _, last_logged = _ends(logged, _LOG)
+    first_logged, last_logged = _ends(logged, _LOG)
     servers = _distinct(logged, "server")
     found = []
     for number in range(len(counted)):
@@ -58,7 +58,8 @@ def groups_of(events: pa.RecordBatch) -> list[Group]:
         summary["is_read"] = facts["is_read"][rows[0].as_py()].as_py()
         summary |= {name: value for name, value in counted[number].items() if name != "rows"}
         summary |= {"first": first[number], "last": last[number]}
-        summary |= {"log": last_logged.get(number), "servers": servers.get(number)}
+        summary |= {"first_log": first_logged.get(number), "log": last_logged.get(number)}
+        summary["servers"] = servers.get(number)
         found.append(Group(rows, summary))
     return found
 

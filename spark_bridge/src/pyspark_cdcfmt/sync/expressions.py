@@ -46,6 +46,10 @@ class LogPlace:
             and self.last <= other.last
         )
 
+    def is_before_all(self, servers: frozenset[int], first: LogPosition) -> bool:
+        """Whether all came before events of ``servers``, of which ``first`` is the first."""
+        return servers <= self.servers | {_OF_SNAPSHOT} and self.last < first
+
 
 def is_of(name: TableName) -> Column:
     """Whether an event is of a table."""
@@ -114,4 +118,8 @@ def log_column() -> Column:
 
 def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
     """A place of events, from what ``log_column`` gave."""
-    return LogPlace(frozenset(servers), (last.length, last.file, last.pos))
+    return LogPlace(frozenset(servers), log_position(last))
+
+
+def log_position(row: Row) -> LogPosition:
+    return row.length, row.file, row.pos

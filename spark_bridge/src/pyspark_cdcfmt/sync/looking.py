@@ -16,7 +16,14 @@ from pyspark.sql import functions as f
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import MESSAGES
-from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
+from pyspark_cdcfmt.sync.expressions import (
+    LogPlace,
+    LogPosition,
+    log_column,
+    log_place,
+    log_position,
+    sequence_commit,
+)
 from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "
@@ -91,7 +98,7 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    - ``log``: None where a row lacks its place in the binlog.
+    - ``log``: None where a row lacks its place in the binlog; ``first_log`` is the first of them.
     - ``count``: the number of rows; ``reads`` of those that a snapshot of the producer read, which
       are no changes; ``updates`` of those that may have changed a key; and ``deletes``.
     - ``is_whole``: the blocks have the messages themselves.
@@ -109,6 +116,13 @@ class Version:
     updates: int = 0
     deletes: int = 0
     is_whole: bool = False
+    first_log: LogPosition | None = None
+
+    def is_behind(self, log: LogPlace | None) -> bool:
+        """Whether the binlog tells that all rows came after its place ``log``."""
+        if log is None or self.log is None or self.first_log is None:
+            return False
+        return log.is_before_all(self.log.servers, self.first_log)
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -116,8 +130,9 @@ class Version:
         Offsets of two partitions say nothing, nor does the source's clock: a transaction that
         began after a statement began may come before it.
         """
-        is_ordered = statement.place is None or self.places == {statement.place}
-        return not is_ordered or self.first < statement.at
+        if statement.place is None or self.places == {statement.place}:
+            return self.first < statement.at
+        return not self.is_behind(statement.log)
 
 
 @attrs.frozen
@@ -197,6 +212,7 @@ def _version(
 ) -> Version:
     """The version of some blocks."""
     log = max((row.log for row in rows if row.log is not None), default=None)
+    first_log = min((row.first_log for row in rows if row.first_log is not None), default=None)
     servers = {server for row in rows for server in row.servers or ()}
     return Version(
         protocol,
@@ -210,6 +226,7 @@ def _version(
         total["updates"],
         total["deletes"],
         all(row.form == MESSAGES for row in rows) and not total["truncates"],
+        first_log and log_position(first_log),
     )
 
 

@@ -105,7 +105,9 @@ class Planner:
 
     def _follow_truncated(self, plan: TablePlan) -> None:
         """Halt where rows of a partition that lags may be those that a TRUNCATE removed."""
-        places = frozenset().union(*(version.places for version in plan.versions))
+        log = plan.state.truncated_log
+        unordered = [version for version in plan.versions if not version.is_behind(log)]
+        places = frozenset().union(*(version.places for version in unordered))
         for place in sorted(plan.state.truncated):
             if others := places - {place}:
                 reason = _MAYBE_TRUNCATED.format(", ".join(sorted(others)), place)
@@ -156,8 +158,11 @@ class Planner:
             if is_there and plan.state.places - {place}:
                 plan.halt_unless_catching_up(_NO_ORDER.format(statement.query))
                 return
-            truncated = plan.state.truncated | {place}
-            plan.state = attrs.evolve(plan.state, truncated=truncated)
+            plan.state = plan.state.with_truncated(place, statement.log)
+            if any(version.places != {place} for version in plan.versions):
+                # The binlog tells that they came after it, and offsets do not.
+                plan.note("truncate", statement.query)
+                return
         plan.truncates.append(statement.sequence)
         truncates = sorted([*plan.state.truncates, statement.sequence])[-_MOST_TRUNCATES:]
         plan.state = attrs.evolve(plan.state, truncates=tuple(truncates))

@@ -65,7 +65,8 @@ class TableState:
 
     ``columns`` are the table's own.  ``truncates`` have the ``_sequence`` of each TRUNCATE;
     ``places`` are the partitions with its rows, as far as no commit_ts orders them, and
-    ``truncated`` those that had a TRUNCATE; ``ignored`` are changes of columns that were not
+    ``truncated`` those that had a TRUNCATE, the last one at ``truncated_log`` in the binlog, None
+    where that is not known of all; ``ignored`` are changes of columns that were not
     followed, and logged; ``altered`` is the ``_sequence`` of the last statement whose changes of
     columns were, and ``altered_log`` its place in the binlog.  A table that is ``halted`` has the
     reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
@@ -81,6 +82,7 @@ class TableState:
     truncates: tuple[tuple[int, ...], ...] = ()
     places: frozenset[str] = frozenset()
     truncated: frozenset[str] = frozenset()
+    truncated_log: LogPlace | None = None
     has_tombstones: bool = False
     ignored: frozenset[str] = frozenset()
     retired: tuple[Retired, ...] = ()
@@ -107,6 +109,15 @@ class TableState:
             state = attrs.evolve(state, truncates=())
         return state
 
+    def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
+        """The state behind one more TRUNCATE."""
+        known = self.truncated_log
+        if self.truncated and log is not None:
+            is_same = known is not None and known.servers == log.servers
+            log = max(known, log, key=lambda each: each.last) if known and is_same else None
+        truncated = self.truncated | {place}
+        return attrs.evolve(self, truncated=truncated, truncated_log=log)
+
     @property
     def snapshot(self) -> tuple[int, ...] | None:
         """Where the snapshot that the table began with stands: changes up to there are in it."""
@@ -125,7 +136,8 @@ class TableState:
             (each.name, each.now, each.place, each.at, _log_values(each.log))
             for each in self.retired
         ]
-        values["altered_log"] = _log_values(self.altered_log)
+        for name in _LOGS:
+            values[name] = _log_values(values[name])
         return json.dumps(values, ensure_ascii=False)
 
     @classmethod
@@ -144,8 +156,8 @@ class TableState:
                     for name, now, place, at, *log in values["retired"]
                 ),
                 "altered": tuple(values["altered"]),
-                "altered_log": _log_of(values.get("altered_log")),
             }
+            | {name: _log_of(values.get(name)) for name in _LOGS}
             | {name: frozenset(values[name]) for name in _SETS}
         )
 
@@ -166,3 +178,4 @@ def _log_of(values: list[Any] | None = None) -> LogPlace | None:
 
 
 _SETS = ("places", "truncated", "ignored")
+_LOGS = ("truncated_log", "altered_log")
