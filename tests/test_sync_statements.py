@@ -29,3 +29,14 @@ def test_they_are_held_and_are_rows_of_changelogs(delta: SparkSession, tmp_path:
     log.run(put(1, "a", 1), drop, put(2, "b", 3), both, put(3, "c", 6))
     kinds = [row["_change_type"] for row in log.table().orderBy("_sequence").collect()]
     assert kinds == ["insert", "truncate", "insert", "truncate", "insert"]
+
+
+def test_one_statement_twice_in_a_second(delta: SparkSession, tmp_path: Path) -> None:
+    """The clock of a binlog tells seconds: the same statement at another offset is another one."""
+    truncate = ddl_message("TRUNCATE TABLE orders", "TRUNCATE")
+    messages = [put(0, "a", 0), truncate, put(1, "a", 0), truncate, put(2, "a", 0)]
+    for message in messages:
+        message.pop("_tidb", None)
+    lake = Lake(delta, tmp_path, source={"dialect": "canal"})
+    lake.run(*messages)
+    assert lake.rows().keys() == {2}

@@ -253,8 +253,15 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
         .collect()
     )
     found: dict[TableName, dict[Any, Statement]] = {}
+    times = Counter[Any]()
     for statement in sorted(map(_statement, rows), key=lambda each: each.sequence):
-        found.setdefault(statement.name, {}).setdefault(statement.identity, statement)
+        same = statement.identity
+        if statement.place is not None:
+            # One place has no copies: the clocks of binlogs tell seconds.
+            here = statement.name, same, statement.place
+            times[here] += 1
+            same = same, times[here]
+        found.setdefault(statement.name, {}).setdefault(same, statement)
     return {name: [*each.values()] for name, each in found.items()}
 
 
