@@ -331,7 +331,7 @@ def test_a_drop_before_all_rows_of_a_new_table() -> None:
 
     def rows(pos: int | None, server: int = 1) -> Version:
         given = version(first=(0, 3), place="t/1", log=pos and logged(pos, server))
-        return attrs.evolve(given, first_log=given.log and given.log.last)
+        return attrs.evolve(given, first_log=given.log)
 
     query = "DROP TABLE IF EXISTS orders"
     drop = statement(query, "ERASE", 0, 5, "ddl/0", log=logged(20))

@@ -46,9 +46,13 @@ class LogPlace:
             and self.last <= other.last
         )
 
-    def is_before_all(self, servers: frozenset[int], first: LogPosition) -> bool:
-        """Whether all came before events of ``servers``, of which ``first`` is the first."""
-        return servers <= self.servers | {_OF_SNAPSHOT} and self.last < first
+    def is_before_all(self, first: LogPlace | None) -> bool:
+        """Whether all came before events of which ``first`` is the first.  False as above."""
+        return (
+            first is not None
+            and first.servers <= self.servers | {_OF_SNAPSHOT}
+            and self.last < first.last
+        )
 
 
 def is_of(name: TableName) -> Column:
@@ -118,8 +122,4 @@ def log_column() -> Column:
 
 def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
     """A place of events, from what ``log_column`` gave."""
-    return LogPlace(frozenset(servers), log_position(last))
-
-
-def log_position(row: Row) -> LogPosition:
-    return row.length, row.file, row.pos
+    return LogPlace(frozenset(servers), (last.length, last.file, last.pos))

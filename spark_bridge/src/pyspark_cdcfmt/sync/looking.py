@@ -16,14 +16,7 @@ from pyspark.sql import functions as f
 from cdcfmt_core.events import DdlType, Message, SchemaChange
 from cdcfmt_core.toolkit.row_changes import change_position
 from pyspark_cdcfmt.blocks.schema import MESSAGES
-from pyspark_cdcfmt.sync.expressions import (
-    LogPlace,
-    LogPosition,
-    log_column,
-    log_place,
-    log_position,
-    sequence_commit,
-)
+from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, sequence_commit
 from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "
@@ -98,7 +91,8 @@ class Report:
 class Version:
     """Rows of a table that have the same columns; first and last of them by commit and offset.
 
-    - ``log``: None where a row lacks its place in the binlog; ``first_log`` is the first of them.
+    - ``log``, ``first_log``: the last and the first place, None where a row lacks its place in the
+      binlog.
     - ``count``: the number of rows; ``reads`` of those that a snapshot of the producer read, which
       are no changes; ``updates`` of those that may have changed a key; and ``deletes``.
     - ``is_whole``: the blocks have the messages themselves.
@@ -116,13 +110,11 @@ class Version:
     updates: int = 0
     deletes: int = 0
     is_whole: bool = False
-    first_log: LogPosition | None = None
+    first_log: LogPlace | None = None
 
     def is_behind(self, log: LogPlace | None) -> bool:
         """Whether the binlog tells that all rows came after its place ``log``."""
-        if log is None or self.log is None or self.first_log is None:
-            return False
-        return log.is_before_all(self.log.servers, self.first_log)
+        return log is not None and log.is_before_all(self.first_log)
 
     def may_begin_before(self, statement: Statement) -> bool:
         """Whether any row may have come before a statement.
@@ -226,7 +218,7 @@ def _version(
         total["updates"],
         total["deletes"],
         all(row.form == MESSAGES for row in rows) and not total["truncates"],
-        first_log and log_position(first_log),
+        log_place(first_log, servers) if first_log and total["logged"] == total["count"] else None,
     )
 
 
