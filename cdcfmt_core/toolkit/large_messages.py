@@ -126,6 +126,8 @@ def _may_be_snappy(data: bytes) -> bool:
     first = max((size.bit_length() + 6) // 7, 1)
     # The format never adds more than this.
     fits = size <= len(data) * _SNAPPY_BEST_RATIO and len(data) <= 32 + size + size // 6
+    # Blanks are both, and lines of indented JSON begin with them.
+    fits = fits and not data[:2].isspace()
     return fits and size > 0 and len(data) > first and data[first] & 3 == 0
 
 

@@ -19,6 +19,7 @@ from cdcfmt_core.errors import DecodeError, MissingDependencyError
 from cdcfmt_core.toolkit.claim_checks import open_claim_check_store
 from cdcfmt_core.toolkit.large_messages import (
     ClaimCheckStore,
+    compression_hint,
     open_decompressor,
     resolve_claim_check,
 )
@@ -50,6 +51,15 @@ def at_most(megabytes: int) -> Iterator[None]:
 
 def test_none_is_no_function() -> None:
     assert open_decompressor("none", LIMIT) is None
+
+
+@pytest.mark.parametrize("compression", CODECS)
+def test_compressed_messages_are_hinted_at(compression: str) -> None:
+    wire = {"database": "shop", "table": "orders", "data": [{"id": "1"}]}
+    compact = json.dumps(wire).encode()
+    assert str(compression_hint(CODECS[compression](compact))).endswith(f"={compression}")
+    lines = (compact, *json.dumps(wire, indent=2).encode().splitlines())
+    assert not any(map(compression_hint, lines))
 
 
 @pytest.mark.parametrize("compression", CODECS)
