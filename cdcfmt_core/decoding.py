@@ -142,10 +142,13 @@ class MessageDecoder:
 
     def note_format(self, name: str) -> None:
         """Take note of the format of the last message, which was decoded elsewhere."""
-        if self._auto and (self._last is None or self._last.name != name):
+        if not self._auto:
+            return
+        if self._last is None or self._last.name != name:
             self._last = next(codec for codec in self._codecs if codec.name == name)
             if name not in self._decoders:
                 self._open(self._last)
+        self._codec = self._last
 
     def decode(self, message: Message) -> list[Event]:
         """The wanted events of one message, in order."""

@@ -161,3 +161,13 @@ def test_images_before_the_names_of_their_table() -> None:
     )
     assert result.by_kernel == 4
     assert set(result.rows.column("after").to_pylist()) == {'{"a":"a!","b":"b!"}'}
+
+
+def test_columns_are_shown_in_the_order_of_their_own_row() -> None:
+    """ALTER … FIRST changes it, and no type."""
+    types = {"a": "int", "b": "int"}
+    messages = [update(at, types, {"a": "1", "b": "2"}, {"a": "3"}) for at in range(4)]
+    messages += [update(at, types, {"b": "2", "a": "1"}, {"a": "3"}) for at in range(4, 8)]
+    result = check_events(messages, includeColumns="true")
+    assert (result.by_kernel, result.by_reference) == (6, 2)
+    assert check_events(messages).by_kernel == 7

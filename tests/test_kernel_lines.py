@@ -222,3 +222,18 @@ def test_lines_that_are_whole_messages(line_format: LineFormat, tmp_path: Path) 
         lines=read_lines(split, **how),
     )
     assert (result.by_kernel, result.by_reference) == (98, 2)
+
+
+def test_a_bad_line_has_the_format_of_the_message_before_it(tmp_path: Path) -> None:
+    rows = [wrap_line(Message(b"k", row.strip(), (), "t", 0, 5)) for row in ROWS[:20]]
+    rows[10] = wrap_line(Message(b"k", b"{}", (), "t", 0, 5))
+    rows[15] = b'{"key":null,"value":"no base64!"}'
+    path = tmp_path / "dump.jsonl"
+    path.write_bytes(b"\n".join(rows) + b"\n")
+    split = FileSplit(str(path), 0, None, None)
+    options = parsed({"protocol": "auto"})
+    schema = events_schema(options)
+    result = check_equal(list(read_split(split)), schema, options, lines=read_lines(split))
+    assert result.by_kernel == 17
+    formats = [source["protocol"] for source in result.rows.column("_source").to_pylist()]
+    assert formats == ["canal-json"] * 10 + [None] + ["canal-json"] * 9

@@ -29,8 +29,8 @@ pub fn push(
 ) -> Step<()> {
     let (date, clock) = parts.split_at(3);
     match logical {
-        // Any clock, and a lack of it, may make another type of the value.
-        MysqlText::Date if clock == [Part::Null; 4] => {
+        // An hour, and the lack of a clock, may make another type of the value.
+        MysqlText::Date if clock[0] == Part::Null && micros(clock, 0) == Some(0) => {
             let days = days(date).and_then(|days| i32::try_from(days).ok());
             column.push_date(days.ok_or(BROKEN)?)
         }

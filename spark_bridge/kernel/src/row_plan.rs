@@ -27,6 +27,9 @@ pub struct Description {
     /// The names in `_absent`.
     absent: Vec<String>,
     keyed: bool,
+    /// Columns are shown in the order of whole rows.
+    #[serde(default)]
+    in_order: bool,
     event: Option<event_plan::Description>,
 }
 
@@ -90,6 +93,7 @@ pub struct RowPlan {
     /// Columns of the batch that the table lacks.
     pub lacking: Vec<usize>,
     pub keyed: bool,
+    in_order: bool,
     pub event: Option<EventPlan>,
 }
 
@@ -159,6 +163,7 @@ impl RowPlan {
             absent: description.absent.into(),
             lacking: (0..outputs).filter(|place| lacking[*place]).collect(),
             keyed: description.keyed,
+            in_order: description.in_order,
             event,
         })
     }
@@ -200,6 +205,9 @@ impl RowPlan {
                     let Some(place) = self.names.find_from(expected, cursor.bytes_of(name)) else {
                         return Ok(None);
                     };
+                    if self.in_order && whole && place != expected {
+                        return Ok(None);
+                    }
                     if let Some(cell) = self.cells.get(place) {
                         // The order of a whole row's cells is that of the key's columns.
                         let in_order = !whole || place == expected;

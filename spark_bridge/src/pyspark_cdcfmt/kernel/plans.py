@@ -112,6 +112,7 @@ def describe_plan(
         "columns": columns,
         "absent": [field.name for field in shape.fields if field.name not in found],
         "keyed": shape.is_keyed(table),
+        "in_order": shape.shows_columns or shape.numbered is not None,
         "event": _event(layout, table, shape, wire) if shape.events else None,
     }
     number = None if shape.numbered is None else shape.numbered.number_of(table)
