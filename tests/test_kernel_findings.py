@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import attrs
 import pytest
 from golden_data import load_variant, native_messages, reading_options
-from pyspark.sql.types import DataType, DoubleType, FloatType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+)
 from test_kernel import USUAL, check_events, update
 from test_kernel_debezium import message as of_debezium
 from test_kernel_debezium import payload
@@ -171,3 +182,26 @@ def test_columns_are_shown_in_the_order_of_their_own_row() -> None:
     result = check_events(messages, includeColumns="true")
     assert (result.by_kernel, result.by_reference) == (6, 2)
     assert check_events(messages).by_kernel == 7
+
+
+@pytest.mark.parametrize(
+    ("type_", "declared", "values"),
+    [
+        ("varchar(9)", DecimalType(10, 2), {"1.5": Decimal("1.50"), "1_0": None, "\u0663": None}),
+        ("vector", ArrayType(FloatType()), {"[1.5]": [1.5], "[1e39]": None}),
+        ("vector", ArrayType(DoubleType()), {"[1e39]": [1e39]}),
+        ("vector", ArrayType(IntegerType()), {"[1.5]": None}),
+        ("vector", ArrayType(StringType()), {"[1.5]": ["1.5"]}),
+    ],
+)
+def test_what_a_declared_type_does_not_hold_is_a_bad_row(
+    type_: str, declared: DataType, values: dict[str, Any]
+) -> None:
+    read = parsed({"protocol": "canal-json", "table": "shop.orders", "images": "after"})
+    schema = StructType([*metadata_fields(read), StructField("a", declared)])
+    messages = [update(at, {"a": type_}, {"a": text}, {}) for at, text in enumerate(values)]
+    rows = check_equal(messages, schema, read, inferred=False).rows.to_pylist()
+    assert [row["a"] for row in rows] == list(values.values())
+    assert [row["_corrupt_record"] is None for row in rows] == [
+        value is not None for value in values.values()
+    ]

@@ -221,7 +221,7 @@ def to_decimal(target: spark.DecimalType) -> Convert:
             number = value
         elif isinstance(value, float):
             number = Decimal(repr(value))
-        elif isinstance(value, str) and len(value) <= 100:
+        elif isinstance(value, str) and len(value) <= 100 and value.isascii() and "_" not in value:
             try:
                 number = Decimal(value)
             except ArithmeticError:

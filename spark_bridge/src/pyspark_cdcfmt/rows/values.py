@@ -94,6 +94,8 @@ def _convert_to(
         return _known_bytes
     if isinstance(target, spark.StructType):
         return _to_geometry(target)
+    if isinstance(target, spark.ArrayType):
+        return _to_array(_convert_to(logical.Unknown(), target.elementType, column, policy))
     return _SIMPLE.get(type(target), _unsupported(target))
 
 
@@ -244,10 +246,13 @@ def _to_interval(value: Any) -> timedelta:
     raise BadValue(f"{show(value)} is not a time")
 
 
-def _to_array(value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    raise BadValue(f"{show(value)} is not an array")
+def _to_array(convert: Convert) -> Convert:
+    def array(value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return [None if item is None else convert(item) for item in value]
+        raise BadValue(f"{show(value)} is not an array")
+
+    return array
 
 
 _GEOMETRY_PARTS = {field.name: field.dataType for field in GEOMETRY.fields}
@@ -288,5 +293,4 @@ _SIMPLE: dict[type, Convert] = {
     spark.BinaryType: _to_binary,
     spark.DateType: to_date,
     spark.DayTimeIntervalType: _to_interval,
-    spark.ArrayType: _to_array,
 }
