@@ -381,6 +381,43 @@ def test_a_binlog_orders_what_partitions_do_not() -> None:
     assert ("refuse", "warning") in [(row.action, row.level) for row in refused.log]
 
 
+def test_a_column_that_lenient_keeps_comes_again() -> None:
+    """Rows that were not changed since have the values of before the DROP in it."""
+    drop = statement("ALTER TABLE orders DROP COLUMN N", "ALTER")
+    late, without = version(NUMBERED, first=(19, 0)), version(first=(21, 0))
+    second = plan(late, after=plan(version(NUMBERED)), statements=(drop,))
+    assert second.state.columns is not None
+    assert second.state.columns.names == [*NUMBERED]
+    third = plan(late, without, after=kept(second), statements=(drop,))
+    assert third.state.halted is None
+    again = version(NUMBERED, first=(22, 0))
+    halted = plan(late, again, after=kept(third))
+    assert "column n was dropped, and rows have it again" in str(halted.state.halted).lower()
+    resumed = attrs.evolve(halted, state=attrs.evolve(halted.state, halted=None, catching_up="now"))
+    fourth = plan(again, after=resumed)
+    assert fourth.state.halted is None
+    assert plan(again, after=kept(fourth)).state.halted is None
+    # Whose choice it is to leave the target as it is.
+    given = {"schema_changes": "ignore"}
+    ignored = plan(late, after=plan(version(NUMBERED), **given), statements=(drop,), **given)
+    assert plan(again, after=kept(ignored), **given).state.halted is None
+
+
+def test_what_no_order_tells_of_a_dropped_column_halts_nothing() -> None:
+    def rows(offset: int, place: str, log: LogPlace | None = None) -> Version:
+        given = version(NUMBERED, first=(0, offset), place=place, log=log)
+        return attrs.evolve(given, first_log=log)
+
+    query = "ALTER TABLE orders DROP COLUMN n"
+    drop = statement(query, "ALTER", 0, 5, "t/0", log=logged(20))
+    both = plan(rows(1, "t/0"), rows(1, "t/1"))
+    dropped = kept(plan(after=both, statements=(drop,)))
+    assert plan(rows(6, "t/0"), after=dropped).state.halted
+    for lagging in (rows(4, "t/0"), rows(6, "t/1"), rows(6, "t/1", logged(10))):
+        assert plan(lagging, after=dropped).state.halted is None
+    assert plan(rows(6, "t/1", logged(30)), after=dropped).state.halted
+
+
 @pytest.mark.parametrize(
     ("alter", "more", "expected"),
     [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import attrs
 from pyspark.sql.types import StructField, StructType
 
 from cdcfmt_core.mysql.column_changes import column_changes
 from cdcfmt_core.mysql.lexemes import NotUnderstood
-from pyspark_cdcfmt.sync.looking import Statement
+from pyspark_cdcfmt.sync.looking import Statement, Version
 from pyspark_cdcfmt.sync.states import Retired
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
@@ -17,12 +19,16 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
 
     Columns that it adds or changes are followed once rows have them.
     """
-    if policy not in ("evolve", "exception") or _was_followed(plan, statement):
+    if policy == "ignore" or _was_followed(plan, statement):
         return
     try:
         changes = column_changes(statement.query)
     except NotUnderstood as error:
-        plan.note("refuse", f"{statement.query}: {error}", "warning")
+        if policy != "lenient":
+            plan.note("refuse", f"{statement.query}: {error}", "warning")
+        return
+    if policy == "lenient":
+        _keep(plan, statement, changes.dropped)
         return
     steps = [*changes.renamed.items(), *((name, None) for name in changes.dropped)]
     steps = [step for step in steps if _has(plan, step[0])]
@@ -40,6 +46,17 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
         if plan.state.halted:
             return
     plan.state = attrs.evolve(plan.state, altered=statement.sequence, altered_log=statement.log)
+
+
+def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
+    """Remember what the source has dropped, and the target has still."""
+    place, at, log = statement.place, statement.at, statement.log
+    kept = [Retired(name, name, place, at, log) for name in names if _has(plan, name)]
+    if kept:
+        kept = [*plan.state.kept, *kept]
+        plan.state = attrs.evolve(
+            plan.state, kept=tuple(kept), altered=statement.sequence, altered_log=log
+        )
 
 
 def _was_followed(plan: TablePlan, statement: Statement) -> bool:
@@ -89,27 +106,39 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
 
 def check_retired(plan: TablePlan) -> None:
     """Halt where a column has a name again that another one had before it."""
-    for retired in plan.state.retired:
-        for version in plan.versions:
-            names = {column.name.lower() for column in version.columns}
-            if retired.name.lower() not in names:
-                continue
-            is_ordered = retired.place is None or version.places == {retired.place}
-            if is_ordered and version.last <= retired.at:
-                continue
-            if version.log is not None and version.log.is_before(retired.log):
-                continue
-            what = "dropped" if retired.now is None else f"renamed to {retired.now}"
-            reason = (
-                f"column {retired.name} was {what}, and rows have it again: resume takes it as a "
-                "new column"
-            )
-            plan.halt_unless_catching_up(reason)
-            if plan.state.halted:
-                return
-            others = tuple(each for each in plan.state.retired if each != retired)
-            plan.state = attrs.evolve(plan.state, retired=others)
-            break
+    for retired in (*plan.state.retired, *plan.state.kept):
+        is_kept = retired in plan.state.kept
+        if not any(_has_again(version, retired, is_sure=is_kept) for version in plan.versions):
+            continue
+        what = "dropped" if is_kept or retired.now is None else f"renamed to {retired.now}"
+        then = "resume takes it as a new column"
+        if is_kept:
+            then = "rows in the target have its old values: give them the source's, and resume"
+        plan.halt_unless_catching_up(
+            f"column {retired.name} was {what}, and rows have it again: {then}"
+        )
+        if plan.state.halted:
+            return
+        plan.state = attrs.evolve(
+            plan.state,
+            retired=tuple(each for each in plan.state.retired if each != retired),
+            kept=tuple(each for each in plan.state.kept if each != retired),
+        )
+
+
+def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
+    """Whether rows of a version have the column, and came behind the statement.
+
+    Where nothing orders them they do, unless ``is_sure`` asks for those that certainly do.
+    """
+    if retired.name.lower() not in {column.name.lower() for column in version.columns}:
+        return False
+    is_ordered = retired.place is None or version.places == {retired.place}
+    if is_ordered and version.last <= retired.at:
+        return False
+    if version.log is not None and version.log.is_before(retired.log):
+        return False
+    return is_ordered or not is_sure or version.is_behind(retired.log)
 
 
 def _has(plan: TablePlan, name: str) -> bool:

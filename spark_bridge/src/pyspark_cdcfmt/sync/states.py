@@ -47,7 +47,7 @@ class Buried:
 class Retired:
     """A name that a column had at the source, until it was renamed or dropped.
 
-    ``now`` is its name in the target, None for a dropped one; ``at`` is the commit and offset of
+    ``now`` is its name in the target, None for one that is gone; ``at`` is the commit and offset of
     the statement, and ``place`` its partition where it has no commit; ``log`` is its place in the
     source's binlog where that is known.
     """
@@ -66,12 +66,12 @@ class TableState:
     ``columns`` are the table's own.  ``truncates`` have the ``_sequence`` of each TRUNCATE;
     ``places`` are the partitions with its rows, as far as no commit_ts orders them, and
     ``truncated`` those that had a TRUNCATE, the last one at ``truncated_log`` in the binlog, None
-    where that is not known of all; ``ignored`` are changes of columns that were not
-    followed, and logged; ``altered`` is the ``_sequence`` of the last statement whose changes of
-    columns were, and ``altered_log`` its place in the binlog.  A table that is ``halted`` has the
-    reason there, and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the
-    next batch has what was held until then; what was held until ``caught_up`` is done.  Both are
-    texts of times.
+    where that is not known of all; ``ignored`` are changes of columns that were not followed, and
+    logged; ``kept`` are columns that the source has dropped, and the target has still;
+    ``altered`` is the ``_sequence`` of the last statement whose changes of columns were followed,
+    and ``altered_log`` its place in the binlog.  A table that is ``halted`` has the reason there,
+    and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the next batch has
+    what was held until then; what was held until ``caught_up`` is done.  Both are texts of times.
     """
 
     name: TableName
@@ -86,6 +86,7 @@ class TableState:
     has_tombstones: bool = False
     ignored: frozenset[str] = frozenset()
     retired: tuple[Retired, ...] = ()
+    kept: tuple[Retired, ...] = ()
     altered: tuple[int, ...] = ()
     altered_log: LogPlace | None = None
     catching_up: str | None = None
@@ -132,10 +133,11 @@ class TableState:
         values = attrs.asdict(self, recurse=False)
         values["columns"] = self.columns and self.columns.jsonValue()
         values |= {name: sorted(values[name]) for name in _SETS}
-        values["retired"] = [
-            (each.name, each.now, each.place, each.at, _log_values(each.log))
-            for each in self.retired
-        ]
+        for name in _NAMES:
+            values[name] = [
+                (each.name, each.now, each.place, each.at, _log_values(each.log))
+                for each in values[name]
+            ]
         for name in _LOGS:
             values[name] = _log_values(values[name])
         return json.dumps(values, ensure_ascii=False)
@@ -151,12 +153,9 @@ class TableState:
                 "keys": tuple(values["keys"]),
                 "columns": columns and StructType.fromJson(columns),
                 "truncates": tuple(map(tuple, values["truncates"])),
-                "retired": tuple(
-                    Retired(name, now, place, tuple(at), _log_of(*log))
-                    for name, now, place, at, *log in values["retired"]
-                ),
                 "altered": tuple(values["altered"]),
             }
+            | {name: _retired_of(values.get(name, ())) for name in _NAMES}
             | {name: _log_of(values.get(name)) for name in _LOGS}
             | {name: frozenset(values[name]) for name in _SETS}
         )
@@ -177,5 +176,12 @@ def _log_of(values: list[Any] | None = None) -> LogPlace | None:
     return None if values is None else LogPlace(frozenset(values[0]), tuple(values[1]))
 
 
+def _retired_of(values: Iterable[Any]) -> tuple[Retired, ...]:
+    return tuple(
+        Retired(name, now, place, tuple(at), _log_of(*log)) for name, now, place, at, *log in values
+    )
+
+
 _SETS = ("places", "truncated", "ignored")
 _LOGS = ("truncated_log", "altered_log")
+_NAMES = ("retired", "kept")
