@@ -18,7 +18,7 @@ MAX_LENGTH: Final = 1 << 18
 
 Kind: TypeAlias = Literal["name", "word", "string", "mark"]
 
-_EXECUTED: Final = re.compile(r"/\*(?:M?!\d*|T!(?:\[[^\]]*\])?)")
+_EXECUTED: Final = re.compile(r"/\*(?:M?!\d*|T!(?:\[[^]*]*\])?)")
 _WORD: Final = re.compile(r"[^\W\d]|[$@]")
 _WORDS: Final = re.compile(r"\S+")
 _MOST_EXPANSIONS: Final = 3

@@ -98,3 +98,11 @@ def test_piped_data_is_data(hostile: Path) -> None:
     assert next(rows)[f"c{EVIL}"] == f"v{EVIL}"
     sql = run("schema", hostile, *TABLE, "--as", "create-table").stdout
     assert f"/* {EVIL} */" in sql
+
+
+@pytest.mark.parametrize("shape", ["create-table", "spark", "delta"])
+def test_no_name_ends_a_comment_of_sql(shape: str, tmp_path: Path) -> None:
+    message = wire(table="t\r\nDROP TABLE u; --", data=[{"id": "1"}])
+    path = write_messages(tmp_path / "m.jsonl", [Message(None, message)])
+    head = run("schema", path, "--as", shape, "-q").stdout.split("\n")[0]
+    assert head.endswith("t\\r\\nDROP TABLE u; --`")

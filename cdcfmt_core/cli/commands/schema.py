@@ -22,6 +22,7 @@ from cdcfmt_core.cli.writers import print_json, print_lines
 from cdcfmt_core.errors import CdcfmtError, MissingDependencyError, OptionError
 from cdcfmt_core.filters import nearest_tables, table_names
 from cdcfmt_core.options import Option
+from cdcfmt_core.texts import one_line
 
 OPTIONS = (
     Option(
@@ -129,7 +130,9 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
         else:
             text = table.create_table()
         if text:
-            print_lines(("" if first else "\n") + f"-- {table_names([name])}\n{text}")
+            # A line of its own, which no name ends.
+            head = one_line(f"-- {table_names([name])}")
+            print_lines(("" if first else "\n") + f"{head}\n{text}")
             first = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -143,6 +144,14 @@ def test_names_of_the_java_client() -> None:
     assert config(ssl_endpoint_identification_algorithm="") == {
         "ssl.endpoint.identification.algorithm": "none"
     }
+
+
+@pytest.mark.parametrize("junk", [" " * 5_000 + "x", "x" * 20_000, "x=" * 20_000])
+def test_junk_in_a_jaas_login_takes_linear_time(junk: str) -> None:
+    start = time.process_time()
+    with pytest.raises(OptionError, match=r"kafka\.sasl\.username"):
+        config(sasl_mechanism="PLAIN", sasl_jaas_config=f"x.PlainLoginModule required {junk}")
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize("module", ["plain.PlainLoginModule", "scram.ScramLoginModule"])

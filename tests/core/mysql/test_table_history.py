@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -194,6 +195,9 @@ def test_any_text_is_survived() -> None:
     for text in ("(", "/*!", "a,", "/*! ", "/*!a*/", "`"):
         known = types_after(T, "alter table t modify d int " + text * 20_001)
         assert "d" not in (known or {}), text
+    start = time.process_time()
+    assert types_after(T, "alter table t modify d int " + "/*T![*/" * 36_000)
+    assert time.process_time() - start < 3
     assert types_after(T, "alter table t modify d int" + ";" * 20_001) == {
         "id": "int",
         "d": "int",

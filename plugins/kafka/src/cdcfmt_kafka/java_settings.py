@@ -9,10 +9,10 @@ from typing import Final
 from cdcfmt_core.errors import OptionError
 
 _JAAS_LOGIN = re.compile(
-    r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\b(.*?)\s*;?\s*", re.DOTALL
+    r"\s*([\w.]+)\s+(?:required|requisite|sufficient|optional)\b(.*)", re.DOTALL
 )
 _JAAS_OPTION = re.compile(
-    r"""\s*([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\S+))"""
+    r"""(?<![\w.])([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|(\S+))"""
 )
 
 
@@ -26,11 +26,12 @@ def _from_jaas(value: str, given: Mapping[str, str]) -> dict[str, str]:
             "kafka.sasl.password, for Kerberos kafka.sasl.kerberos.principal, .keytab and "
             ".service.name, for OAuth kafka.sasl.oauthbearer.*"
         )
+    text = login[2].rstrip().removesuffix(";")
     options = {
         name: re.sub(r"\\(.)", r"\1", double or single) or bare
-        for name, double, single, bare in _JAAS_OPTION.findall(login[2])
+        for name, double, single, bare in _JAAS_OPTION.findall(text)
     }
-    rest = _JAAS_OPTION.sub("", login[2]).strip()
+    rest = _JAAS_OPTION.sub("", text).strip()
     if rest or not {"username", "password"} <= options.keys() or "tokenauth" in options:
         raise OptionError(
             "option kafka.sasl.jaas.config: username and password are looked for, and nothing "
