@@ -1,9 +1,12 @@
-"""``sync`` with statements whose messages do not name the tables that they empty."""
+"""``sync`` with statements whose messages do not name the tables that they empty, and SQL."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any, cast
 
+import pytest
 from canal_messages import COMMIT_TS, ddl_message
 from pyspark.sql import SparkSession
 from sync_lake import Lake, put
@@ -40,3 +43,31 @@ def test_one_statement_twice_in_a_second(delta: SparkSession, tmp_path: Path) ->
     lake = Lake(delta, tmp_path, source={"dialect": "canal"})
     lake.run(*messages)
     assert lake.rows().keys() == {2}
+
+
+@pytest.mark.parametrize("store", ["scd1", "scd2"])
+def test_names_are_names_in_sql(delta: SparkSession, tmp_path: Path, store: str) -> None:
+    """Spark puts variables into SQL, as secret as that of the environment may be."""
+    name = "${env:HOME}'\\"
+
+    def renamed(message: dict[str, Any]) -> dict[str, Any]:
+        text = json.dumps(message)
+        for each in ("orders", "id", "name"):
+            text = text.replace(f'"{each}"', json.dumps(each + name))
+        return cast(dict[str, Any], json.loads(text))
+
+    lake = Lake(delta, tmp_path, {"store": store})
+    delta.conf.set("spark.sql.parser.escapedStringLiterals", "true")
+    try:
+        lake.run(put(1, "a", 1), renamed(put(1, "a", 1)), put(1, "a", 1, database=""))
+        lake.run(renamed(put(2, "b", 2)), renamed(put(3, "c", 3, was=1)))
+    finally:
+        delta.conf.unset("spark.sql.parser.escapedStringLiterals")
+    assert lake.rows().keys() == {1}
+    (halted,) = (row.detail for row in lake.control("log") if row.action == "halt")
+    assert halted == "its messages name no database: leave it out by exclude"
+    (target,) = {path.name for path in (tmp_path / "lake" / "shop").iterdir()} - {"orders"}
+    rows = lake.table(target)
+    assert rows.columns[:2] == [f"id{name}", f"name{name}"]
+    current = rows.where("__END_AT IS NULL") if store == "scd2" else rows
+    assert {row[0]: row[1] for row in current.collect()} == {2: "b", 3: "c"}

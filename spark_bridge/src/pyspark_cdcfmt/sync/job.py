@@ -55,6 +55,13 @@ TASKS = {
 """Numbers of tasks: what Spark and Delta have on any machine, which is the most; the least; and how
 many a core gets.  With more than these, starting tasks is most of a batch."""
 
+_NAMES_AS_THEY_ARE = {
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
+"""Settings by which SQL holds the names of sources and nothing else: ``${env:TOKEN}`` would become
+the variable's value, and a quote in a name would end it."""
+
 
 def sync(
     spark: SparkSession,
@@ -140,6 +147,8 @@ class _Worker:
         spark = blocks.sparkSession
         query_id = spark.sparkContext.getLocalProperty("sql.streaming.queryId")
         limit_tasks(spark, self._tasks)
+        for name, value in _NAMES_AS_THEY_ARE.items():
+            spark.conf.set(name, value)
         if self._sync is None:
             self._sync = open_sync(
                 spark, self._options, self._source, self._snapshot, str(query_id)

@@ -69,6 +69,9 @@ class Planner:
         plan = TablePlan(state, versions)
         if state.halted:
             return plan
+        if "" in name:
+            plan.halt("its messages name no database: leave it out by exclude")
+            return plan
         owner = self._targets.setdefault(state.target.lower(), name)
         if owner != name:
             plan.halt(f"the target {state.target} is that of {table_text(owner)}: change into")
