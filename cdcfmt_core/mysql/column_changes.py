@@ -14,7 +14,7 @@ class ColumnChanges:
 
     Columns that no row has are left out: virtual ones.  ``key``: the primary key is
     added or dropped, ``rows`` that rows go or come without changes of them: with partitions, or
-    as double ones by ALTER IGNORE.
+    duplicate ones by ALTER IGNORE.
     """
 
     added: list[str] = attrs.field(factory=list)
@@ -53,7 +53,7 @@ def _read_alter(reader: StatementReader, changes: ColumnChanges) -> None:
             return
         if verb in ("ADD", "DROP") and "PRIMARY" in (action.peek(), action.peek(2)):
             changes.key = True
-        # Rows that are double go.
+        # Duplicate rows go.
         words = {action.peek(ahead) for ahead in range(3)}
         changes.rows |= ignores and verb == "ADD" and not words.isdisjoint(("UNIQUE", "PRIMARY"))
         if verb not in ("ADD", "DROP", "CHANGE", "RENAME") or action.is_no_column():

@@ -185,8 +185,8 @@ def statement_conflicts(
         yield (
             "onTruncate",
             None,
-            f"{by}rows go or come, with partitions or as double ones, without changes of them: do "
-            "the same to what you write to",
+            f"{by}partitions go or come with their rows, or duplicate rows go, of which there are "
+            "no changes: do the same to what you write to",
         )
 
 
