@@ -210,8 +210,12 @@ def check_kernel(subject: Subject) -> None:
     refusal = None
     for number, case in enumerate(subject.cases):
         messages = case.messages[:_MOST_MESSAGES]
-        for schema, options, inferred in _reads(subject, case, messages, number):
-            for some in (messages, _damaged(messages)):
+        damaged = _damaged(messages)
+        for place, (schema, options, inferred) in enumerate(
+            _reads(subject, case, messages, number)
+        ):
+            # The good ones are among the damaged ones, too.
+            for some in (damaged,) if place else (messages, damaged):
                 result = check_equal(some, schema, options, inferred=inferred)
                 by_kernel["rows" if options.table else "events"] += result.by_kernel
                 refusal = refusal or result.refusal
