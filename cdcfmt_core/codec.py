@@ -235,8 +235,8 @@ class CodecSpec:
 def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of several formats by declared name, parsed, or their defaults.
 
-    A name that they declare differently is there as ``format.name``, too: each format has its own
-    default, and a value that another one takes is none for it.
+    A name that they declare differently is there as ``format.name``, too: the given value where
+    that format takes it, else its default.
 
     :raises OptionError: for a value that no format takes.
     """
@@ -248,6 +248,7 @@ def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dic
     values: dict[str, Any] = {}
     for name, options in declared.items():
         refusals = []
+        differ = len({attrs.evolve(option, help="") for _, option in options}) > 1
         for format_, option in options:
             value = option.default
             if name in given:
@@ -256,7 +257,7 @@ def format_options(codecs: Iterable[CodecSpec], given: Mapping[str, Any]) -> dic
                 except OptionError as error:
                     refusals.append(error)
             values[option.name] = value
-            if len({attrs.evolve(each, help="") for _, each in options}) > 1:
+            if differ:
                 values[f"{format_}.{option.name}"] = value
         if len(refusals) == len(options):
             raise refusals[-1]

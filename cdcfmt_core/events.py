@@ -245,10 +245,10 @@ _TIMES = (
 
 
 def check_event(event: Any) -> None:
-    """What a decoder gave, besides ``Corrupt``, is an event whose times can be shown.
+    """Check what a decoder gave, besides ``Corrupt``: an event, and times that can be shown.
 
-    :raises TypeError: if it is none.
-    :raises ValueError: for a time that is none, or beyond what Spark's timestamps hold.
+    :raises TypeError: for anything but an event.
+    :raises ValueError: for a time that is no integer, or beyond what Spark's timestamps hold.
     """
     if type(event) not in KIND_OF:
         raise TypeError(f"a {type(event).__name__} is not an event")

@@ -130,7 +130,7 @@ def _all_tables(source: Input, settings: Settings, shape: str, paths: tuple[str,
         else:
             text = table.create_table()
         if text:
-            # A line of its own, which no name ends.
+            # A newline in a name would end the comment.
             head = one_line(f"-- {table_names([name])}")
             print_lines(("" if first else "\n") + f"{head}\n{text}")
             first = False

@@ -114,11 +114,10 @@ class ChangeRows:
             else:
                 yield from self._changes(message, event, protocol)
         elif isinstance(event, SchemaChange):
-            empties = self._empties(event)
-            if self._wants_table(event.database, event.table, event.schema):
+            is_own = self._wants_table(event.database, event.table, event.schema)
+            if is_own:
                 self._conflicts.follow(event.query)
-                empties = event.ddl_type in ("TRUNCATE", "ERASE") or empties
-            if empties:
+            if (is_own and event.ddl_type in ("TRUNCATE", "ERASE")) or self._empties(event):
                 yield from self._truncate(message, event, protocol)
         elif isinstance(event, Corrupt):
             added = self._source(message, event, protocol)
@@ -126,7 +125,7 @@ class ChangeRows:
             yield self._row(added, {})
 
     def _empties(self, event: SchemaChange) -> bool:
-        """Whether a statement empties this table, by DROP also that of another or of a database."""
+        """Whether a statement empties this table: its text may name several, or a database."""
         if event.ddl_type not in ("TRUNCATE", "ERASE", "QUERY", "CREATE"):
             return False
         database, *_, table = self._table
