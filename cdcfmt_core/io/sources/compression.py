@@ -26,7 +26,14 @@ _SUFFIXES: dict[str, Compression] = {
     ".bz2": "bzip2",
 }
 # Read as plain text these would give nothing but bad lines.
-_UNREADABLE_SUFFIXES = (".xz", ".lz4", ".snappy", ".lzo", ".br", ".deflate", ".zip", ".7z")
+_UNREADABLE_COMPRESSIONS = (".xz", ".lz4", ".snappy", ".lzo", ".br", ".deflate", ".zip", ".7z")
+_ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.zst", ".tar.bz2")
+_TABLES = (".parquet", ".orc", ".avro")
+_UNREADABLE_SUFFIXES = {
+    **dict.fromkeys(_UNREADABLE_COMPRESSIONS, "decompress it or compress it as .gz or .zst"),
+    **dict.fromkeys(_ARCHIVES, "extract its files"),
+    **dict.fromkeys(_TABLES, "read it as a DataFrame by Spark and pass that to decode(df)"),
+}
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_DICTIONARY_SIZES = (0, 1, 2, 4)
@@ -38,14 +45,15 @@ def compression_of(path: str) -> Compression | None:
     :raises SourceError: for one that cannot be read.
     """
     name = path.lower()
+    for suffix, remedy in _UNREADABLE_SUFFIXES.items():
+        if name.endswith(suffix):
+            raise SourceError(
+                f"file {path}: {suffix} files cannot be read; {remedy}, or leave it out by "
+                "pathGlobFilter"
+            )
     for suffix, compression in _SUFFIXES.items():
         if name.endswith(suffix):
             return compression
-    if name.endswith(_UNREADABLE_SUFFIXES):
-        raise SourceError(
-            f"file {path}: .{name.rpartition('.')[2]} files cannot be read; decompress it or "
-            "compress it as .gz or .zst, or leave it out by pathGlobFilter"
-        )
     return None
 
 

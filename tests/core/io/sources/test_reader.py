@@ -34,6 +34,7 @@ from cdcfmt_core.io.sources import (
     read_split,
     wrap_line,
 )
+from cdcfmt_core.io.sources.compression import compression_of
 from cdcfmt_core.toolkit.filesystem import SourceFile
 
 BOM = b"\xef\xbb\xbf"
@@ -243,6 +244,19 @@ def test_names_tell_the_compression(tmp_path: Path, suffix: str) -> None:
     kind = {".gz": ".gz", ".GZ": ".gz", ".bz2": ".bz2"}.get(suffix, ".zst")
     path.write_bytes(COMPRESSORS[kind](b"1\n2"))
     assert found(read(FileInfo(str(path), path.stat().st_size))) == [(0, b"1"), (2, b"2")]
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("a.json.XZ", r"\.xz files cannot be read; decompress it"),
+        ("a.tar.gz", r"\.tar\.gz files cannot be read; extract its files"),
+        ("part-0.snappy.parquet", r"\.parquet files .* by Spark and pass that to decode\(df\)"),
+    ],
+)
+def test_files_without_lines_are_refused(name: str, remedy: str) -> None:
+    with pytest.raises(SourceError, match=remedy):
+        compression_of(name)
 
 
 def test_zstd_frames_of_every_kind() -> None:
