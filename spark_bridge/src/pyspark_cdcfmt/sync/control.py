@@ -1,4 +1,4 @@
-"""The tables that sync itself keeps: log, dead letters, held events, tombstones, table states."""
+"""Control tables of sync: log, dead letters, held events, tombstones, table states."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ SCHEMAS = {
 }
 
 ADDED = ("at", "query_id", "batch_id", "letter", "headers")
-"""What kept events have beside the columns of events; ``headers`` in tables of before."""
+"""Columns of kept events that events lack; ``headers`` is in tables of earlier versions."""
 
 _ROWS_OF_A_FILE = 1_000_000
 _FEW = 10_000
-"""So many deleted keys of a batch pass through the driver, which remembers the last ones."""
+"""Maximum number of deleted keys per batch that the driver collects and remembers."""
 
 
 @attrs.frozen
 class Batch:
-    """What is worked at: a micro-batch of a query."""
+    """A micro-batch of a query."""
 
     query_id: str
     number: int
 
     @property
     def is_earlier(self) -> str:
-        """Whether a row of a table of sync is of another batch before, as a condition in SQL."""
+        """SQL condition for rows of a control table that an earlier batch wrote."""
         return f"query_id <> '{self.query_id}' OR batch_id < {self.number}"
 
     def once(self, purpose: str) -> Once:
@@ -84,10 +84,10 @@ class LogRow:
 
 
 class Control:
-    """These tables, in one folder.
+    """The control tables, in one folder.
 
-    All writes are idempotent by query and batch, but for those of ``tombstones``, which may be
-    there twice.
+    Writes are idempotent per query and batch, except for ``tombstones``, which may hold
+    duplicates.
     """
 
     def __init__(self, spark: SparkSession, target: Target, folder: str) -> None:
@@ -98,7 +98,7 @@ class Control:
         self._lock = Lock()
         self._buried: dict[str, Buried] | None = None
         self._first = Batch("", 0)
-        """The first batch of this run; one before may have been cut off in it."""
+        """The first batch of this run; an earlier run may have crashed in it."""
         self._anew: Batch | None = None
         """The batch that :meth:`keep_anew` was called for."""
 
@@ -106,7 +106,7 @@ class Control:
         return f"delta.{quote(f'{self._folder}/{name}')}"
 
     def _append(self, name: str, rows: DataFrame, once: Once | None) -> None:
-        """Append rows to a table, which the first of them make."""
+        """Append rows to a table; the first append creates it."""
         if name not in self._there:
             with self._lock:
                 if name not in self._there:
@@ -116,7 +116,7 @@ class Control:
         self._target.append(self.table(name), rows, once)
 
     def status(self) -> DataFrame:
-        """The tables: source, target, why it is halted or NULL, and when it changed last."""
+        """Tables with target, reason of a halt or NULL, and time of the last change."""
         rows = self._spark.table(self.table("tables"))
         last = rows.groupBy("source").agg(f.max_by("state", "at").alias("state"), f.max("at"))
         target, halted = (f.get_json_object("state", f"$.{name}") for name in ("target", "halted"))
@@ -125,7 +125,7 @@ class Control:
         ).where("target <> ''")
 
     def load(self, batch: Batch) -> dict[TableName, TableState]:
-        """The states of all tables as they were before a batch, the first one of this run."""
+        """Load the states of all tables before ``batch``, the first one of this run."""
         self._first = batch
         if not self.has("tables"):
             return {}
@@ -168,9 +168,9 @@ class Control:
     def keep_events(
         self, name: str, batch: Batch, part: str, events: DataFrame, letter: Column
     ) -> None:
-        """Append events to ``dead_letters`` or ``held``, with the reason.
+        """Append events to the table ``name``, with the reason ``letter``.
 
-        :param part: tells those of one batch apart.
+        :param part: distinguishes several appends within one batch.
         """
         at, query_id, number = _stamp(batch)
         stamped = events.select(
@@ -187,11 +187,11 @@ class Control:
         return self._target.schema(self.table(name)) is not None
 
     def kept(self, name: str) -> DataFrame:
-        """What came into ``held``, ``dead_letters`` or ``staged``."""
+        """The rows of ``held``, ``dead_letters`` or ``staged``."""
         return self._spark.table(self.table(name))
 
     def keep_anew(self) -> None:
-        """Remove what a run of this batch that was cut off has kept: the batch has more now."""
+        """Remove what a crashed run of this batch has kept: this run has more events."""
         for table in map(self.table, filter(self.has, ("held", "dead_letters", "staged"))):
             self._target.run(f"DELETE FROM {table} WHERE NOT ({self._first.is_earlier})")
         self._anew = self._first
@@ -209,23 +209,24 @@ class Control:
         self._write("watermarks", batch, rows)
 
     def note_progress(self, batch: Batch, rows: Iterable[tuple[str, str, int, int]]) -> None:
-        """Keep which ``version`` of each ``target`` of a ``source`` is which watermark."""
+        """Append rows of source, target, target version and watermark."""
         self._write("progress", batch, [(*_stamp(batch), *row) for row in rows])
 
     def staged(self, batch: Batch, since: int) -> DataFrame:
-        """The events that wait since before a batch, from a commit_ts on."""
+        """Events staged before ``batch``, with a commit_ts of ``since`` or later."""
         rows = self.kept("staged").where(batch.is_earlier)
         return rows.where(f.col("commit_ts") >= since).drop(*ADDED)
 
     def unstage(self, before: int) -> None:
-        """Remove events that waited and are in the targets: below a commit_ts."""
+        """Remove staged events with a commit_ts below ``before``; the targets have them."""
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
     def bury(self, keys: DataFrame, most: int) -> pa.Table | None:
-        """Keep the ``source``, ``key`` and ``sequence`` of deleted rows of tables.
+        """Append deleted keys to ``tombstones``.
 
-        :param most: a bound of the number of rows.
-        :returns: these rows, where they are few.
+        :param keys: columns ``source``, ``key`` and ``sequence``.
+        :param most: an upper bound of the number of rows.
+        :returns: the rows, if they are few; else None.
         """
         keys = keys.persist(StorageLevel.MEMORY_AND_DISK)
         try:
@@ -236,16 +237,17 @@ class Control:
                 return few
             rows = keys if few is None else self._spark.createDataFrame(few, keys.schema)
             rows = rows.withColumn("at", f.current_timestamp())
-            # A batch that runs again may have more of them; what is there twice does no harm.
+            # A repeated batch may have more rows, and duplicates have no effect: not idempotent.
             self._append("tombstones", rows.coalesce(1 + most // _ROWS_OF_A_FILE), None)
             return few
         finally:
             keys.unpersist()
 
     def note_buried(self, newest: Mapping[str, Sequence], few: pa.Table | None) -> set[str]:
-        """Remember what :meth:`bury` kept.
+        """Remember what :meth:`bury` appended.
 
-        :param newest: by table a ``sequence`` that none is behind.
+        :param newest: an upper bound of the deletes' ``sequence``, by table.
+        :param few: what :meth:`bury` returned.
         :returns: the tables that may have tombstones.
         """
         rows = () if few is None else few.to_pylist()
@@ -263,7 +265,7 @@ class Control:
         return texts
 
     def is_buried_since(self, state: TableState, sequence: Sequence) -> bool:
-        """Whether any row of a table may have been deleted behind a position."""
+        """Whether any row of a table may have been deleted after a position."""
         with self._lock:
             if self._buried is None:
                 found = self._spark.table(self.table("tombstones")).groupBy("source")
@@ -273,7 +275,7 @@ class Control:
             return behind is None or bool(behind)
 
     def tombstones(self, state: TableState, sequence: Sequence) -> DataFrame:
-        """Each ``key`` and ``sequence`` of deletes of a table behind a position."""
+        """Columns ``key`` and ``sequence`` of the deletes of a table after a position."""
         assert state.columns is not None
         with self._lock:
             known = (self._buried or {}).get(state.text)
@@ -289,7 +291,7 @@ class Control:
         return found.select(key_text_now(state.keys, state.columns).alias("key"), "sequence")
 
     def forget(self, seconds: float) -> None:
-        """Remove the tombstones that are older."""
+        """Remove tombstones older than ``seconds``."""
         self._target.run(
             f"DELETE FROM {self.table('tombstones')} "
             f"WHERE at < current_timestamp() - INTERVAL {int(seconds)} SECONDS"

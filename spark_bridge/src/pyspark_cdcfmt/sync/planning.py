@@ -1,4 +1,4 @@
-"""What the events of a batch mean for a table: its next state, decided before any write."""
+"""Plans for the tables of a batch: their next states, decided before any write."""
 
 from __future__ import annotations
 
@@ -18,38 +18,37 @@ from pyspark_cdcfmt.sync.states import TableState
 from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 _MOST_TRUNCATES = 100
-"""Of a table, kept for changes that come late."""
+"""Maximum number kept per table, for late changes."""
 _NO_ORDER = (
-    "{} came on another partition than rows of the table, without a commit_ts: nothing tells "
-    "which rows came before it"
+    "{} came on another partition than rows of the table, without a commit_ts: the rows before it "
+    "are not known"
 )
-
 _SEVERAL_FILES = (
-    "rows came without a commit_ts from {}: nothing tells which file is older; read the topic, or "
-    "files of whole messages with topic, partition and offset"
+    "rows without a commit_ts came from {}: the order of the files is not known; read the topic, "
+    "or files of whole messages with topic, partition and offset"
 )
 _MAYBE_TRUNCATED = (
-    "rows on {} came behind a TRUNCATE on {}, without a commit_ts: nothing tells whether it "
-    "removed them; resume takes them as rows that came after it"
+    "rows on {} came after a TRUNCATE on {}, without a commit_ts: it may have removed them; "
+    "resume accepts them as rows from after it"
 )
 
 
 _SNAPSHOT_WITHOUT_ORDER = (
-    "rows came without a commit_ts: the snapshot as of snapshot_commit_ts may hold them or not; "
-    "begin anew without that option"
+    "rows without a commit_ts came: the snapshot as of snapshot_commit_ts may have them or not; "
+    "start a new sync without that option"
 )
 
 
 @attrs.define
 class Planner:
-    """Decides, statement by statement."""
+    """Makes the plan of each table, statement by statement."""
 
     options: SyncOptions
     columns: ColumnPlanner
     _targets: dict[str, TableName] = attrs.field(factory=dict)
 
     def know(self, states: Iterable[TableState]) -> None:
-        """Take note of the tables that have targets."""
+        """Register the targets of known tables."""
         for state in states:
             if state.columns is not None:
                 self._targets[state.target.lower()] = state.name
@@ -62,7 +61,7 @@ class Planner:
         statements: Sequence[Statement],
         events: Events,
     ) -> TablePlan:
-        """The plan of one table.  ``state`` is None where it was never seen."""
+        """Plan one table; ``state`` is None for a new one."""
         is_first = state is None
         if state is None:
             state = TableState(name, target_of(self.options.into, name))
@@ -80,7 +79,7 @@ class Planner:
             plan.note("map name", f"the target is {state.target}")
         self._follow(plan, statements, events)
         if plan.state.halted:
-            # As it was, but for the reason: its events wait, those of this batch, too.
+            # Only the reason changes: all events of the table wait, including this batch's.
             plan.state = attrs.evolve(state, halted=plan.state.halted)
             del plan.log[:-1]
         return plan
@@ -102,12 +101,12 @@ class Planner:
         files = {place for place in new | plan.state.places if place.startswith(FILE)}
         if self.columns.needs_key and len(files) > 1:
             plan.halt_unless_catching_up(_SEVERAL_FILES.format(" and ".join(sorted(files)[:2])))
-        # Of files the last ones are enough, as a second one halts.
+        # The last files are enough, as a second one halts.
         known = plan.state.places - (files if new & files else set())
         plan.state = attrs.evolve(plan.state, places=known | new)
 
     def _follow_truncated(self, plan: TablePlan) -> None:
-        """Halt where rows of a partition that lags may be those that a TRUNCATE removed."""
+        """Halt if rows of a lagging partition may be from before a TRUNCATE."""
         log = plan.state.truncated_log
         unordered = [version for version in plan.versions if not version.is_behind(log)]
         places = frozenset().union(*(version.places for version in unordered))
@@ -127,10 +126,10 @@ class Planner:
                 version.may_begin_before(statement) for version in plan.versions
             )
             if choice == "halt" and not is_there:
-                # Rows that came before it may come yet, and are not to stay.
+                # Rows from before it may still arrive, and must go.
                 choice = "apply"
             known = plan.state.truncates
-            # A snapshot begins with statements that removed nothing.
+            # The statements at the start of a snapshot removed nothing.
             if choice is None or statement.of_snapshot:
                 self._follow_other(plan, statement, is_there)
             elif statement.sequence in known or (
@@ -147,7 +146,7 @@ class Planner:
                 return
 
     def _follow_other(self, plan: TablePlan, statement: Statement, is_there: bool) -> None:
-        """Follow a statement that leaves the table's rows where they are, or halt."""
+        """Follow a statement that keeps the table's rows, or halt."""
         if reason := _cannot_follow(statement, is_there):
             plan.halt_unless_catching_up(reason)
             return
@@ -163,7 +162,7 @@ class Planner:
                 return
             plan.state = plan.state.with_truncated(place, statement.log)
             if any(version.places != {place} for version in plan.versions):
-                # The binlog tells that they came after it, and offsets do not.
+                # By the binlog they are later, which offsets cannot show.
                 plan.note("truncate", statement.query)
                 return
         plan.truncates.append(statement.sequence)
@@ -173,7 +172,7 @@ class Planner:
 
 
 def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
-    """Why rows of the table come or go by a statement without changes of them."""
+    """The reason to halt, if the statement adds or removes rows without change messages."""
     database, _, table = statement.name
     names = renamed_tables(statement.query, database)
     is_new = (database.lower(), table.lower()) in {(d.lower(), t.lower()) for d, t in names}
@@ -190,9 +189,10 @@ def _cannot_follow(statement: Statement, is_there: bool) -> str | None:
 
 @attrs.frozen
 class Spread:
-    """A statement that empties a table under another name than that of its message.
+    """A statement that empties a table other than the one its message names.
 
-    ``origin`` has the message's name, ``own`` the table's.
+    :ivar origin: the statement with the message's table name.
+    :ivar own: the same with the emptied table's name.
     """
 
     origin: Statement
@@ -200,7 +200,7 @@ class Spread:
 
     @property
     def query(self) -> str:
-        """A statement of the table alone."""
+        """An equivalent statement for this table alone."""
         verb = "TRUNCATE" if self.own.type == "TRUNCATE" else "DROP"
         return f"{verb} TABLE {quote(self.own.name[2])}"
 
@@ -210,14 +210,18 @@ def spread_statements(
     tables: Iterable[TableName],
     wants: Callable[[TableName], bool],
 ) -> tuple[list[Statement], list[Spread]]:
-    """Give each table the statements about it, also those of messages that do not name it.
+    """Assign statements to all tables that they affect, also those that the message does not name.
 
-    ``tables`` are those with rows, whose names may differ from a statement's in case, unless both
-    are there.  Takes out the statements of no table, which it returns, and those of tables that
-    are not wanted.
+    Removes statements of unwanted tables.
+
+    :param statements: statements by table; changed in place.
+    :param tables: tables with rows; a name may differ from the statement's in case, unless both
+        exist.
+    :param wants: whether a table is wanted.
+    :returns: wanted statements without a table, and the assigned copies.
     """
     known = {*tables}
-    # Those that a snapshot begins with moved nothing.
+    # The statements at the start of a snapshot removed nothing.
     moving = [each for those in statements.values() for each in those if not each.of_snapshot]
     taken = [each for name in [*statements] if not name[2] for each in statements.pop(name)]
     spread: list[Spread] = []
@@ -227,7 +231,7 @@ def spread_statements(
             emptied = emptied_tables(each.query, database)
             others = known - {each.name}
             if each.type == "CREATE":
-                # OR REPLACE, which its type does not tell.
+                # CREATE OR REPLACE has the same type.
                 others = known & {each.name} or known
             elif each.name in known:
                 emptied.discard((database.lower(), table.lower()))

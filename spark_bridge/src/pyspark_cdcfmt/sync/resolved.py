@@ -1,8 +1,8 @@
-"""``consistency="resolved"``: all targets step together, from watermark to watermark.
+"""``consistency="resolved"``: all targets advance together, from watermark to watermark.
 
-Rows and statements wait in the table ``staged`` until every topic partition has a watermark above
-them.  The table ``progress`` has which version of each target is which watermark; it is written
-behind all targets, so that a batch that was cut off has no row there.
+Rows and statements wait in the table ``staged`` until every topic partition has a higher
+watermark.  The table ``progress`` maps target versions to watermarks.  It is written after all
+targets, so a crashed batch has no row there.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _IS_CHANGE = "kind IN ('row', 'ddl')"
 
 @attrs.define
 class Resolved:
-    """What waits, and how far the source and the targets are.
+    """Watermarks of the source, and the staged events.
 
-    ``resolved`` is the lowest of the last watermarks of all partitions, 0 while one has none.
+    :ivar resolved: the lowest of all partitions' last watermarks; 0 while one has none.
     """
 
     control: Control
@@ -35,16 +35,16 @@ class Resolved:
     checkpoint: str
     resolved: int = 0
     _watermarks: dict[str, int] | None = None
-    """By topic partition, those of batches that are done."""
+    """The last watermarks of completed batches, by topic partition."""
     _versions: dict[str, int] = attrs.field(factory=dict)
-    """By target, as of the last step."""
+    """Versions of the targets at the last step."""
     _now: dict[str, int] = attrs.field(factory=dict)
-    """The watermarks that this batch brings."""
+    """The watermarks of this batch."""
     _before: int = 0
-    """``resolved`` as it was before this batch."""
+    """``resolved`` before this batch."""
 
     def release(self, events: DataFrame, batch: Batch) -> DataFrame:
-        """The events that every partition has a watermark above; the others begin to wait.
+        """Release the events below the resolved watermark; stage the others.
 
         :raises SourceError: for a row or statement without a commit_ts.
         """
@@ -79,19 +79,19 @@ class Resolved:
         for row in rows:
             if row.unordered is not None:
                 raise SourceError(
-                    f"consistency=resolved: {row.unordered} has no commit_ts, so no watermark is "
-                    "above it: read it by another sync with consistency=eventual"
+                    f"consistency=resolved: {row.unordered} has no commit_ts to compare with "
+                    "watermarks: read it by another sync with consistency=eventual"
                 )
         known = self._watermarks or {}
         return {row.place: max(row.last or 0, known.get(row.place, 0)) for row in rows}
 
     def _lowest(self, spark: SparkSession, number: int, known: Mapping[str, int]) -> int:
-        """The lowest watermark of all partitions that the source had at the end of a batch."""
+        """The lowest watermark of all partitions of the source at the end of a batch."""
         places = {*known, *self._partitions(spark, number)}
         return min((known.get(place, 0) for place in places), default=0)
 
     def _partitions(self, spark: SparkSession, number: int) -> Iterable[str]:
-        """The topic partitions that Spark keeps as the end of a batch, none of files."""
+        """The topic partitions in Spark's end offset of a batch; empty for files."""
         if number < 0:
             return []
         rows = spark.read.text(f"{self.checkpoint}/offsets/{number}").collect()
@@ -101,12 +101,15 @@ class Resolved:
         return [f"{topic}/{partition}" for topic, partition in StreamOffset.of_json(offset).ends]
 
     def clean(self) -> None:
-        """Remove what waited until the step before this one."""
+        """Remove the staged events that an earlier step released."""
         if self.control.has("staged"):
             self.control.unstage(self._before)
 
     def step(self, batch: Batch, states: Iterable[TableState], written: set[str]) -> None:
-        """Note that all targets are at the watermark; those ``written`` have new versions."""
+        """Record that all targets have reached the watermark.
+
+        :param written: targets with a new version.
+        """
         if self._watermarks is None:
             return
         if self.resolved > self._before:
@@ -128,7 +131,7 @@ class Resolved:
 
 
 def _first_unordered() -> Column:
-    """The place of a row or statement without a commit_ts."""
+    """Table and position of a row or statement without a commit_ts."""
     table = f.concat_ws(".", "database", "schema", "table")
     where = f.concat(table, f.lit(" at "), f.to_json("_source"))
     return f.min(f.when(f.expr(_IS_CHANGE) & f.col("commit_ts").isNull(), where))

@@ -1,4 +1,4 @@
-"""RENAME and DROP of columns: what a target does for them, and rows from before them."""
+"""RENAME and DROP of columns: changes of the target, and late rows from before the statement."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pyspark_cdcfmt.sync.table_plan import TablePlan
 
 
 def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
-    """Make the state's columns follow a statement, as far as ``schema_changes`` does.
+    """Apply renames and drops of a statement to the state's columns, by ``schema_changes``.
 
-    Columns that it adds or changes are followed once rows have them.
+    Added and changed columns follow later, when rows have them.
     """
     if policy == "ignore" or _was_followed(plan, statement):
         return
@@ -38,7 +38,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
         plan.halt_unless_catching_up(f"{statement.query} (schema_changes=exception)")
         return
     if not _is_ordered(plan, statement):
-        text = "no commit_ts and no position in the binlog tells which rows came before it"
+        text = "without a commit_ts or a binlog position, rows before it are not known"
         plan.note("refuse", f"{statement.query}: {text}", "warning")
         return
     for old, new in steps:
@@ -49,7 +49,7 @@ def follow_columns(plan: TablePlan, statement: Statement, policy: str) -> None:
 
 
 def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
-    """Remember what the source has dropped, and the target has still."""
+    """Remember columns that the source has dropped and the target keeps."""
     place, at, log = statement.place, statement.at, statement.log
     kept = [Retired(name, name, place, at, log) for name in names if _has(plan, name)]
     if kept:
@@ -60,16 +60,16 @@ def _keep(plan: TablePlan, statement: Statement, names: Iterable[str]) -> None:
 
 
 def _was_followed(plan: TablePlan, statement: Statement) -> bool:
-    """Whether it is the last statement that was followed, or came before that one."""
+    """Whether it is the last statement that was followed, or an earlier one."""
     done = plan.state.altered_log
     if done is not None and statement.log is not None and done.servers == statement.log.servers:
-        # A connector that starts again sends it behind others.
+        # A restarted connector sends it again, after later ones.
         return statement.log.is_before(done)
     return statement.sequence <= plan.state.altered
 
 
 def _is_ordered(plan: TablePlan, statement: Statement) -> bool:
-    """Whether rows that came before a statement can be told from those that came after it."""
+    """Whether rows before a statement can be distinguished from rows after it."""
     if statement.place is None or not plan.state.places - {statement.place}:
         return True
     return statement.log is not None and all(version.log for version in plan.versions)
@@ -85,7 +85,7 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
         fields = [*columns.fields]
         names = [field.name.lower() for field in fields]
         if new is not None and new.lower() in names:
-            text = f"the target has a column {new} already, and keeps both"
+            text = f"the target already has a column {new}, and keeps both"
             plan.note("refuse", f"{statement.query}: {text}", "warning")
             return
         if old.lower() in names:
@@ -105,7 +105,7 @@ def _retire(plan: TablePlan, statement: Statement, old: str, new: str | None) ->
 
 
 def check_retired(plan: TablePlan) -> None:
-    """Halt where a column has a name again that another one had before it."""
+    """Halt if rows have a column name that a renamed or dropped column had."""
     for retired in (*plan.state.retired, *plan.state.kept):
         is_kept = retired in plan.state.kept
         if not any(_has_again(version, retired, is_sure=is_kept) for version in plan.versions):
@@ -127,9 +127,9 @@ def check_retired(plan: TablePlan) -> None:
 
 
 def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
-    """Whether rows of a version have the column, and came behind the statement.
+    """Whether rows of a version have the column after the statement.
 
-    Where nothing orders them they do, unless ``is_sure`` asks for those that certainly do.
+    Rows without an order count as later, unless ``is_sure`` is set.
     """
     if retired.name.lower() not in {column.name.lower() for column in version.columns}:
         return False
@@ -142,7 +142,7 @@ def _has_again(version: Version, retired: Retired, *, is_sure: bool) -> bool:
 
 
 def _has(plan: TablePlan, name: str) -> bool:
-    """Whether the target or a row of the batch has a column."""
+    """Whether the target or any version of the batch has a column."""
     own = plan.state.columns.names if plan.state.columns else []
     names = (column.name for version in plan.versions for column in version.columns)
     return name.lower() in map(str.lower, [*own, *names])

@@ -1,4 +1,4 @@
-"""The state of a source table: what sync remembers of it from batch to batch."""
+"""State of a source table between batches."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ Sequence: TypeAlias = tuple[int, ...]
 """The cells of a ``_sequence``."""
 
 SNAPSHOT_RANK = 2
-"""The rank of a snapshot in its commit: behind all changes of the commit."""
-
+"""The rank of a snapshot in its commit: after all changes of the commit."""
 
 _MOST_DELETES = 1000
 
 
 @attrs.define
 class Buried:
-    """The last deletes of a table: all that are behind ``since``, by ``_sequence`` and key."""
+    """The most recent deletes of a table: all after ``since``, by ``_sequence`` and key."""
 
     since: Sequence = ()
     deletes: list[tuple[Sequence, str]] = attrs.field(factory=list)
 
     def add(self, deletes: Iterable[tuple[Sequence, str]]) -> None:
-        """Remember more deletes; beyond a thousand the first ones are forgotten."""
+        """Remember more deletes; beyond a thousand the oldest ones are forgotten."""
         known = sorted({*self.deletes, *deletes})
         forgotten, self.deletes = known[:-_MOST_DELETES], known[-_MOST_DELETES:]
         if forgotten:
             self.since = max(self.since, forgotten[-1][0])
 
     def behind(self, sequence: Sequence) -> list[tuple[Sequence, str]] | None:
-        """The deletes behind a position; None where others may be there, too."""
+        """The deletes after a position; None if some of them may be forgotten."""
         if sequence < self.since:
             return None
         return [delete for delete in self.deletes if delete[0] > sequence]
@@ -45,11 +44,12 @@ class Buried:
 
 @attrs.frozen
 class Retired:
-    """A name that a column had at the source, until it was renamed or dropped.
+    """A column name that the source renamed or dropped.
 
-    ``now`` is its name in the target, None for one that is gone; ``at`` is the commit and offset of
-    the statement, and ``place`` its partition where it has no commit; ``log`` is its place in the
-    source's binlog where that is known.
+    :ivar now: the column's name in the target; None if it is dropped there, too.
+    :ivar place: the partition of the statement, if it has no commit.
+    :ivar at: commit and offset of the statement.
+    :ivar log: its position in the source's binlog, if known.
     """
 
     name: str
@@ -61,17 +61,22 @@ class Retired:
 
 @attrs.frozen
 class TableState:
-    """What sync remembers of a source table between batches.
+    """State of a source table between batches.
 
-    ``columns`` are the table's own.  ``truncates`` have the ``_sequence`` of each TRUNCATE;
-    ``places`` are the partitions with its rows, as far as no commit_ts orders them, and
-    ``truncated`` those that had a TRUNCATE, the last one at ``truncated_log`` in the binlog, None
-    where that is not known of all; ``ignored`` are changes of columns that were not followed, and
-    logged; ``kept`` are columns that the source has dropped, and the target has still;
-    ``altered`` is the ``_sequence`` of the last statement whose changes of columns were followed,
-    and ``altered_log`` its place in the binlog.  A table that is ``halted`` has the reason there,
-    and its events wait in ``held``.  Once it resumes it is ``catching_up``, and the next batch has
-    what was held until then; what was held until ``caught_up`` is done.  Both are texts of times.
+    :ivar columns: the target's columns of the table itself, without those that sync adds.
+    :ivar halted: the reason of a halt; the table's events then wait in ``held``.
+    :ivar truncates: the ``_sequence`` of each TRUNCATE.
+    :ivar places: partitions with rows that no commit_ts orders.
+    :ivar truncated: partitions with a TRUNCATE that no commit_ts orders.
+    :ivar truncated_log: the last of these in the binlog; None if not known of all.
+    :ivar ignored: column changes that were logged and not followed.
+    :ivar retired: column names that were renamed or dropped in the target.
+    :ivar kept: columns that the source dropped and the target keeps.
+    :ivar altered: the ``_sequence`` of the last statement that renamed or dropped columns.
+    :ivar altered_log: its position in the binlog.
+    :ivar catching_up: the time of the resume (ISO text): the next batch has what was held until
+        then.
+    :ivar caught_up: the time until which held events are applied (ISO text).
     """
 
     name: TableName
@@ -97,11 +102,11 @@ class TableState:
         return table_text(self.name)
 
     def settled(self) -> TableState:
-        """The state behind a batch that is done.
+        """The state after a completed batch.
 
-        Of what was held until now all is in the target, or held anew.  A TRUNCATE without a
-        commit_ts has done its part: offsets of its partition go on rising, and rows of another
-        one are compared with ``truncated``.
+        Everything held so far is in the target, or held again.  A TRUNCATE without a commit_ts
+        is done: later offsets of its partition are higher, and rows of other partitions are
+        compared with ``truncated``.
         """
         state = self
         if state.catching_up:
@@ -111,7 +116,7 @@ class TableState:
         return state
 
     def with_truncated(self, place: str, log: LogPlace | None) -> TableState:
-        """The state behind one more TRUNCATE."""
+        """The state after one more TRUNCATE."""
         known = self.truncated_log
         if self.truncated and log is not None:
             is_same = known is not None and known.servers == log.servers
@@ -121,12 +126,12 @@ class TableState:
 
     @property
     def snapshot(self) -> tuple[int, ...] | None:
-        """Where the snapshot that the table began with stands: changes up to there are in it."""
+        """The ``_sequence`` of the initial snapshot, which has all changes up to there."""
         return next((each for each in self.truncates if each[1] == SNAPSHOT_RANK), None)
 
     @property
     def says_anything(self) -> bool:
-        """Whether it says more than that there is such a table."""
+        """Whether it has more than the table's name."""
         return bool(self.columns or self.halted or self.truncates or self.truncated)
 
     def to_json(self) -> str:
@@ -161,7 +166,7 @@ class TableState:
         )
 
     def name_now(self, name: str) -> str | None:
-        """The target's name of a column of the source; None for one that was dropped."""
+        """The target's name of a source column; None if it was dropped."""
         for each in self.retired:
             if each.name.lower() == name.lower():
                 return each.now

@@ -1,4 +1,4 @@
-"""What a batch makes of a table: its state behind the batch, and what to do for that."""
+"""Plan of a table for a batch: its next state, and the actions that lead there."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _HIGHEST = (1 << 31) - 1
 
 @attrs.define
 class TablePlan:
-    """A table's state behind the batch, and what to do for it."""
+    """A table's state after the batch, and the actions that lead there."""
 
     state: TableState
     versions: Sequence[Version]
     truncates: list[tuple[int, ...]] = attrs.field(factory=list)
-    """The ``_sequence`` of each TRUNCATE that was not seen before."""
+    """The ``_sequence`` of each new TRUNCATE."""
     retired: list[tuple[str, str | None]] = attrs.field(factory=list)
-    """Columns of the target to rename, or to drop where there is no new name."""
+    """Columns of the target to rename; to drop if the new name is None."""
     log: list[LogRow] = attrs.field(factory=list)
 
     @property
@@ -39,19 +39,19 @@ class TablePlan:
 
     @property
     def most_deletes(self) -> int:
-        """A bound: an update of the key deletes a row, too."""
+        """An upper bound: an update of the key also deletes a row."""
         return self.deletes + self.updates
 
     @property
     def lacks_columns(self) -> bool:
-        """Whether rows lack columns that the target has."""
+        """Whether any version lacks a column of the target."""
         assert self.state.columns is not None
         names = [{column.name for column in version.columns} for version in self.versions]
         return not all(each.issuperset(self.state.columns.names) for each in names)
 
     @property
     def counts(self) -> Counts:
-        """Of rows that are all good; ``first`` is a bound."""
+        """Counts if all rows are valid; ``first`` is a lower bound."""
         return Counts(
             self.rows,
             self.deletes,
@@ -61,7 +61,7 @@ class TablePlan:
 
     @property
     def last_delete(self) -> tuple[int, ...]:
-        """A ``_sequence`` that no delete of the batch is behind."""
+        """An upper bound of the ``_sequence`` of the batch's deletes."""
         return _sequence(max(version.last for version in self.versions), _HIGHEST)
 
     @property
@@ -70,7 +70,7 @@ class TablePlan:
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Of a new target: where it comes from."""
+        """Table properties of a new target: its source and keys."""
         return {"cdcfmt.source": self.state.text, "cdcfmt.keys": ",".join(self.state.keys)}
 
     def note(self, action: str, detail: str, level: str = "info") -> None:
@@ -81,7 +81,7 @@ class TablePlan:
         self.note("halt", reason, "error")
 
     def halt_unless_catching_up(self, reason: str) -> None:
-        """Halt; a table that resumes passes what halted it."""
+        """Halt, unless the table resumes: then log the reason and go on."""
         if self.state.catching_up:
             self.note("pass", reason, "warning")
         else:
@@ -89,6 +89,6 @@ class TablePlan:
 
 
 def _sequence(position: tuple[int, ...], index: int) -> tuple[int, ...]:
-    """The ``_sequence`` of a delete at a position."""
+    """The ``_sequence`` of a delete at a commit and offset."""
     commit, offset = position
     return commit, 0, offset, index, 0
