@@ -340,7 +340,7 @@ def test_a_drop_before_all_rows_of_a_new_table() -> None:
         assert not both.state.halted
         assert not plan(rows(40), after=kept(both)).state.halted
         late = plan(rows(10), after=kept(both))
-        assert "behind a TRUNCATE on ddl/0" in str(late.state.halted)
+        assert "after a TRUNCATE on ddl/0" in str(late.state.halted)
     for before in (rows(10), rows(None), rows(30, 2)):
         assert plan(before, statements=(drop,)).state.halted == f"{query} at the source"
     again = plan(statements=(drop, attrs.evolve(drop, log=logged(50), sequence=(0, 0, 6, 0, 0))))

@@ -1,4 +1,4 @@
-"""Events that come with a batch once more: of tables that resume, and dead letters."""
+"""Events that a batch applies again: of tables that resume, and dead letters."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from pyspark_cdcfmt.sync.options import SyncOptions
 from pyspark_cdcfmt.sync.states import TableState
 
 LETTERS: TableName = ("", None, "dead letters")
-"""Stands among the states of tables, for how far letters were replayed."""
+"""An entry among the tables' states, for the progress of replays."""
 
 
 @attrs.frozen
 class Again:
-    """What of it a query asks for, and its events."""
+    """The options ``resume`` and ``replay`` of a query, and the events for them.
+
+    :ivar source: all options of the stream's source.
+    """
 
     options: SyncOptions
     source: Mapping[str, str]
-    """Options of the stream's source, all of them."""
     control: Control
 
     def ask(self, states: dict[TableName, TableState]) -> None:
-        """Note what ``resume`` and ``replay`` ask for, so that a restart knows it, too."""
+        """Record ``resume`` and ``replay`` in the states, so that a restart knows them, too."""
         by_text = {state.text: state for state in states.values() if state.name != LETTERS}
         for text in self.options.resume:
             state = by_text.get(text)
@@ -47,7 +49,7 @@ class Again:
             self.control.keep_anew()
 
     def _resume(self, state: TableState, action: str) -> TableState:
-        """The state of a table that is to go on, kept before anything else is done for it."""
+        """The state of a resumed table, saved before its events are applied."""
         now = datetime.now(UTC)
         resumed = attrs.evolve(state, halted=None, catching_up=now.isoformat())
         batch = Batch(f"{action} {state.text}", int(now.timestamp() * 1000))
@@ -72,7 +74,7 @@ class Again:
         letters = self._kept("dead_letters", state)
         yield letters.where("kind <> 'corrupt'")
         record = "_corrupt_record"
-        # Of a message with several bad rows only the first has the bytes.
+        # If a message has several bad rows, only the first one has its bytes.
         messages = letters.where(f"{record}.value IS NOT NULL")
         options = message_options(self.source)
         yield decode(

@@ -1,4 +1,4 @@
-"""One micro-batch: what is in it, what that means for each table, and the writes."""
+"""A micro-batch: summarise its events, plan each table, and write."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _IS_ORIGIN = " AND ".join(f"{name} <=> of_{name}" for name in _NAME) + " AND ddl
 
 @attrs.define
 class Sync:
-    """What works on the batches of one query, one after the other."""
+    """Processes the batches of one query, one after the other."""
 
     options: SyncOptions
     control: Control
@@ -57,7 +57,7 @@ class Sync:
     shapes: Shapes = attrs.field(factory=dict)
 
     def run(self, blocks: DataFrame, batch: Batch) -> Report:
-        """Bring the events of a micro-batch into the targets."""
+        """Apply the events of a micro-batch to the targets."""
         if self.states is None:
             self.states = self.control.load(batch)
             self.snapshots.begin(blocks.sparkSession, self.states)
@@ -114,9 +114,9 @@ class Sync:
         return report
 
     def _with_own(self, blocks: DataFrame, spread: list[Spread]) -> DataFrame:
-        """The blocks with an event for each table that the statement of another message empties.
+        """Add an event for each table that the statement of another message empties.
 
-        It is held with the table's rows, and is a row of a changelog, as the table's own would be.
+        The event is held with the table's rows, and a changelog has it as a row.
         """
         if not spread:
             return blocks
@@ -130,7 +130,7 @@ class Sync:
         both = events.join(own, f.expr(_IS_ORIGIN)).withColumns(
             {name: f.col(f"own_{name}") for name in ("database", "schema", "table", "ddl")}
         )
-        # Once, as each table of the batch reads the blocks.
+        # Computed once, as each table of the batch reads the blocks.
         packed = blocks_of(both.select(*events.columns)).toArrow()
         return blocks.unionByName(session.createDataFrame(packed, blocks.schema))
 
@@ -150,7 +150,7 @@ class Sync:
                 log.append(_letters(counts.bad, "rows", counts.first_bad, plan.state))
 
     def _hold(self, states: list[TableState], blocks: DataFrame, batch: Batch) -> None:
-        """Keep the events of tables that are halted."""
+        """Append the events of halted tables to ``held``."""
         are_theirs = reduce(or_, (is_of(state.name) for state in states))
         events = self._events(blocks.where("kind IN ('row', 'ddl')").where(are_theirs))
         reason = f.coalesce(*(f.when(is_of(state.name), state.halted) for state in states))
@@ -183,7 +183,7 @@ class Sync:
         if letters is not None and letters.catching_up:
             changed.append(letters.settled())
         with ThreadPoolExecutor(2) as threads:
-            # Each is idempotent: either may be there alone.
+            # Both are idempotent: a crash may leave one of them.
             for done in (
                 threads.submit(self.control.log, batch, log),
                 threads.submit(self.control.save, batch, changed),

@@ -222,9 +222,8 @@ class Control:
         self._target.run(f"DELETE FROM {self.table('staged')} WHERE commit_ts < {before}")
 
     def bury(self, keys: DataFrame, most: int) -> pa.Table | None:
-        """Append deleted keys to ``tombstones``.
+        """Append the ``source``, ``key`` and ``sequence`` of deleted rows to ``tombstones``.
 
-        :param keys: columns ``source``, ``key`` and ``sequence``.
         :param most: an upper bound of the number of rows.
         :returns: the rows, if they are few; else None.
         """
@@ -247,7 +246,6 @@ class Control:
         """Remember what :meth:`bury` appended.
 
         :param newest: an upper bound of the deletes' ``sequence``, by table.
-        :param few: what :meth:`bury` returned.
         :returns: the tables that may have tombstones.
         """
         rows = () if few is None else few.to_pylist()

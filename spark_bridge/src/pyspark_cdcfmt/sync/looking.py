@@ -1,4 +1,4 @@
-"""The look at the events of a batch: which tables have rows, and what the statements are."""
+"""Summary of a batch: the tables with rows, and the statements."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ from pyspark_cdcfmt.sync.expressions import LogPlace, log_column, log_place, seq
 from pyspark_cdcfmt.sync.names import TableName
 
 FILE = "file "
-"""How the places of messages begin that no topic partition had."""
+"""Prefix of the places of messages that come from files."""
 
 
 @attrs.frozen
 class Counts:
-    """Of one table in one batch: its changes, by number and kind.
+    """Numbers of a table's changes in a batch.
 
-    ``first_bad`` is where the first bad one lies; ``first`` is the lowest ``_sequence``;
-    ``late``: batches before may have deleted rows behind it.
+    :ivar first_bad: position of the first bad row.
+    :ivar first: the lowest ``_sequence``.
+    :ivar late: whether earlier batches may have deleted rows after ``first``.
     """
 
     changes: int = 0
@@ -42,9 +43,9 @@ class Counts:
 
 @attrs.define
 class Report:
-    """What a batch held and did, for the log and the terminal.
+    """Summary of a batch for the log and the terminal.
 
-    ``first_corrupt`` is where the first message lies that cannot be read.
+    :ivar first_corrupt: position of the first message that cannot be decoded.
     """
 
     batch_id: int
@@ -59,11 +60,11 @@ class Report:
 
     @property
     def lag(self) -> float | None:
-        """How far the newest change of the batch is behind now, in seconds."""
+        """Age of the newest change of the batch, in seconds."""
         return None if self.latest is None else time.time() - self.latest.timestamp()
 
     def position(self) -> str:
-        """How far the batch came, in words."""
+        """The progress of the batch as text."""
         text = f"batch {self.batch_id}, {self.corrupt} corrupt, to {self.latest}"
         if self.lag is not None:
             text += f", {self.lag:.0f} s behind the source"
@@ -89,13 +90,14 @@ class Report:
 
 @attrs.frozen
 class Version:
-    """Rows of a table that have the same columns; first and last of them by commit and offset.
+    """Rows of a table with the same columns.
 
-    - ``log``, ``first_log``: the last and the first place, None where a row lacks its place in the
-      binlog.
-    - ``count``: the number of rows; ``reads`` of those that a snapshot of the producer read, which
-      are no changes; ``updates`` of those that may have changed a key; and ``deletes``.
-    - ``is_whole``: the blocks have the messages themselves.
+    :ivar places: their topic partitions or files, if no commit_ts orders them.
+    :ivar first, last: the lowest and the highest commit and offset.
+    :ivar log, first_log: the last and the first binlog position; None if any row has none.
+    :ivar count: number of rows; of these ``reads`` are rows of the producer's snapshot,
+        ``updates`` may have changed a key, and ``deletes`` are deletes.
+    :ivar is_whole: whether the blocks hold undecoded messages.
     """
 
     protocol: str
@@ -113,14 +115,14 @@ class Version:
     first_log: LogPlace | None = None
 
     def is_behind(self, log: LogPlace | None) -> bool:
-        """Whether the binlog tells that all rows came after its place ``log``."""
+        """Whether all rows are after the binlog position ``log``."""
         return log is not None and log.is_before_all(self.first_log)
 
     def may_begin_before(self, statement: Statement) -> bool:
-        """Whether any row may have come before a statement.
+        """Whether any row may be from before a statement.
 
-        Offsets of two partitions say nothing, nor does the source's clock: a transaction that
-        began after a statement began may come before it.
+        Offsets of two partitions have no order, and neither has the source's clock: a
+        transaction may begin after a statement and end before it.
         """
         if statement.place is None or self.places == {statement.place}:
             return self.first < statement.at
@@ -129,7 +131,7 @@ class Version:
 
 @attrs.frozen
 class Statement:
-    """A DDL statement, or a TRUNCATE that has none, with its ``_sequence``."""
+    """A DDL statement, or a TRUNCATE without a statement, and its ``_sequence``."""
 
     name: TableName
     query: str
@@ -147,12 +149,12 @@ class Statement:
 
     @property
     def identity(self) -> Any:
-        """The same for the copies on all partitions."""
+        """Equal for the copies on all partitions."""
         return self.query, self.sequence if self.place is None else self.time or self.sequence
 
 
 Shapes: TypeAlias = dict[int, tuple[tuple[Row, ...], tuple[str, ...]]]
-"""Columns and key columns that blocks have, by their hash."""
+"""Columns and key columns of blocks, by their hash."""
 
 _MOST_SHAPES = 10_000
 _SUMS = ("count", "truncates", "updates", "deletes", "logged")
@@ -161,11 +163,12 @@ _SUMS = ("count", "truncates", "updates", "deletes", "logged")
 def look(
     blocks: DataFrame, report: Report, known: Shapes | None = None
 ) -> dict[TableName, list[Version]]:
-    """One pass over the blocks: the tables that have rows, and in which versions.
+    """Find the versions of each table with rows, in one pass over the blocks.
 
-    Blocks are few, and Spark has no class to compile for adding them up here.
+    The driver adds up the few blocks: an aggregation in Spark would compile classes.
 
-    :param known: shapes of batches before, to which those of this one are added.
+    :param report: counts are added to it.
+    :param known: shapes of earlier batches, to which new ones are added.
     """
     shapes = {} if known is None else known
     blocks = blocks.withColumn("shape", f.xxhash64("columns", "key_columns"))
@@ -202,7 +205,7 @@ def _version(
     total: Mapping[str, int],
     rows: Sequence[Row],
 ) -> Version:
-    """The version of some blocks."""
+    """Merge blocks with the same shape into a version."""
     log = max((row.log for row in rows if row.log is not None), default=None)
     first_log = min((row.first_log for row in rows if row.first_log is not None), default=None)
     servers = {server for row in rows for server in row.servers or ()}
@@ -232,7 +235,7 @@ def _add_shapes(shapes: Shapes, blocks: DataFrame, wanted: set[int]) -> None:
 
 
 def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
-    """The statements of a batch in order, each once, though it comes on every partition."""
+    """The statements of a batch in order, without their copies on other partitions."""
     rows = (
         events.where("kind = 'ddl' OR op = 'truncate'")
         .select(
@@ -249,7 +252,8 @@ def read_statements(events: DataFrame) -> dict[TableName, list[Statement]]:
     for statement in sorted(map(_statement, rows), key=lambda each: each.sequence):
         same = statement.identity
         if statement.place is not None:
-            # One place has no copies: the clocks of binlogs tell seconds.
+            # Within a partition there are no copies: binlog clocks count seconds, so two equal
+            # statements of one second are two.
             here = statement.name, same, statement.place
             times[here] += 1
             same = same, times[here]
@@ -285,7 +289,7 @@ def _statement(row: Row) -> Statement:
 
 
 def _place() -> Column:
-    """Where an event lies, as far as no commit orders it among those of other places."""
+    """The topic partition or file of an event that has no commit to order it."""
     file = f.concat(f.lit(FILE), f.coalesce("_source.path", f.lit("")))
     place = f.when(f.col("_source.topic").isNull(), file).otherwise(
         f.concat_ws("/", "_source.topic", "_source.partition")
