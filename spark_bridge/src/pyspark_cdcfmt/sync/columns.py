@@ -1,4 +1,4 @@
-"""Columns and keys of a target: how they follow those of the source."""
+"""Columns and keys of a target, by those of the source."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def type_map_of(source: Mapping[str, str], protocol: str) -> str:
 
 @attrs.frozen
 class ColumnPlanner:
-    """Decides by the columns of rows; it asks Spark only where types need a look at values."""
+    """Plans columns and keys by the rows' columns; asks Spark only if types depend on values."""
 
     options: SyncOptions
     source: Mapping[str, str]
     target: Target
     needs_key: bool
     taken: frozenset[str]
-    """The columns that the store adds, in lower case."""
+    """Names of the columns that the store adds, in lower case."""
 
     def follow(self, plan: TablePlan, events: Events) -> None:
-        """Make the state's columns and keys take the rows of the batch, or halt the table."""
+        """Adapt the state's columns and keys to the rows of the batch, or halt the table."""
         check_retired(plan)
         if plan.state.halted:
             return
@@ -67,7 +67,7 @@ class ColumnPlanner:
     def _follow_column(
         self, plan: TablePlan, columns: dict[str, StructField], field: StructField
     ) -> None:
-        """Make ``columns``, those of the target, take a column of the source."""
+        """Adapt ``columns``, those of the target, to a column of the source."""
         name, type_ = field.name.lower(), field.dataType.simpleString()
         old = columns.get(name)
         if old is None:
@@ -95,7 +95,7 @@ class ColumnPlanner:
                 plan.note(action, detail)
 
     def _refused_names(self, versions: Sequence[Version]) -> str | None:
-        """Why columns cannot stand side by side in a target."""
+        """The reason if a target cannot have these columns together."""
         for version in versions:
             names = [column.name for column in version.columns]
             for alike in clashes(names):
@@ -106,7 +106,7 @@ class ColumnPlanner:
         return None
 
     def _follow_keys(self, plan: TablePlan, names: Mapping[str, str]) -> None:
-        """Make the state's key that of the rows, or halt the table.
+        """Set the state's key to that of the rows, or halt the table.
 
         :param names: the columns of the target, by name in lower case.
         """
@@ -142,9 +142,9 @@ class ColumnPlanner:
             plan.state = attrs.evolve(plan.state, keys=key)
 
     def _fields(self, plan: TablePlan, events: Events) -> list[StructField]:
-        """The columns of all versions, with the source's type as the comment.
+        """The columns of all versions, with the source type as comment.
 
-        A column that was renamed or dropped since is not one of them, or has its new name.
+        Columns that were renamed later have their new names; dropped ones are left out.
         """
         own = plan.state.columns
         known = {name.lower() for name in own.names} if own else set()
@@ -162,10 +162,10 @@ class ColumnPlanner:
         now = {name: plan.state.name_now(name) for name in comments}
         settled = {name for name in unclear if (now[name] or name).lower() in known}
         if any(now[name] for name in unclear - settled):
-            # Only values tell the scale of a DECIMAL without digits, and what a NULL is.
+            # The scale of a DECIMAL without digits, and the type of a NULL, depend on values.
             whole = spark_schema(events(plan.state.name), plan.state.text, **self._type_options())
             fields = [field for field in whole.fields if field.name in comments]
-        # What has a type keeps it: other values tell another scale, and NULLs tell none.
+        # Known columns keep their types: other values may have another scale.
         return [
             StructField(name, field.dataType, metadata={"comment": comments[field.name]})
             for field in fields

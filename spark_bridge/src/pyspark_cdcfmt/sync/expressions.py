@@ -1,4 +1,4 @@
-"""Tables, keys and positions of changes, as columns and in SQL."""
+"""Spark columns and SQL for tables, keys and positions of changes."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _KEY_FORMAT = {
 }
 
 LogPosition: TypeAlias = tuple[int, str, int]
-"""In a binlog: length and name of the file (``binlog.1000000`` comes after ``binlog.999999``), and
-the offset in it."""
+"""A binlog position: length and name of the file (``binlog.1000000`` is after
+``binlog.999999``), and the offset in the file."""
 
 _OF_SNAPSHOT = 0
 
 
 @attrs.frozen
 class LogPlace:
-    """Where events lie in the binlog of their source, as Debezium's connectors name it.
+    """Position of events in the source's binlog, as Debezium's connectors send it.
 
-    ``servers`` are the ids of the servers that wrote it, 0 for rows of a snapshot; ``last`` is the
-    last position.
+    :ivar servers: ids of the servers that wrote the binlog; 0 for rows of a snapshot.
+    :ivar last: the last position.
     """
 
     servers: frozenset[int]
     last: LogPosition
 
     def is_before(self, other: LogPlace | None) -> bool:
-        """Whether all came before ``other``, or are it.  False where binlogs are not comparable."""
+        """Whether it is ``other`` or an earlier position; False for incomparable binlogs."""
         return (
             other is not None
             and self.servers <= other.servers | {_OF_SNAPSHOT}
@@ -47,7 +47,7 @@ class LogPlace:
         )
 
     def is_before_all(self, first: LogPlace | None) -> bool:
-        """Whether all came before events of which ``first`` is the first.  False as above."""
+        """Whether all events from ``first`` on are later; False for incomparable binlogs."""
         return (
             first is not None
             and first.servers <= self.servers | {_OF_SNAPSHOT}
@@ -58,12 +58,12 @@ class LogPlace:
 def is_of(name: TableName) -> Column:
     """Whether an event is of a table."""
     database, schema, table = ("NULL" if part is None else text_literal(part) for part in name)
-    # As one text, since each part of an expression is a call to the JVM.
+    # One SQL text, since each part of an expression is a call to the JVM.
     return f.expr(f"`database` = {database} AND `schema` <=> {schema} AND `table` = {table}")
 
 
 def first_place(rows: DataFrame, source: str = "_source") -> str:
-    """Where the first of some rows lies, in words; ``source`` is the column that says it."""
+    """The position of the first row as text; ``source`` is the column with the positions."""
     parts = ("topic", "path", "partition", "offset")
     places = rows.select(*(f"{source}.{part}" for part in parts))
     place = places.orderBy(*places.columns).first()
@@ -72,19 +72,19 @@ def first_place(rows: DataFrame, source: str = "_source") -> str:
 
 
 def sequence_commit() -> Column:
-    """The commit of an event without a commit_ts, where its protocol has one all the same."""
+    """The commit of an event without a commit_ts, if its protocol can derive one."""
     return f.try_variant_get("extra", "$.sequence_commit", "bigint")
 
 
 def key_text(keys: Sequence[str]) -> Column:
-    """The key of a row as text: one text for each key, whatever the session's settings."""
+    """The key of a row as text, independent of the session's settings."""
     return f.to_json(f.struct(*map(quote, keys)), _KEY_FORMAT)
 
 
 def key_text_now(keys: Sequence[str], columns: StructType) -> Column:
-    """The column ``key``, a text of :func:`key_text`, with the types that the columns have now.
+    """The column ``key``, a text of :func:`key_text`, converted to the current column types.
 
-    A number of a wider type may have more digits: ``8.5`` is ``8.50`` as DECIMAL(7,2).
+    A wider type may print more digits: ``8.5`` is ``8.50`` as DECIMAL(7,2).
     """
     fields = [StructField(name, columns[name].dataType) for name in keys]
     if not any(isinstance(field.dataType, DecimalType | DoubleType) for field in fields):
@@ -93,7 +93,7 @@ def key_text_now(keys: Sequence[str], columns: StructType) -> Column:
 
 
 def literal(sequence: Sequence[int]) -> str:
-    """A ``_sequence`` in SQL."""
+    """A ``_sequence`` as a SQL literal."""
     cells = ", ".join(
         f"CAST({value} AS {field.dataType.simpleString()}) AS {quote(field.name)}"
         for value, field in zip(sequence, SEQUENCE.fields, strict=True)
@@ -102,9 +102,9 @@ def literal(sequence: Sequence[int]) -> str:
 
 
 def log_column() -> Column:
-    """The place of an event in its source's binlog, position first: the last one is found by it.
+    """The binlog position of an event; its fields compare in order.
 
-    NULL where a commit orders the event, or its message has no position.
+    NULL if a commit orders the event, or the message has no position.
     """
     file, pos, server = (
         f.try_variant_get("extra", f"$.{name}", type_)
@@ -121,5 +121,5 @@ def log_column() -> Column:
 
 
 def log_place(last: Row, servers: Iterable[int]) -> LogPlace:
-    """A place of events, from what ``log_column`` gave."""
+    """A :class:`LogPlace` from a value of :func:`log_column`."""
     return LogPlace(frozenset(servers), (last.length, last.file, last.pos))

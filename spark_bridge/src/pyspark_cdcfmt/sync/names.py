@@ -1,4 +1,4 @@
-"""Names: of source tables as text, and of targets in a catalog or as paths."""
+"""Names of source tables, and of targets in a catalog or by path."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_]")
 
 
 def quote(name: str) -> str:
-    """An identifier in SQL."""
+    """A name as a SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def text_literal(text: str) -> str:
-    """A text in SQL."""
+    """A text as a SQL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def table_text(name: TableName) -> str:
-    """A source table as the option ``table`` takes it."""
+    """A source table's name in the syntax of the option ``table``."""
     return ".".join(
         part if _PLAIN.fullmatch(part) else quote(part) for part in name if part is not None
     )
 
 
 def check_pattern(into: str) -> None:
-    """Check a pattern of targets.
+    """Check a pattern for target names.
 
-    :raises OptionError: for a brace without its pair, other fields, and no field ``table``.
+    :raises OptionError: for an unpaired brace, an unknown field, or a missing field ``table``.
     """
     try:
         fields = [
@@ -57,9 +57,9 @@ def check_pattern(into: str) -> None:
 
 
 def target_of(into: str, name: TableName) -> str:
-    """The target of a source table, as an identifier in SQL.
+    """The target of a source table, as a SQL identifier.
 
-    Characters that a catalog refuses become ``_``, with a hash of the name behind it.
+    Characters that a catalog rejects become ``_``, and the name gets a hash as its suffix.
     """
     parts = dict(zip(FIELDS, name, strict=True))
     filled = {field: safe_name(part or "") for field, part in parts.items()}
@@ -69,7 +69,7 @@ def target_of(into: str, name: TableName) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name of letters, digits and underscores; another one for each other name."""
+    """A name of letters, digits and underscores, different for each given name."""
     plain = _REFUSED.sub("_", name)
     if plain == name:
         return name

@@ -1,4 +1,4 @@
-"""Rows that a table begins with: the source's own, as they were before the stream or within it."""
+"""Snapshots: the rows that a new target starts with."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from pyspark_cdcfmt.sync.stores.protocol import Store
 from pyspark_cdcfmt.sync.targets.protocol import Target
 
 _MARK = "cdcfmt.snapshot"
-"""The property of a target that names the snapshot it began with, and the query."""
+"""The property of a target that names its initial snapshot and the query."""
 
 
 @attrs.frozen
 class Snapshots:
-    """The given snapshots, by source table: a DataFrame, or what ``spark.table`` takes."""
+    """The given snapshots by source table: a DataFrame, or a name for ``spark.table``."""
 
     options: SyncOptions
     target: Target
     control: Control
     store: Store
     taken: frozenset[str]
-    """The columns that sync adds, in lower case."""
+    """Names of the columns that sync adds, in lower case."""
     query_id: str
     given: Mapping[str, DataFrame | str]
 
     def begin(self, spark: SparkSession, states: dict[TableName, TableState]) -> None:
-        """Make the targets of tables that were never seen, with the rows of their snapshots.
+        """Create the targets of new tables from their snapshots.
 
-        It is idempotent: the append by its name, and the state is kept behind it.
+        Idempotent: the append has a name, and the state is saved after it.
 
-        :raises OptionError: for a target that has rows of anything else.
+        :raises OptionError: for a target with rows of another query or snapshot.
         """
         for text, rows in self.given.items():
             name = split_name(parse_table_name(text, option="snapshot"))
@@ -53,7 +53,7 @@ class Snapshots:
             name,
             target_of(self.options.into, name),
             columns=StructType([StructField(f.name, f.dataType) for f in rows.schema.fields]),
-            # Changes up to there are in the snapshot.
+            # The snapshot has the changes up to there.
             truncates=((commit, SNAPSHOT_RANK, 0, 0, 0),) if commit else (),
         )
         assert state.columns is not None
@@ -71,7 +71,7 @@ class Snapshots:
             partition_by=self.store.partition_by,
         )
         batch = Batch(f"snapshot {state.text} of {self.query_id}", 0)
-        # A run that was cut off has left this mark before the rows.
+        # A crashed run has set this property before it appended rows.
         if self.target.properties(state.target).get(_MARK) != batch.query_id:
             if not self.target.read(state.target).isEmpty():
                 raise OptionError(
@@ -80,7 +80,7 @@ class Snapshots:
                     "or leave the snapshot out"
                 )
             self.target.set_properties(state.target, {_MARK: batch.query_id})
-        # Without a commit it is older than any change.
+        # Without a commit the snapshot is older than any change.
         sequence = (commit, SNAPSHOT_RANK, 0, 0, 1) if commit else (-1, 0, 0, 0, 0)
         first = self.store.first_rows(rows, sequence).select(*map(quote, columns.names))
         self.target.append(state.target, first, batch.once(state.text))

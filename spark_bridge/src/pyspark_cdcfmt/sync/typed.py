@@ -1,4 +1,4 @@
-"""The typed changes of one table, out of the events of a batch."""
+"""Typed changes of one table from the events of a batch."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ METADATA: dict[str, Any] = {
     "source": SOURCE,
     "corrupt_record": CORRUPT_RECORD,
 }
-"""What changes have beside the table's own columns, by name without prefix."""
+"""Columns that changes have in addition to the table's own, by name without prefix."""
 
 RESERVED = frozenset({*METADATA, "invalid", "rescued"})
-"""The names of all columns that changes may have beside the table's own, without prefix."""
+"""Names of all columns that changes may have in addition to the table's own, without prefix."""
 
 READ = "__sync_read"
-"""The column that tells rows which a snapshot of the producer read."""
+"""The column that marks rows of the producer's snapshot."""
 
 _OPTIONS = ("typeMap", "sourceTimeZone", "caseSensitive", "invalidValues")
-"""Options of the source that its changes need, too."""
+"""Source options that also apply to changes."""
 
 _PLACE = ("topic", "partition", "path", "offset", "index")
 
@@ -56,14 +56,14 @@ def metadata_field(name: str, prefix: str) -> StructField:
 
 @attrs.frozen
 class TypedChanges:
-    """Makes changes of events; bad rows are told apart, and lead back to their events."""
+    """Turns events into changes; bad rows are marked, and their events can be found."""
 
     options: SyncOptions
     source: Mapping[str, str]
     wanted: Sequence[str]
-    """What the store needs of :data:`METADATA`."""
+    """The columns of :data:`METADATA` that the store needs."""
     needs_key: bool
-    """Whether a row without its key is bad."""
+    """Whether a row without a key is bad."""
 
     def rows_of(self, events: DataFrame, with_truncates: bool) -> DataFrame:
         """The events of one table that are changes."""
@@ -73,7 +73,7 @@ class TypedChanges:
         return events.where(rows)
 
     def are_whole(self, plan: TablePlan) -> bool:
-        """Whether the blocks of a batch give the changes of a table, unless some are odd."""
+        """Whether the blocks of a batch can be decoded into changes directly."""
         state = plan.state
         assert state.columns is not None
         given = self._keys(state)
@@ -88,9 +88,9 @@ class TypedChanges:
     def of_blocks(
         self, plan: TablePlan, blocks: DataFrame, *, with_reads: bool, only: str | None = None
     ) -> DataFrame:
-        """What :meth:`changes` gives, for blocks whose changes are whole.
+        """Like :meth:`changes`, directly from blocks (see :meth:`are_whole`).
 
-        :param only: a change type, of the changes that are wanted.
+        :param only: the change type to keep.
         """
         state = plan.state
         assert state.columns is not None
@@ -114,20 +114,20 @@ class TypedChanges:
 
     @property
     def _needed(self) -> list[str]:
-        """What of :data:`METADATA` changes have, in its order."""
+        """The columns of :data:`METADATA` that changes have, in its order."""
         needed = {"change_type", "sequence", "absent", "corrupt_record", *self.wanted}
         if self.needs_key:
             needed.add("source")
         return [name for name in METADATA if name in needed]
 
     def _keys(self, state: TableState) -> tuple[str, ...] | None:
-        """The key columns that the user gave a table."""
+        """The user's key columns for a table."""
         return self.options.keys.get(tuple(part for part in state.name if part is not None))
 
     def changes(self, state: TableState, rows: DataFrame, *, with_reads: bool) -> DataFrame:
-        """One row for each change, in the types of the table's columns.
+        """One row per change, with the types of the table's columns.
 
-        :param with_reads: they have ``READ``, too.
+        :param with_reads: add the column ``READ``.
         """
         if not with_reads:
             return self._changes(state, rows)
@@ -178,7 +178,7 @@ class TypedChanges:
         return self._with_keys(typed, state) if self.needs_key else typed
 
     def _with_keys(self, typed: DataFrame, state: TableState) -> DataFrame:
-        """Rows that lack their key are bad: they would change no row, or that of NULL."""
+        """Mark rows without a key as bad: a MERGE would match no row, or that of NULL."""
         kind, record = (self.options.metadata_prefix + n for n in ("change_type", "corrupt_record"))
         overlap = f.arrays_overlap(self._added("absent"), f.array(*map(f.lit, state.keys)))
         lacks = f.coalesce((f.col(quote(kind)) != "truncate") & overlap, f.lit(False))
@@ -201,7 +201,7 @@ class TypedChanges:
         return typed.drop(self.options.metadata_prefix + "source")
 
     def _with_names_now(self, typed: DataFrame, renamed: Mapping[str, str]) -> DataFrame:
-        """Rows from before a RENAME have their cells in the columns of now."""
+        """Move the cells of rows from before a RENAME to the renamed columns."""
         absent = self._added("absent")
         cells: dict[str, Column] = {}
         said = [f.lit(name) for name in renamed]
@@ -217,7 +217,7 @@ class TypedChanges:
         return typed.withColumns(cells).drop(*renamed)
 
     def count(self, typed: Sequence[DataFrame]) -> list[Counts]:
-        """What one look at the changes of tables tells; it also fills their caches."""
+        """Count the changes of tables in one pass, which also fills their caches."""
         kind, sequence = f.col(self._added("change_type")), f.col(self._added("sequence"))
         is_partial = (f.size(self._added("absent")) > 0) & (kind != "delete")
         looked_at = [
@@ -265,7 +265,7 @@ class TypedChanges:
     def good(
         self, state: TableState, typed: DataFrame, truncates: Sequence[Sequence[int]]
     ) -> DataFrame:
-        """The changes that are neither bad nor in the snapshot; of TRUNCATE these, each once."""
+        """The valid changes after the snapshot, and each of these TRUNCATEs once."""
         kind, sequence = self._added("change_type"), self._added("sequence")
         if state.snapshot is not None:
             typed = typed.where(f"{kind} IS NULL OR {sequence} > {literal(state.snapshot)}")
@@ -273,14 +273,14 @@ class TypedChanges:
         if not truncates:
             return changes
         new = " OR ".join(f"{sequence} = {literal(each)}" for each in truncates)
-        # A statement comes on every partition.
+        # Each partition has a copy of a statement.
         once = typed.where(f"{kind} = 'truncate' AND ({new})").dropDuplicates(
             [self.options.metadata_prefix + "sequence"]
         )
         return changes.unionByName(once)
 
     def bad_events(self, rows: DataFrame, typed: DataFrame) -> DataFrame:
-        """The events whose rows are bad, whole, with the reason as ``letter``."""
+        """The complete events of bad rows, with the reason as ``letter``."""
         record = self._added("corrupt_record")
         bad = (
             typed.where(f"{self._added('change_type')} IS NULL")

@@ -1,4 +1,4 @@
-"""The writes of a batch: what is in it for a table, brought into the table's target."""
+"""The writes of a batch to the targets."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import TypedChanges
 
 _SMALL = 10_000
-"""So many rows of a table are one task, as tasks cost more than the rows."""
+"""Up to this many rows of a table are one task, as tasks cost more than rows."""
 
 _AT_ONCE = 50
-"""So many tables are counted and buried together."""
+"""Maximum number of tables that are counted and buried together."""
 
 
 @attrs.define
 class Write:
-    """What a batch brings to one target: events that are changes, and the changes themselves.
+    """The events and changes of a batch for one target.
 
-    - ``is_whole``: all changes are good ones; ``rows`` is None then.
-    - ``deleted``: changes among which all deletes are; ``most_deletes`` is a bound of those to
-      bury.
+    :ivar is_whole: all changes are valid; ``rows`` is None then.
+    :ivar deleted: changes that include all deletes.
+    :ivar most_deletes: an upper bound of the deletes to bury.
     """
 
     plan: TablePlan
@@ -53,7 +53,7 @@ class Write:
 
 @attrs.define
 class Writer:
-    """Writes to the targets of tables, to several of them side by side."""
+    """Writes to the targets, several of them at the same time."""
 
     options: SyncOptions
     target: Target
@@ -61,15 +61,15 @@ class Writer:
     store: Store
     typed: TypedChanges
     _shapes: dict[str, StructType] = attrs.field(factory=dict)
-    """The columns that targets are known to have."""
+    """The known columns of targets."""
     _odd: set[TableName] = attrs.field(factory=set)
-    """Tables whose changes are not all whole."""
+    """Tables whose blocks cannot be decoded into changes directly."""
     _ahead: ThreadPoolExecutor = attrs.field(factory=lambda: ThreadPoolExecutor(1))
 
     def write(
         self, plans: Iterable[TablePlan], blocks: DataFrame, batch: Batch
     ) -> dict[str, Counts]:
-        """Do what the plans say; what was done for each table."""
+        """Execute the plans; returns the counts of each table."""
         work = [plan for plan in plans if not plan.state.halted and plan.state.columns is not None]
         large = [plan for plan in work if plan.rows > _SMALL]
         small = [plan for plan in work if plan.rows <= _SMALL]
@@ -77,12 +77,12 @@ class Writer:
             ThreadPoolExecutor(self.options.parallel) as threads,
             ThreadPoolExecutor(1) as beside,
         ):
-            # Small tables do not wait for large ones.
+            # So that small tables do not wait for large ones.
             of_large = beside.submit(self._write_all, large, blocks, batch, threads.map)
             done = self._write_all(small, blocks, batch, threads.map)
             done |= of_large.result()
         for plan in large if self.store.needs_key else ():
-            # Its errors are those of the next MERGE, too.
+            # The next MERGE raises the same errors.
             self._ahead.submit(self.target.prepare, plan.state.target)
         return done
 
@@ -97,9 +97,9 @@ class Writer:
     def _write(
         self, plans: Sequence[TablePlan], blocks: DataFrame, batch: Batch, run: Callable[..., Any]
     ) -> dict[str, Counts]:
-        """Write these tables, of which Spark counts and buries the rows together.
+        """Write tables whose rows are counted and buried together.
 
-        :param run: like ``map``.
+        :param run: applies a function to each table, like ``map``.
         """
         done: dict[str, Counts] = {}
         while plans:
@@ -134,7 +134,7 @@ class Writer:
         return True
 
     def _note_odd(self, writes: Iterable[Write], error: Exception) -> bool:
-        """Whether any of these tables has a change that is not whole, which is known from now."""
+        """Remember the tables that cannot be decoded directly; whether these include any."""
         odd = [
             write.plan.state.name
             for write in writes
@@ -156,13 +156,13 @@ class Writer:
             write.most_deletes = min(write.most_deletes, counted.deletes)
         for write in writes:
             state, first = write.plan.state, write.counts.first
-            # Where all rows are bad there is no first one.
+            # If all rows are bad, there is no first one.
             may_be_late = bool(first) and state.has_tombstones
             late = may_be_late and self.control.is_buried_since(state, first)
             write.counts = attrs.evolve(write.counts, late=late)
 
     def _open(self, plan: TablePlan, blocks: DataFrame) -> Write | None:
-        """Make the target ready, and the changes; None where there are none to write."""
+        """Prepare the target and the changes; None without changes to write."""
         state = plan.state
         of_table = blocks.where(is_of(state.name))
         if plan.rows <= _SMALL:
@@ -185,7 +185,7 @@ class Writer:
         if is_whole and self.store.reads_once and (plan.rows > _SMALL or not most):
             deleted = typed
             if most:
-                # To read them once more takes less than to keep all changes in between.
+                # Reading them again costs less than caching all changes.
                 deleted = self.typed.of_blocks(plan, of_table, with_reads=False, only="delete")
         else:
             deleted = typed = typed.persist(StorageLevel.MEMORY_AND_DISK)
@@ -193,9 +193,9 @@ class Writer:
 
     @contextmanager
     def _burying(self, writes: Iterable[Write]) -> Iterator[None]:
-        """Keep the keys of deleted rows, while the rows go.
+        """Append the keys of deleted rows to the tombstones, while the MERGE deletes the rows.
 
-        Either may be there alone where a batch was cut off, as it runs again.
+        After a crash only one of the two may be complete; the batch runs again.
         """
         deleting = [write for write in writes if write.most_deletes]
         if not deleting:
@@ -221,7 +221,7 @@ class Writer:
             assert write.rows is not None
             letters = self.typed.bad_events(write.rows, write.typed)
             self.control.keep_events("dead_letters", batch, state.text, letters, f.col("letter"))
-            # By the rows, which are in memory: letters would be decoded once more.
+            # By the cached rows: counting the letters would decode again.
             record = quote(f"{self.options.metadata_prefix}corrupt_record")
             bad = write.typed.where(f"{record} IS NOT NULL")
             write.counts = attrs.evolve(counts, first_bad=first_place(bad, f"{record}.source"))
@@ -232,7 +232,7 @@ class Writer:
             self.target.optimize(state.target)
 
     def _shape(self, plan: TablePlan) -> bool:
-        """Give the target the columns that it must have; True if it is new."""
+        """Give the target its columns; True if it is new."""
         state = plan.state
         assert state.columns is not None
         if self._shapes.get(state.target) == state.columns and not plan.retired:
@@ -254,7 +254,7 @@ class Writer:
             return True
         old = {field.name.lower(): field for field in there.fields}
         for name, new in plan.retired:
-            # A batch that runs again has done it.
+            # Already done if the batch runs again.
             if (field := old.pop(name.lower(), None)) is None:
                 continue
             if new is None:

@@ -1,1 +1,1 @@
-"""What a target holds: the current rows."""
+"""Stores: what a target holds."""

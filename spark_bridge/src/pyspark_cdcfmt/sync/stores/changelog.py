@@ -1,6 +1,6 @@
-"""Every change once: rows are appended, and never touched again.
+"""Changelog: every change is appended once.
 
-It is idempotent by query and batch: Delta leaves out an append that it has seen.
+Idempotent by query and batch: Delta skips a repeated append.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Changelog:
         return self._dated(rows.withColumns({self.prefix + k: v for k, v in values.items()}))
 
     def _dated(self, rows: DataFrame) -> DataFrame:
-        """With the day of the commit, in UTC whatever the session."""
+        """Add the day of the commit, in UTC for any session time zone."""
         if not self.partition_by:
             return rows
         micros = f.unix_micros(f.col(quote(f"{self.prefix}commit_timestamp")))
@@ -67,7 +67,7 @@ class Changelog:
         return rows.withColumn(self.partition_by, f.date_from_unix_date(days))
 
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
-        """Nothing: it is a row like others."""
+        """No-op: a TRUNCATE is a row."""
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool

@@ -1,4 +1,4 @@
-"""What a store is: how the changes of a table become the rows of its target."""
+"""Protocol of stores, which turn the changes of a table into rows of its target."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from pyspark_cdcfmt.sync.states import TableState
 
 
 class Store(Protocol):
-    """One store; its methods may run on several threads, each for another table."""
+    """A store; several threads may call it, each for another table."""
 
     @property
     def metadata(self) -> tuple[str, ...]:
-        """What it needs of the added columns of changes, by name without prefix."""
+        """The metadata columns of changes that it needs, without prefix."""
 
     @property
     def needs_key(self) -> bool:
-        """Whether a table without a key cannot be kept."""
+        """Whether tables must have a key."""
 
     @property
     def buries(self) -> bool:
@@ -30,30 +30,30 @@ class Store(Protocol):
 
     @property
     def minds_reads(self) -> bool:
-        """Whether changes are to have ``READ``: a row that was read may be there already."""
+        """Whether changes need ``READ``: rows of a producer's snapshot may exist already."""
 
     @property
     def reads_once(self) -> bool:
-        """Whether changes are read at most once for the rows of the target."""
+        """Whether a write reads the changes at most once."""
 
     @property
     def wants_truncates(self) -> bool:
-        """Whether TRUNCATE is a change to keep, too."""
+        """Whether it stores TRUNCATE as a change."""
 
     @property
     def partition_by(self) -> str | None:
-        """The column by whose values the files of a target are divided."""
+        """The partition column of a target."""
 
     def first_rows(self, rows: DataFrame, sequence: Sequence[int]) -> DataFrame:
-        """The rows of a target that begins with these, which are as of a ``_sequence``."""
+        """The rows of a new target, from a snapshot as of a ``_sequence``."""
 
     def columns(self, own: StructType) -> StructType:
         """The columns of a target for a table's own columns."""
 
     def truncate(self, state: TableState, sequence: Sequence[int]) -> None:
-        """Do what a TRUNCATE does to the rows that came before it."""
+        """Apply a TRUNCATE to the rows before it."""
 
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
-        """Bring the changes of a batch into the target; ``is_new``: it is empty before them."""
+        """Apply the changes of a batch; ``is_new``: the target is empty."""

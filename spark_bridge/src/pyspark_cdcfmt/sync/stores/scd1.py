@@ -1,8 +1,7 @@
-"""Current rows: of each key the last change by ``_sequence``, merged only forward.
+"""Current rows: the last change of each key by ``_sequence``.
 
-All of it is idempotent by ``_sequence`` alone: a batch that runs again, and a change that comes
-again, find themselves there and do nothing.  Only the first write to a new table is an append,
-which is idempotent by query and batch.
+Writes are idempotent by ``_sequence``: a repeated batch or change has no effect.  Only the first
+write to a new table is an append, which is idempotent by query and batch.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class CurrentRows:
     def apply(
         self, batch: Batch, state: TableState, changes: DataFrame, counts: Counts, *, is_new: bool
     ) -> None:
-        """Bring the changes of one batch into the target; ``is_new``: it is empty before them."""
+        """Apply the changes of a batch; ``is_new``: the target is empty."""
         assert state.columns is not None
         sequence = f"{self.prefix}sequence"
         if state.truncates:
@@ -94,9 +93,9 @@ class CurrentRows:
         return changes.selectExpr("*", nth).where("__sync_nth = 1")
 
     def _folded(self, state: TableState, changes: DataFrame) -> DataFrame:
-        """The last change of each key, with the last value of each column that any has.
+        """The last change of each key, with the last known value of each column.
 
-        ``_set`` are the columns that are known: those of a change behind a delete are all.
+        ``_set`` has the known columns: all of them for a change after a delete.
         """
         assert state.columns is not None
         sequence = f.col(quote(self.prefix + "sequence"))
@@ -173,7 +172,7 @@ class CurrentRows:
                 if partial:
                     known.append(f"array_contains(s.__sync_set, {text_literal(name)})")
                 if self.soft:
-                    # Of a delete only the key may be on the wire.
+                    # A delete may have only its key on the wire.
                     known.append(f"NOT {is_delete}")
                 updated[column] = f"IF({' AND '.join(known)}, s.{column}, t.{column})"
         sets = ", ".join(f"t.{column} = {value}" for column, value in updated.items())

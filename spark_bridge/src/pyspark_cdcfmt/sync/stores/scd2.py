@@ -1,9 +1,8 @@
-"""The history: each version of a row, from the change that made it to the one that ended it.
+"""History: each version of a row, from the change that started it to the one that ended it.
 
-The versions of the keys that a batch touches are laid out anew, from what the target has, what the
-batch brings, and the tombstones: whatever comes late or again finds its place by ``_sequence``,
-which makes it idempotent.  Only the first write to a new table is an append, which is idempotent
-by query and batch.
+A batch recomputes the versions of its keys from the target, its changes, and the tombstones.  The
+``_sequence`` gives late and repeated changes their position, which makes writes idempotent.  Only
+the first write to a new table is an append, which is idempotent by query and batch.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from pyspark_cdcfmt.sync.targets.protocol import Target
 from pyspark_cdcfmt.sync.typed import READ
 
 _KEY, _AT, _KNOWN, _SET = (f"__sync_{name}" for name in ("key", "at", "known", "set"))
-"""Of a point in a key's life: its key, its position, whether the target has it, and the columns
-that it says; NULL for the end of a row."""
+"""Columns of a point in a key's history: its key, its position, whether the target has it, and
+its known columns (NULL for the end of a row)."""
 
 
 @attrs.frozen
@@ -101,7 +100,7 @@ class History:
         )
 
     def _known_points(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
-        """What the target and the tombstones say of the keys of these points."""
+        """Points of the same keys from the target and the tombstones."""
         assert state.columns is not None
         names = state.columns.names
         keys = points.select(_KEY).distinct()
@@ -127,9 +126,9 @@ class History:
         return starts.unionByName(ends.withColumn(_KNOWN, f.lit(True)), allowMissingColumns=True)
 
     def _versions(self, state: TableState, points: DataFrame, counts: Counts) -> DataFrame:
-        """The versions of the keys: from each point that is a row to the next point."""
+        """The versions of the keys: from each point with a row to the next point."""
         assert state.columns is not None
-        # Of what is at one position a row counts more than an end, and what is known most.
+        # At one position a row wins over an end, and a known point over a new one.
         same = Window.partitionBy(_KEY, _AT).orderBy(
             f.col(_SET).isNotNull().desc(), f.col(_KNOWN).desc()
         )
@@ -145,7 +144,7 @@ class History:
     def _without_known_reads(
         self, state: TableState, rows: DataFrame, ordered: WindowSpec
     ) -> DataFrame:
-        """A row that a snapshot read is no change: where the key has it, its version goes on."""
+        """Drop snapshot rows that are equal to the key's version before them, which continues."""
         assert state.columns is not None
         row = f.struct(*(_comparable(field) for field in state.columns.fields))
         before = f.lag(f.when(f.col(_SET).isNotNull(), row)).over(ordered)
@@ -154,7 +153,7 @@ class History:
         return known.where("NOT __sync_same").drop("__sync_same")
 
     def _filled(self, state: TableState, rows: DataFrame, ordered: WindowSpec) -> DataFrame:
-        """Columns that an image lacks have the value of the version before it."""
+        """Fill columns that an image lacks from the version before it."""
         assert state.columns is not None
         ends = f.sum(f.col(_SET).isNull().cast("int")).over(ordered)
         life = Window.partitionBy(_KEY, "__sync_life").orderBy(_AT)

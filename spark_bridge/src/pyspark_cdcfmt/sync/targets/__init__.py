@@ -1,1 +1,1 @@
-"""Where rows go: one small protocol, and what speaks it."""
+"""Targets: table formats that sync writes to."""

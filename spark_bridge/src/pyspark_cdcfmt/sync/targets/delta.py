@@ -29,7 +29,7 @@ from pyspark_cdcfmt.sync.names import quote, text_literal
 from pyspark_cdcfmt.sync.targets.protocol import Once
 
 _NEEDS_MAPPING = re.compile(r"[ ,;{}()\n\t=]")
-"""What Delta refuses in the name of a column without column mapping."""
+"""Characters that Delta rejects in column names without column mapping."""
 
 _NO_DELTA = (
     "this Spark session has no Delta tables: install delta-spark, and start the session with "
@@ -46,7 +46,7 @@ _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
 
 _FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}
-"""What Delta wants to be told of a table that is there, before it gains such a column."""
+"""Delta features to enable on an existing table before it gains a column of such a type."""
 
 _INTEGERS: list[tuple[type[DataType], int]] = [
     (ByteType, 3),
@@ -54,17 +54,17 @@ _INTEGERS: list[tuple[type[DataType], int]] = [
     (IntegerType, 10),
     (LongType, 20),
 ]
-"""From narrow to wide, with the digits that Delta wants of a decimal for them."""
+"""Integer types from narrow to wide, with the decimal digits that Delta needs for them."""
 
 
 class DeltaTarget:
-    """The protocol over one session."""
+    """Delta tables of one session."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
     def check_session(self, folder: str) -> None:
-        """Check for Delta by a look for a table in a folder, which need not be there.
+        """Check that the session has Delta, by reading a folder that may be missing.
 
         :raises OptionError: for a session without Delta.
         """
@@ -180,7 +180,7 @@ _MISSING = frozenset(
 
 
 def path_of(table: str) -> str | None:
-    """The path of a table that has no name."""
+    """The path of a table by path; None for a catalog table."""
     if not table.startswith("delta.`"):
         return None
     return table.removeprefix("delta.`").removesuffix("`").replace("``", "`")

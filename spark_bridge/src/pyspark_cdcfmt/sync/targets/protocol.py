@@ -1,4 +1,4 @@
-"""What sync needs of a table format."""
+"""Protocol of table formats."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
 Once: TypeAlias = tuple[str, int]
-"""The name of a writer, and a number that grows with each of its writes to one table."""
+"""Name of a writer, and a number that grows with each of its writes to a table."""
 
 
 class Target(Protocol):
-    """A table format.  Tables are identifiers in SQL; every method may run on several threads."""
+    """A table format.  Tables are SQL identifiers; several threads may call any method."""
 
     def schema(self, table: str) -> StructType | None:
-        """The columns of a table; None where there is no such table."""
+        """The columns of a table; None if it does not exist."""
 
     def create(
         self,
@@ -26,49 +26,49 @@ class Target(Protocol):
         properties: Mapping[str, str] | None = None,
         partition_by: str | None = None,
     ) -> None:
-        """Make a table unless it is there, and the schema that a catalog's name needs."""
+        """Create a table, and its schema in the catalog, unless they exist."""
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The properties of a table."""
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        """Add properties to those of a table, or change them."""
+        """Add or change properties of a table."""
 
     def add_columns(self, table: str, columns: Sequence[StructField]) -> None:
         """Add columns of NULLs."""
 
     def can_widen(self, old: StructField, new: StructField) -> bool:
-        """Whether a column can become one of another type, which holds all of its values."""
+        """Whether the type of a column can be widened to that of ``new``."""
 
     def widen(self, table: str, column: StructField) -> None:
-        """Give a column a wider type."""
+        """Widen the type of a column."""
 
     def rename_column(self, table: str, old: str, new: str) -> None:
-        """Give a column another name."""
+        """Rename a column."""
 
     def drop_column(self, table: str, name: str) -> None:
-        """Remove a column."""
+        """Drop a column."""
 
     def version(self, table: str) -> int:
-        """The number of the last write to a table, by which readers find it again."""
+        """The version of a table after its last write."""
 
     def read(self, table: str) -> DataFrame:
         """The rows of a table."""
 
     def append(self, table: str, rows: DataFrame, once: Once | None) -> None:
-        """Append rows; with ``once`` unless this write or a later one of its writer was done.
+        """Append rows; creates a missing table by path.
 
-        A table by path that is not there is made.
+        :param once: skip if the writer has done this write, or a later one.
         """
 
     def merge(self, table: str, rows: DataFrame, on: str, clauses: str) -> None:
         """SQL's MERGE of ``rows`` as ``s`` into the table as ``t``."""
 
     def prepare(self, table: str) -> None:
-        """Read what the next MERGE into a table looks up first, such as the list of its files."""
+        """Load what the next MERGE reads first, such as the list of files."""
 
     def run(self, statement: str) -> None:
-        """SQL's UPDATE or DELETE of a table."""
+        """Run an UPDATE or DELETE."""
 
     def optimize(self, table: str) -> None:
-        """Merge small files."""
+        """Compact small files."""
